@@ -21,7 +21,8 @@ Operation = tuple[Function, int, int]
 _CACHED_CHARS = 64
 _WHITE_SPACE = b" \t\n\r\f\v"
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
-_OTHERS_TO_SPACE = bytes(byte if chr(byte) in "0123456789" else 32 for byte in range(256))
+_NO_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
+_OTHERS_TO_SPACE = bytes.maketrans(_NO_DIGITS, b" " * len(_NO_DIGITS))
 # several times as fast as int()
 _small_int = {str(i).encode(): i for i in range(1000)}.__getitem__
 _PRECEDENCE = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "negate": 3}

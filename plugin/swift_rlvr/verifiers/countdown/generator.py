@@ -216,7 +216,10 @@ def _results(
         "*": [(a * c, common)] * 2,
         "/": [(one, two), (two, one)],
     }
-    return [result for symbol in operators for result in results[symbol]]
+    joined: list[tuple[Ints, Ints]] = []
+    for symbol in operators:
+        joined += results[symbol]
+    return joined
 
 
 def _in_split(hashes: Words, split: str) -> npt.NDArray[np.bool_]:
@@ -244,7 +247,9 @@ def _all_tasks(settings: CountdownSettings) -> list[Ints]:
             sets = sorted(set(combinations(sorted(settings.tiles), size)))
         else:
             sets = combinations_with_replacement(range(low, high + 1), size)
-        rows = [(*nums, target) for nums in sets for target in targets(nums, settings)]
+        rows: list[tuple[int, ...]] = []
+        for nums in sets:
+            rows += [(*nums, target) for target in targets(nums, settings)]
         tasks.append(np.array(rows, np.int64).reshape(-1, size + 1))
     return tasks
 

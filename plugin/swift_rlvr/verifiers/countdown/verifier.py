@@ -119,7 +119,9 @@ def grade_all(
 
 
 # Looked up once: reading a member off an Enum is slow before Python 3.12.
-_CORRECT, _FALSE_EQUATION, _WRONG_VALUE = Reason.CORRECT, Reason.FALSE_EQUATION, Reason.WRONG_VALUE
+_CORRECT = Reason.CORRECT
+_FALSE_EQUATION = Reason.FALSE_EQUATION
+_WRONG_VALUE = Reason.WRONG_VALUE
 
 
 def _verdict(completion: object, nums: object, target: object, lenient: bool) -> Verdict:
@@ -142,12 +144,14 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
     parsed = parse(text)
     if parsed is None:
         plain = to_plain(text) if lenient else None
-        if plain is not None:
-            parsed = parse(plain)
+        if plain is None:
+            return Verdict(0.0, _why_unreadable(text), text)
+        parsed = parse(plain)
         if parsed is None:
-            return Verdict(0.0, _why_unreadable(text if plain is None else plain), text)
+            return Verdict(0.0, _why_unreadable(plain), text)
     shape, numbers = parsed
 
+    # the side that uses the given numbers, of which there may be several: 1 + 2 = 2 + 1
     for side in shape.sides:
         if sorted(numbers[side]) == given:
             break
@@ -179,22 +183,32 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
         and countOf(map(type, nums), int) == len(nums) > 0
     ):
         given = sorted(nums)
-        return (given, target) if given[0] >= 0 else None
+        if given[0] < 0:
+            return None
+        return given, target
 
+    numbers = _numbers(nums)
+    if numbers is None:
+        return None
+    goal = _integer(target)
+    return None if goal is None else (sorted(numbers), goal)
+
+
+def _numbers(nums: object) -> list[int] | None:
+    """The given numbers, or None where they are none or one is not whole or negative."""
     if isinstance(nums, str):
         nums = _split(nums)
     elif hasattr(nums, "tolist"):
         nums = nums.tolist()
     if not isinstance(nums, (list, tuple)) or not nums:
         return None
-    given = []
+    numbers = []
     for number in nums:
         integer = _integer(number)
         if integer is None or integer < 0:
             return None
-        given.append(integer)
-    goal = _integer(target)
-    return None if goal is None else (sorted(given), goal)
+        numbers.append(integer)
+    return numbers
 
 
 def _split(nums: str) -> list[str]:
@@ -243,5 +257,6 @@ def _why_wrong_numbers(shape: Shape, numbers: list[int], given: list[int]) -> Re
     used = max((numbers[side] for side in shape.sides), key=len)
     if not set(used) <= set(given):
         return Reason.EXTRA_NUMBER
-    reused = any(used.count(number) > given.count(number) for number in used)
-    return Reason.REUSED_NUMBER if reused else Reason.MISSING_NUMBER
+    if any(used.count(number) > given.count(number) for number in used):
+        return Reason.REUSED_NUMBER
+    return Reason.MISSING_NUMBER

@@ -150,25 +150,35 @@ def clean(text: str) -> str:
     text = text.translate(_CONTROL).strip()
     if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
         return text
-    # in a matrix `\\` ends a row
-    if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
-        text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
-    if text.startswith("**") or text.endswith("**"):
-        text = _MARKDOWN.sub(r"\1", text)
-    if not text.isascii():
-        text = _with_ascii_signs(text)
-    if text.endswith(".") and not text.endswith(".."):
-        text = text[:-1].rstrip()
-    if quoted := _QUOTED.fullmatch(text):
-        text = quoted[2].strip()
+    text = _without_wrapping(text)
     # a backslash at the end is a slip
     text = _without_delimiters(text.rstrip("\\"))
     if "\\" in text or "{,}" in text:
         text = _in_one_form(text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
     text = _LETTER_O.sub("°", text.strip())
-    if text.endswith((".", ",", ";")) and not text.endswith(".."):
-        text = text[:-1].rstrip()
+    return _without_stop(text, (".", ",", ";"))
+
+
+def _without_wrapping(text: str) -> str:
+    r"""The text without what JSON, Markdown and prose put around it: `\\frac`, `**5**`, `"5".`"""
+    # in a matrix `\\` ends a row
+    if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
+        text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
+    if text.startswith("**") or text.endswith("**"):
+        text = _MARKDOWN.sub(r"\1", text)
+    # before the quotes, some of which are typographic
+    if not text.isascii():
+        text = _with_ascii_signs(text)
+    text = _without_stop(text, (".",))
+    quoted = _QUOTED.fullmatch(text)
+    return quoted[2].strip() if quoted else text
+
+
+def _without_stop(text: str, stops: tuple[str, ...]) -> str:
+    """The text without one of the stops at its end; `1, 2, ...` goes on."""
+    if text.endswith(stops) and not text.endswith(".."):
+        return text[:-1].rstrip()
     return text
 
 

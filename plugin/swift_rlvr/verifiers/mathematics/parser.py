@@ -13,16 +13,58 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-# limits of a text, of brackets within brackets, and of a tree: no text is slow or overflows the stack
-MAX_CHARS, MAX_DEPTH, MAX_HEIGHT, MAX_NODES = 1000, 30, 100, 400
-Tree = tuple[Any, ...]
+# --- limits, so that no text is slow and none overflows the stack
 
-# 1,234.5; \text{x}; \frac; xy; and one sign, such as + or \{
+MAX_CHARS = 1000
+# brackets within brackets
+MAX_DEPTH = 30
+# of a tree: from its root to its deepest leaf, and operations in all
+MAX_HEIGHT = 100
+MAX_NODES = 400
+
+Tree = tuple[Any, ...]
+# What a token is, and its text: "number", "letter" (x), "name" (velocity), "command" (frac), "text" (the content
+# of \text{...}) or "sign"; "end" behind the last one.
+Token = tuple[str, str]
+
+# --- tokens
+
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)|\\text\{(?P<text>[^{}]*)\}"
-    r"|\\(?P<command>[A-Za-z]+)|(?P<word>[A-Za-z]+)|(?P<sign>\\[{}|%&]|\*\*|'+|.))",
+    # 1,234.5, 12.5, .5; in 1,23 the comma separates two numbers
+    r"\s*(?:(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    # \text{x}
+    r"|\\text\{(?P<text>[^{}]*)\}"
+    # \frac
+    r"|\\(?P<command>[A-Za-z]+)"
+    # xy, sinx
+    r"|(?P<word>[A-Za-z]+)"
+    # \{, **, f'', and any other single character
+    r"|(?P<sign>\\[{}|%&]|\*\*|'+|.))",
     re.DOTALL,
 )
+# combinations and permutations: {}_{10}C_3, _{10}P_{3}
+_CHOSEN = re.compile(
+    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
+)
+_ONE_LETTER = re.compile(r"\s*[A-Za-z]\s*")
+
+_PLUS_MINUS = ("+", "-", "pm", "mp")
+_TIMES = ("cdot", "times", "*", "ast")
+_DIVIDED_BY = ("/", "div")
+_POWER = ("^", "**")
+# ^{(
+_BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
+_CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
+# a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
+_BRACKET_ENDS = frozenset((("sign", ")"), ("sign", "]"), ("sign", "}"), ("sign", "!")))
+# commands that stand between factors or behind the last one; all others begin a factor
+_BETWEEN_FACTORS = frozenset(
+    ("cdot", "times", "div", "pm", "mp", "rfloor", "rceil", "bmod", "mod", "rangle", "ast")
+)
+
+# --- names
+
 _GREEK_NAMES = """
     alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau
     upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar partial nabla aleph
@@ -30,6 +72,7 @@ _GREEK_NAMES = """
 _FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh coth ln log lg exp arsinh arcosh artanh sgn det
 """
+# what makes one name of the letters below or behind it: \vec{v}, \angle ABC
 _DECORATION_NAMES = """
     overline bar vec hat tilde overrightarrow widehat widetilde dot ddot mathbf mathcal mathbb mathfrak mathscr
     underline angle triangle
@@ -37,10 +80,14 @@ _DECORATION_NAMES = """
 _OTHER_NAMES = """
     frac sqrt binom lfloor rfloor lceil rceil sum prod int lim cdot times div pm mp ast langle rangle
 """
+# in these a text is a sentence: "x is 5" is no product of letters
 _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
-_GREEK, _DECORATIONS = frozenset(_GREEK_NAMES.split()), frozenset(_DECORATION_NAMES.split())
+_GREEK = frozenset(_GREEK_NAMES.split())
+_DECORATIONS = frozenset(_DECORATION_NAMES.split())
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+# a function's name -> the one that stands for it in a tree
 _FUNCTIONS = {name: name for name in _FUNCTION_NAMES.split()}
 _FUNCTIONS |= {"tg": "tan", "ctg": "cot", "cosec": "csc", "sign": "sgn"}
 _FUNCTIONS |= {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
@@ -51,20 +98,19 @@ _INVERSES |= {"sinh": "arsinh", "cosh": "arcosh", "tanh": "artanh"}
 _CONSTANTS = {"pi": "pi", "infty": "infinity", "infinity": "infinity", "inf": "infinity"}
 # before a parenthesis these are functions rather than factors: f(x), but x(x + 1)
 _CALLED = frozenset("fghFGHPQ")
+# what may stand without a backslash: 2pi, sin x
 _NAMED = {*_FUNCTIONS, *_OF_SEVERAL, *_CONSTANTS, "sqrt", "abs"}
 _PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
-# in these a text is a sentence: "x is 5" is no product of letters
-_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+# `reading.py` names the commands that are not known
 KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
-_CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
+
+# `xyz` is a product and `speed` a name; beside a function, as in `absinx`, fewer letters are a product
+_MAX_FACTORS = 3
+_MAX_FACTORS_BESIDE_FUNCTION = 2
+
 _ONE = ("number", Fraction(1))
 _MINUS_ONE = ("number", Fraction(-1))
-
-# combinations and permutations: {}_{10}C_3, _{10}P_{3}
-_CHOSEN = re.compile(
-    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
-    r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
-)
+_HUNDRED = ("number", Fraction(100))
 
 
 class Unreadable(ValueError):
@@ -89,41 +135,23 @@ def read_expression(text: str) -> Tree | None:
 
 
 class _Parser:
-    """Recursive descent over the tokens of a text."""
+    """Recursive descent over the tokens of a text.
+
+    Each method of the grammar reads what it is named after from the next token on, moves behind it
+    and returns its tree. What it can't read, or what people read in two ways, raises `Unreadable`.
+    """
 
     def __init__(self, text: str):
-        self.tokens: list[tuple[str, str]] = []
-        text = _CHOSEN.sub(_chosen, text) if "_" in text else text
-        position = 0
-        while match := _TOKEN.match(text, position):
-            position = match.end()
-            kind = match.lastgroup or "sign"
-            if kind == "word":
-                self._add_word(match[kind])
-            elif kind != "sign" or match[kind].strip():
-                self.tokens.append((kind, match[kind]))
-        self.index = self.depth = self.bars = 0
-        self.nodes: list[Tree] = []
+        self.tokens = _tokens(text)
+        # the next token
+        self.index = 0
+        # open brackets
+        self.depth = 0
+        # open bars: within |x - 1| the next bar closes and does not open
+        self.bars = 0
+        # the height of each operation by its id, and the operations, so that no id is used again
         self.heights: dict[int, int] = {}
-
-    def _add_word(self, word: str) -> None:
-        """A run of letters: names of functions, single variables, or a name."""
-        if word in _ENGLISH:
-            raise Unreadable(word)
-        tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(word):
-            name = _PLAIN_NAMES.match(word, position)
-            if name and (position == 0 or len(name[0]) > 2 or name.end() == len(word)):
-                tokens.append(("command", name[0]))
-                position = name.end()
-            else:
-                tokens.append(("letter", word[position]))
-                position += 1
-        letters = sum(kind == "letter" for kind, _ in tokens)
-        self.tokens += (
-            tokens if letters <= (3 if len(tokens) == letters else 2) else [("name", word)]
-        )
+        self.nodes: list[Tree] = []
 
     def whole(self) -> Tree:
         tree = self.sum()
@@ -133,7 +161,7 @@ class _Parser:
 
     # --- tokens
 
-    def peek(self, ahead: int = 0) -> tuple[str, str]:
+    def peek(self, ahead: int = 0) -> Token:
         index = self.index + ahead
         return self.tokens[index] if index < len(self.tokens) else ("end", "")
 
@@ -149,22 +177,34 @@ class _Parser:
         if not self.take(value):
             raise Unreadable
 
+    def take_digit(self) -> str:
+        r"""The first digit of the next number, which loses it: in `\frac12` and `x_12` a digit is
+        an argument.
+        """
+        _, digits = self.peek()
+        self.tokens[self.index] = ("number", digits[1:])
+        return digits[0]
+
     def node(self, *parts: Any) -> Tree:
+        """An operation with its arguments, of which neither the height nor the count is too
+        large.
+        """
         height = 1 + max(self.heights.get(id(part), 0) for part in parts)
         if height > MAX_HEIGHT or len(self.heights) > MAX_NODES:
             raise Unreadable
         self.heights[id(parts)] = height
-        self.nodes.append(parts)  # so that no other one gets its id
+        self.nodes.append(parts)
         return parts
 
-    # --- grammar
+    # --- sums and products
 
     def sum(self) -> Tree:
+        r"""`-x + 3 \pm y`."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable
-        result = self.signed(self.take("+", "-", "pm", "mp"))
-        while sign := self.take("+", "-", "pm", "mp"):
+        result = self.signed(self.take(*_PLUS_MINUS))
+        while sign := self.take(*_PLUS_MINUS):
             if sign == "-":
                 result = self.node("-", result, self.product())
             else:
@@ -174,47 +214,59 @@ class _Parser:
 
     def signed(self, sign: str | None) -> Tree:
         """A product behind its sign."""
-        if sign in ("pm", "mp"):
-            return self.node("*", ("pm", 1 if sign == "pm" else -1), self.product())
-        return self.node("*", _MINUS_ONE, self.product()) if sign == "-" else self.product()
+        if sign == "pm":
+            return self.node("*", ("pm", 1), self.product())
+        if sign == "mp":
+            return self.node("*", ("pm", -1), self.product())
+        if sign == "-":
+            return self.node("*", _MINUS_ONE, self.product())
+        return self.product()
 
     def product(self) -> Tree:
+        r"""Factors with or without a sign between them: `2xy`, `3 \cdot 4`, `a / b`."""
         result = self.factor()
-        # by something that is no number in brackets or group: what follows is read in two ways
-        divided = False
+        # whether the next factor, without a sign, may belong to a divisor: 1/ax
+        after_divisor = False
         while True:
-            if self.take("cdot", "times", "*", "ast"):
+            if self.take(*_TIMES):
                 result = self.node("*", result, self.signed_factor())
-                divided = False
-            elif self.take("/", "div"):
-                if divided and self.peek()[0] == "end":
-                    raise Unreadable
+                after_divisor = False
+            elif self.take(*_DIVIDED_BY):
+                dividend = result
                 divisor = self.signed_factor()
-                result = self.node("/", result, divisor)
-                divided = divisor[0] != "number" or result[1][0] != "number"
+                result = self.node("/", dividend, divisor)
+                # 1/2x is half of x; 1/ax, a/2x and 1/(a)x are read in two ways
+                is_plain_fraction = dividend[0] == divisor[0] == "number"
+                after_divisor = not is_plain_fraction
             elif self.starts_factor():
-                if "name" in (self.tokens[self.index - 1][0], self.peek()[0]):
-                    raise Unreadable  # words of a sentence
-                if self.peek() == ("sign", "{") and self.tokens[self.index - 1] == ("sign", "}"):
-                    raise Unreadable  # {5}{2}
-                if divided or (
-                    self.peek()[0] == "number" and not self.after_bracket()
-                ):  # 1/ax; `2 3`; `x2`
+                if after_divisor:
                     raise Unreadable
-                mixed = (
-                    result[0] == "number"
-                    and result[1].denominator == 1
-                    and self.peek() == ("command", "frac")
-                )
-                factor = self.factor()
-                if mixed and factor[0] == "/" and factor[1][0] == factor[2][0] == "number":
-                    result = self.node("+", result, factor)
-                else:
-                    result = self.node("*", result, factor)
+                result = self.times_next(result)
             else:
                 return result
 
+    def times_next(self, result: Tree) -> Tree:
+        """A product with the factor that follows without a sign: `2x`, `(a)(b)`."""
+        last = self.tokens[self.index - 1]
+        following = self.peek()
+        # "speed time": words of a sentence
+        if last[0] == "name" or following[0] == "name":
+            raise Unreadable
+        # {5}{2}
+        if last == ("sign", "}") and following == ("sign", "{"):
+            raise Unreadable
+        # `2 3`, `x2`, but not `(x)2`
+        if following[0] == "number" and last not in _BRACKET_ENDS:
+            raise Unreadable
+        is_integer = result[0] == "number" and result[1].denominator == 1
+        factor = self.factor()
+        # 1\frac{1}{2} is 3/2, and 2\frac{x}{2} is x
+        if is_integer and following == ("command", "frac") and _is_fraction_of_numbers(factor):
+            return self.node("+", result, factor)
+        return self.node("*", result, factor)
+
     def signed_factor(self) -> Tree:
+        """What may stand behind a sign of multiplication: `3`, `-3`."""
         if self.take("-"):
             return self.node("*", _MINUS_ONE, self.factor())
         return self.factor()
@@ -224,80 +276,78 @@ class _Parser:
         if kind in ("number", "letter", "name", "text"):
             return True
         if kind == "command":
-            return value not in (
-                "cdot",
-                "times",
-                "div",
-                "pm",
-                "mp",
-                "rfloor",
-                "rceil",
-                "bmod",
-                "mod",
-                "rangle",
-                "ast",
-            )
-        return value in ("(", "[", "{", "√") or (value == "|" and not self.bars)
+            return value not in _BETWEEN_FACTORS
+        if value == "|":
+            return not self.bars
+        return value in ("(", "[", "{", "√")
 
-    def after_bracket(self) -> bool:
-        return self.tokens[self.index - 1] in (
-            ("sign", ")"),
-            ("sign", "]"),
-            ("sign", "}"),
-            ("sign", "!"),
-        )
+    # --- factors
 
     def factor(self) -> Tree:
-        """An atom with its powers, factorials and signs behind it."""
-        base, last = self.atom(), ""
+        """An atom with its powers, factorials and signs behind it: `x^2`, `5!`, `50%`, `30°`."""
+        base = self.atom()
+        has_power = is_factorial = False
         while True:
-            if self.take("^", "**"):
-                if last == "!" or self.peek() == ("sign", "'"):
+            if self.take(*_POWER):
+                # 3!^2, and f^', a derivative
+                if is_factorial or self.peek() == ("sign", "'"):
                     raise Unreadable
-                base, last = self.node("^", base, self.exponent()), "^"
+                base = self.node("^", base, self.exponent())
+                has_power = True
             elif self.take("!"):
-                if last:
+                # 3^2! and 3!!
+                if has_power or is_factorial:
                     raise Unreadable
-                base, last = self.node("!", base), "!"
+                base = self.node("!", base)
+                is_factorial = True
             elif self.take("%"):
-                base = self.node("/", base, ("number", Fraction(100)))
+                base = self.node("/", base, _HUNDRED)
             elif self.take("°"):
                 base = self.node("degrees", base)
             else:
                 return base
 
     def exponent(self) -> Tree:
-        if sign := self.take("+", "-"):
+        """`^{2}`, `^-2`, or `^{2}^{3}`, of which the last power comes first."""
+        sign = self.take("+", "-")
+        if sign:
             exponent = self.factor()
             return self.node("*", _MINUS_ONE, exponent) if sign == "-" else exponent
         exponent = self.argument(whole_number=True)
-        return self.node("^", exponent, self.exponent()) if self.take("^", "**") else exponent
+        if self.take(*_POWER):
+            return self.node("^", exponent, self.exponent())
+        return exponent
 
     def argument(self, whole_number: bool = False) -> Tree:
         r"""What follows `\frac`, `\sqrt` or `^`: a group in braces, or one digit, letter or
         command.
+
+        With `whole_number` all digits belong to it: `2^10` is 1024, but `\frac12` is 1/2.
         """
         kind, value = self.peek()
         if kind == "sign" and value in ("{", "("):
             return self.group()
-        if kind == "number":
-            if whole_number or len(value) == 1:
-                self.index += 1
-                return ("number", _number(value))
-            if not value.isdigit():
-                raise Unreadable
-            self.tokens[self.index] = ("number", value[1:])
-            return ("number", Fraction(int(value[0])))
         if kind in ("letter", "command", "text"):
             return self.atom()
-        raise Unreadable
+        if kind != "number":
+            raise Unreadable
+        if whole_number or len(value) == 1:
+            self.index += 1
+            return ("number", _number(value))
+        # \frac1.5
+        if not value.isdigit():
+            raise Unreadable
+        return ("number", Fraction(int(self.take_digit())))
 
     def group(self) -> Tree:
+        """`(x + 1)`, `[x + 1]`, `{x + 1}`."""
         opening = self.peek()[1]
         if opening not in _CLOSING:
             raise Unreadable
         self.index += 1
-        bars, self.bars = self.bars, 0
+        # |(|x|)|: within the brackets a bar opens again
+        bars = self.bars
+        self.bars = 0
         tree = self.sum()
         self.bars = bars
         self.need(_CLOSING[opening])
@@ -316,13 +366,15 @@ class _Parser:
         return trees
 
     def atom(self) -> Tree:
+        r"""What no sign divides: a bracket, a number, `\frac{1}{2}`, `x`, `x_1`, `f(x)`."""
         kind, value = self.peek()
         if kind == "sign":
             return self.bracket(value)
         self.index += 1
         if kind == "number":
+            # a number in another base: 101_2
             if self.peek() == ("sign", "_"):
-                raise Unreadable  # a number in another base
+                raise Unreadable
             return ("number", _number(value))
         if kind == "command":
             return self.command(value)
@@ -330,11 +382,13 @@ class _Parser:
             return self.letter(value)
         if kind == "name":
             return self.named(value)
-        if kind == "text" and re.fullmatch(r"\s*[A-Za-z]\s*", value):
+        # \text{A}, but not \text{cm}
+        if kind == "text" and _ONE_LETTER.fullmatch(value):
             return self.letter(value.strip())
         raise Unreadable
 
     def bracket(self, opening: str) -> Tree:
+        r"""`(x)`, `|x|`, `\|v\|`, or `√2`."""
         if opening in ("(", "[", "{"):
             return self.group()
         if opening in ("|", r"\|"):
@@ -349,89 +403,98 @@ class _Parser:
             return self.node("sqrt", self.argument(whole_number=True))
         raise Unreadable
 
+    # --- names
+
     def letter(self, name: str) -> Tree:
-        return (
-            ("constant", name)
-            if name in "ie" and self.peek()[1] not in ("_", "'")
-            else self.named(name)
-        )
+        """A variable, or one of the constants `i` and `e`; `i_1` and `e'` are variables."""
+        if name in ("i", "e") and self.peek()[1] not in ("_", "'"):
+            return ("constant", name)
+        return self.named(name)
 
     def named(self, name: str) -> Tree:
         """A symbol with its subscript and primes, and with its arguments where it is a
-        function's.
+        function's: `x`, `x_1`, `f'(x)`.
         """
-        while True:
-            if self.take("_"):
-                name += "_" + self.raw_argument()
-            elif (token := self.peek())[0] == "sign" and token[1].startswith("'"):
-                self.index += 1
-                name += token[1]
-            elif (
-                self.peek() == ("sign", "^")
-                and self.peek(1) == ("sign", "{")
-                and self.peek(2) == ("sign", "(")
-            ):
-                raise Unreadable  # f^{(n)}, a derivative
-            else:
-                break
-        if (
-            name == "C"
-            and self.peek() == ("sign", "(")
-            and ("sign", ",") in self.tokens[self.index :]
-        ):
-            match self.arguments():
-                case ("number", above), ("number", below) if above < below:
-                    raise Unreadable  # a point
-                case above, below:
-                    return self.node("binomial", above, below)
-            raise Unreadable
-        if self.peek() == ("sign", "(") and (
-            name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3
-        ):
+        name = self.with_marks(name)
+        if self.peek() != ("sign", "("):
+            return ("symbol", name)
+        if name == "C" and ("sign", ",") in self.tokens[self.index :]:
+            return self.combinations()
+        # x(x + 1) is a product; f(x), g'(x), a_n(x) and speed(t) are values of functions
+        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3
+        if is_function:
             return self.node("call", name, *self.arguments())
         return ("symbol", name)
 
+    def with_marks(self, name: str) -> str:
+        """A name with the subscripts and primes behind it: `x_1`, `f''`."""
+        while True:
+            kind, value = self.peek()
+            if self.take("_"):
+                name += "_" + self.raw_argument()
+            elif kind == "sign" and value.startswith("'"):
+                self.index += 1
+                name += value
+            else:
+                break
+        # f^{(n)}, a derivative
+        if self.tokens[self.index : self.index + 3] == _BRACKETED_POWER:
+            raise Unreadable
+        return name
+
+    def combinations(self) -> Tree:
+        """`C(5, 2)`, the number of ways to choose 2 of 5; `C(2, 5)` is a point."""
+        match self.arguments():
+            case ("number", above), ("number", below) if above < below:
+                raise Unreadable
+            case above, below:
+                return self.node("binomial", above, below)
+        raise Unreadable
+
     def raw_argument(self) -> str:
-        """The text of a group in braces or of one token: a subscript, or what stands under a
-        bar.
+        r"""The text of a group in braces or of one token: a subscript, or what stands under a
+        bar, as in `x_{12}` and `\vec v`.
         """
         if self.take("{"):
-            text, depth = "", 1
-            while True:
-                kind, value = self.peek()
-                self.index += 1
-                if kind == "end":
-                    raise Unreadable
-                depth += (value == "{") - (value == "}") if kind == "sign" else 0
-                if not depth:
-                    return text
-                text += value if kind != "command" else f"\\{value} "
+            return self.raw_group()
         kind, value = self.peek()
         if kind == "number" and len(value) > 1 and value.isdigit():
-            self.tokens[self.index] = ("number", value[1:])
-            return value[0]
+            return self.take_digit()
         self.index += 1
         if kind in ("end", "sign"):
             raise Unreadable
-        return value if kind != "command" else f"\\{value}"
+        return f"\\{value}" if kind == "command" else value
+
+    def raw_group(self) -> str:
+        """The text up to the brace that closes the one just read."""
+        text = ""
+        depth = 1
+        while True:
+            kind, value = self.peek()
+            self.index += 1
+            if kind == "end":
+                raise Unreadable
+            if kind == "command":
+                text += f"\\{value} "
+                continue
+            if kind == "sign":
+                depth += (value == "{") - (value == "}")
+            if not depth:
+                return text
+            text += value
+
+    # --- commands
 
     def command(self, name: str) -> Tree:
-        if name in ("frac", "binom"):
-            tree = self.node(
-                "/" if name == "frac" else "binomial", self.argument(), self.argument()
-            )
-            match tree:
-                case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)) if (
-                    self.starts_factor()
-                ):
-                    return self.node("derivative", variable, self.product())
-            return tree
+        r"""A command with its arguments, the token before; also a name without a backslash,
+        such as `sin` and `pi`.
+        """
+        if name == "frac":
+            return self.fraction()
+        if name == "binom":
+            return self.node("binomial", self.argument(), self.argument())
         if name == "sqrt":
-            if self.take("["):
-                degree = self.sum()
-                self.need("]")
-                return self.node("root", self.argument(), degree)
-            return self.node("sqrt", self.argument(whole_number=True))
+            return self.root()
         if name in _FUNCTIONS:
             return self.function(_FUNCTIONS[name])
         if name in _OF_SEVERAL:
@@ -441,108 +504,224 @@ class _Parser:
         if name in _CONSTANTS:
             return ("constant", _CONSTANTS[name])
         if name in ("lfloor", "lceil"):
-            tree = self.sum()
-            self.need("r" + name[1:])
-            return self.node(name[1:], tree)
+            return self.rounded(name[1:])
         if name in _GREEK:
             return self.named("\\" + name)
         if name in _DECORATIONS:
-            if name in ("angle", "triangle"):
-                text = ""
-                while self.peek()[0] in ("letter", "name"):
-                    text += self.peek()[1]
-                    self.index += 1
-                if not text:
-                    raise Unreadable
-            else:
-                text = self.raw_argument()
-            return self.named(f"\\{name} {text}")
-        if name in ("sum", "prod", "int", "lim"):
+            return self.named(f"\\{name} {self.decorated(name)}")
+        if name == "int":
+            return self.integral()
+        if name in ("sum", "prod", "lim"):
             return self.with_bounds(name)
         raise Unreadable(name)
 
-    def integrand(self) -> tuple[str, Tree] | None:
-        """What stands before the next `dx` outside of brackets, with x; None where another integral
-        comes first.
-        """
-        depth = 0
-        for index in range(self.index, len(self.tokens) - 1):
-            (kind, value), (following, name) = self.tokens[index : index + 2]
-            depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
-            if depth < 0 or (kind, value) == ("command", "int"):
-                return None
-            is_name = name in _GREEK or (following == "letter" and name != "d")
-            if not depth and (kind, value) == ("letter", "d") and is_name:
-                tokens, self.tokens = self.tokens, self.tokens[:index]
-                tree = self.sum() if self.index < index else _ONE
-                if self.index < index:
-                    raise Unreadable
-                self.tokens, self.index = tokens, index + 2
-                return ("\\" if following == "command" else "") + name, tree
-        return None
+    def fraction(self) -> Tree:
+        r"""`\frac{1}{2}`, or the derivative `\frac{d}{dx} x^2`."""
+        quotient = self.node("/", self.argument(), self.argument())
+        match quotient:
+            case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)):
+                if self.starts_factor():
+                    return self.node("derivative", variable, self.product())
+        return quotient
 
-    def with_bounds(self, name: str) -> Tree:
-        r"""`\sum_{k=1}^{n} a_k` -> ("sum", "k", 1, n, a); `\int_a^b f dx` and `\lim` keep their
-        bounds as text.
-        """
-        below = above = ""
-        for _ in range(2):
-            if self.take("_"):
-                below = self.raw_argument()
-            elif self.take("^"):
-                above = self.raw_argument()
-        first, last = (read_expression(text) for text in (below, above))
-        if (
-            name == "int"
-            and first
-            and last
-            and "inf" not in below + above
-            and (found := self.integrand())
-        ):
-            return self.node(name, ("symbol", found[0]), first, last, found[1])
-        body = self.product() if name in ("sum", "prod") else self.sum()
-        variable, equals, start = below.partition("=")
-        first, last = (read_expression(text) for text in (start, above))
-        variable = variable.strip()
-        if name in ("sum", "prod") and equals and first and last and variable:
-            body = replaced(body, ("constant", variable), ("symbol", variable))  # i or e
-            return self.node(name, ("symbol", variable), first, last, body)
-        return self.node("call", f"{name} {below} {above}", body)
+    def root(self) -> Tree:
+        r"""`\sqrt{2}`, `\sqrt2`, `\sqrt[3]{2}`."""
+        if self.take("["):
+            degree = self.sum()
+            self.need("]")
+            return self.node("root", self.argument(), degree)
+        return self.node("sqrt", self.argument(whole_number=True))
+
+    def rounded(self, rounding: str) -> Tree:
+        r"""`\lfloor x \rfloor` -> ("floor", x)."""
+        tree = self.sum()
+        self.need("r" + rounding)
+        return self.node(rounding, tree)
+
+    def decorated(self, decoration: str) -> str:
+        r"""The letters that a decoration makes one name of: `\overline{AB}`, `\angle ABC`."""
+        if decoration not in ("angle", "triangle"):
+            return self.raw_argument()
+        letters = ""
+        while self.peek()[0] in ("letter", "name"):
+            letters += self.peek()[1]
+            self.index += 1
+        if not letters:
+            raise Unreadable
+        return letters
 
     def function(self, name: str) -> Tree:
+        r"""`\sin x`, `\sin^2 x`, `\log_2 8`."""
         base = exponent = None
         if name == "log" and self.take("_"):
             base = self.argument()
         if self.take("^"):
             exponent = self.exponent()
             if exponent == ("*", _MINUS_ONE, _ONE) and name in _INVERSES:
-                name, exponent = _INVERSES[name], None
+                name = _INVERSES[name]
+                exponent = None
+        # \log^2_3 x: the base may stand behind the power
         if name == "log" and self.take("_"):
             base = self.argument()
         argument = self.function_argument()
-        if base is not None:
-            tree = self.node("/", self.node("ln", argument), self.node("ln", base))
-        else:
+        if base is None:
             tree = self.node(name, argument)
+        else:
+            tree = self.node("/", self.node("ln", argument), self.node("ln", base))
         return tree if exponent is None else self.node("^", tree, exponent)
 
     def function_argument(self) -> Tree:
         r"""`\sin(2x)`, `\sin 2x`, `\sin \frac{x}{2}`: up to the next sign, function or bracket."""
-        if self.peek()[1] in ("(", "[") and self.peek()[0] == "sign":
+        kind, value = self.peek()
+        if kind == "sign" and value in ("(", "["):
             return self.group()
         if self.take("-"):
             return self.node("*", _MINUS_ONE, self.function_argument())
         result = self.factor()
-        while True:
-            kind, value = self.peek()
-            if kind == "letter":
-                goes_on = value != "e" or self.peek(1)[1] != "^"
-            else:  # a root or a fraction only behind a number
-                behind = result[0] in ("number", "constant") and value in ("frac", "sqrt")
-                goes_on = kind == "command" and (behind or value in _GREEK or value == "pi")
-            if not goes_on:
-                return result
+        while self.continues_argument(result):
             result = self.node("*", result, self.factor())
+        return result
+
+    def continues_argument(self, argument: Tree) -> bool:
+        r"""Whether the next factor belongs to the argument of a function that is written without
+        brackets.
+        """
+        kind, value = self.peek()
+        if kind == "letter":
+            # \sin x e^x is a product
+            return value != "e" or self.peek(1)[1] != "^"
+        if kind != "command":
+            return False
+        # \sin 2\pi, \cos 2\theta
+        if value in _GREEK or value == "pi":
+            return True
+        # a root or a fraction only behind a number: \sin 2\sqrt{x}, but \sin x \sqrt{x}
+        return value in ("frac", "sqrt") and argument[0] in ("number", "constant")
+
+    # --- sums, products, limits and integrals
+
+    def bounds(self) -> tuple[str, str]:
+        r"""The texts below and above a sign, in either order: `\int_a^b`, `\int^b_a`."""
+        below = above = ""
+        for _ in range(2):
+            if self.take("_"):
+                below = self.raw_argument()
+            elif self.take("^"):
+                above = self.raw_argument()
+        return below, above
+
+    def with_bounds(self, name: str) -> Tree:
+        r"""`\sum_{k=1}^{n} a_k` -> ("sum", "k", 1, n, a). Other bounds stay text, as those of
+        `\lim` do.
+        """
+        below, above = self.bounds()
+        # \lim ends only with the sum, \sum with its product
+        if name == "lim":
+            body = self.sum()
+        else:
+            body = self.product()
+            variable, _, start = below.partition("=")
+            variable = variable.strip()
+            first = read_expression(start)
+            last = read_expression(above)
+            if variable and first and last:
+                # i and e are constants elsewhere
+                body = replaced(body, ("constant", variable), ("symbol", variable))
+                return self.node(name, ("symbol", variable), first, last, body)
+        return self.node("call", f"{name} {below} {above}", body)
+
+    def integral(self) -> Tree:
+        r"""`\int_a^b f dx` -> ("int", x, a, b, f). Bounds that are none or infinite stay text."""
+        below, above = self.bounds()
+        first = read_expression(below)
+        last = read_expression(above)
+        if first and last and "inf" not in below + above:
+            name_and_integrand = self.integrand()
+            if name_and_integrand:
+                name, integrand = name_and_integrand
+                return self.node("int", ("symbol", name), first, last, integrand)
+        return self.node("call", f"int {below} {above}", self.sum())
+
+    def integrand(self) -> tuple[str, Tree] | None:
+        """What stands before the next `dx` outside of brackets, with x; None where another integral
+        comes first.
+        """
+        end = self.differential()
+        if end is None:
+            return None
+        kind, name = self.tokens[end + 1]
+        # \int dx is the integral of 1
+        tree = _ONE
+        if self.index < end:
+            # as if the text ended before dx
+            tokens = self.tokens
+            self.tokens = tokens[:end]
+            tree = self.whole()
+            self.tokens = tokens
+        self.index = end + 2
+        return (f"\\{name}" if kind == "command" else name), tree
+
+    def differential(self) -> int | None:
+        """The place of the next `d` of a `dx` that is in no further brackets than this token."""
+        depth = 0
+        for index in range(self.index, len(self.tokens) - 1):
+            token = self.tokens[index]
+            kind, value = token
+            if kind == "sign":
+                depth += (value in _CLOSING) - (value in _CLOSING.values())
+            if depth < 0 or token == ("command", "int"):
+                return None
+            if depth == 0 and token == ("letter", "d"):
+                next_kind, name = self.tokens[index + 1]
+                # dx and d\theta, but not the product dd
+                if name in _GREEK or (next_kind == "letter" and name != "d"):
+                    return index
+        return None
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens of a text, without white space."""
+    if "_" in text:
+        text = _CHOSEN.sub(_chosen, text)
+    tokens: list[Token] = []
+    position = 0
+    while match := _TOKEN.match(text, position):
+        position = match.end()
+        kind = match.lastgroup or "sign"
+        value = match[kind]
+        if kind == "word":
+            tokens += _word_tokens(value)
+        # white space at the end is a sign to the pattern
+        elif kind != "sign" or value.strip():
+            tokens.append((kind, value))
+    return tokens
+
+
+def _word_tokens(word: str) -> list[Token]:
+    """A run of letters: names of functions (`sinx`), single variables (`xy`), or a name (`speed`)."""
+    if word in _ENGLISH:
+        raise Unreadable(word)
+    tokens: list[Token] = []
+    letters = 0
+    position = 0
+    while position < len(word):
+        name = _PLAIN_NAMES.match(word, position)
+        # behind letters, `tg`, `pi` and the like count only at the end: 2xpi
+        if name and (position == 0 or len(name[0]) > 2 or name.end() == len(word)):
+            tokens.append(("command", name[0]))
+            position = name.end()
+        else:
+            tokens.append(("letter", word[position]))
+            letters += 1
+            position += 1
+    has_function = letters < len(tokens)
+    max_letters = _MAX_FACTORS_BESIDE_FUNCTION if has_function else _MAX_FACTORS
+    return tokens if letters <= max_letters else [("name", word)]
+
+
+def _is_fraction_of_numbers(tree: Tree) -> bool:
+    r"""Whether a tree is that of `\frac{1}{2}`."""
+    return tree[0] == "/" and tree[1][0] == tree[2][0] == "number"
 
 
 def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
@@ -553,16 +732,20 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     """
     if tree == old:
         return new
-    return (
-        tree[0],
-        *(replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]),
-    )
+    parts = [tree[0]]
+    for part in tree[1:]:
+        parts.append(replaced(part, old, new) if isinstance(part, tuple) else part)
+    return tuple(parts)
 
 
-def _chosen(match: re.Match) -> str:
-    above, below = match[1] or match[2], match[4] or match[5]
-    chosen = rf"\binom{{{above}}}{{{below}}}"
-    return rf"({chosen}\cdot({below})!)" if "P" in match[3] else chosen
+def _chosen(match: re.Match[str]) -> str:
+    r"""`_5C_2` as a binomial; `_5P_2` counts the orders of what is chosen, too."""
+    above = match[1] or match[2]
+    below = match[4] or match[5]
+    combinations = rf"\binom{{{above}}}{{{below}}}"
+    if "P" in match[3]:
+        return rf"({combinations}\cdot({below})!)"
+    return combinations
 
 
 def _number(text: str) -> Fraction:

@@ -106,23 +106,39 @@ def _count(words: list[str]) -> int | None:
     part = 0
     last = ""
     for word in words:
-        after_ones = last in _ONES
-        after_tens = last in _TENS
-        scale = _SCALES.get(f" {word}", 0)
-        if word in _TENS and not after_tens and not after_ones:
-            part += _TENS[word]
-        elif word in _ONES and not after_ones and (not after_tens or 0 < _ONES[word] < 10):
-            part += _ONES[word]
-        elif word == "hundred" and 0 < part < 10:
-            part *= 100
-        # "two million three thousand", but not "two thousand three million"
-        elif part and scale and total % (1000 * scale) == 0:
+        scale = _SCALES.get(f" {word}")
+        if word == "and":
+            if last not in _BEFORE_AND:
+                return None
+        elif scale:
+            # "two million three thousand", but not "two thousand three million"
+            if part == 0 or total % (1000 * scale) != 0:
+                return None
             total += part * scale
             part = 0
-        elif word != "and" or last not in _BEFORE_AND:
-            return None
+        else:
+            next_part = _count_on(part, word, last)
+            if next_part is None:
+                return None
+            part = next_part
         last = word
     return None if last == "and" else total + part
+
+
+def _count_on(part: int, word: str, last: str) -> int | None:
+    """The number up to 999 that a word makes of the number and the last word before it."""
+    if word in _TENS:
+        # "hundred forty", but not "five forty"
+        return None if last in _ONES or last in _TENS else part + _TENS[word]
+    if word in _ONES:
+        # "forty two", but not "forty twelve" or "forty zero"
+        completes_tens = last in _TENS and 0 < _ONES[word] < 10
+        if completes_tens or not (last in _ONES or last in _TENS):
+            return part + _ONES[word]
+        return None
+    if word == "hundred" and 0 < part < 10:
+        return part * 100
+    return None
 
 
 def read_number(text: str) -> Number | None:
@@ -138,19 +154,13 @@ def read_number(text: str) -> Number | None:
         return Number(Fraction(ordinal[1]), unit="ordinal")
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
-    text, money, is_before = _without_currency(text)
+    text, money, money_is_before = _without_currency(text)
     if not text:
         return None
     # - 5
     if text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    percent = True
-    if text.endswith("%"):
-        text = text[:-1].rstrip()
-    elif text.endswith(" percent"):
-        text = text.removesuffix(" percent").rstrip()
-    else:
-        percent = False
+    text, percent = _without_percent(text)
 
     for pattern, convert in _FORMS:
         match = pattern.match(text)
@@ -162,23 +172,41 @@ def read_number(text: str) -> Number | None:
             continue
         rest, scale = _without_scale(rest)
         # $5 per hour
-        if is_before and _RATE.match(rest):
+        if money_is_before and _RATE.match(rest):
             rest = f" {money}{rest}"
-        unit = money
-        if rest.strip():
-            # 50% cm is nothing
-            unit_behind = None if percent else read_unit(rest, rest[0] in " (")
-            if unit_behind is None:
-                continue
-            unit = unit_behind or money
+        unit = _unit_of(rest, money, percent)
+        if unit is None:
+            continue
         try:
             value = convert(match) * scale
         except ZeroDivisionError:
             return None
         # 1.50 has two places; of other forms none are written, and 1.5 million has none
-        places = len(match[2].partition(".")[2]) if pattern is _NUMBER and scale == 1 else 0
+        places = 0
+        if pattern is _NUMBER and scale == 1:
+            places = len(match[2].partition(".")[2])
         return Number(value, percent, unit, places)
     return None
+
+
+def _unit_of(rest: str, money: str, percent: bool) -> str | None:
+    """The unit that stands behind a number, or else its money; None where the rest is no unit."""
+    if not rest.strip():
+        return money
+    # 50% cm is nothing
+    if percent:
+        return None
+    unit = read_unit(rest, rest[0] in " (")
+    return None if unit is None else unit or money
+
+
+def _without_percent(text: str) -> tuple[str, bool]:
+    """The text without `%` or "percent" at its end, and whether it had one."""
+    if text.endswith("%"):
+        return text[:-1].rstrip(), True
+    if text.endswith(" percent"):
+        return text.removesuffix(" percent").rstrip(), True
+    return text, False
 
 
 def _without_currency(text: str) -> tuple[str, str, bool]:

@@ -256,9 +256,18 @@ _SYNONYM_GROUPS = (
     "no|false",
     "impossible|not possible|cannot be done",
 )
-_SYNONYMS = {
-    word: group.partition("|")[0] for group in _SYNONYM_GROUPS for word in group.split("|")
-}
+
+
+def _all_synonyms() -> dict[str, str]:
+    """{words: those that stand for them}."""
+    synonyms: dict[str, str] = {}
+    for group in _SYNONYM_GROUPS:
+        first, *others = group.split("|")
+        synonyms |= dict.fromkeys(others, first)
+    return synonyms
+
+
+_SYNONYMS = _all_synonyms()
 
 
 def _simple(text: str, depth: int, in_text: bool) -> Value | None:
@@ -412,6 +421,7 @@ def _list(text: str, depth: int) -> Value | None:
     parts, _ = split(text, _AND)
     if len(parts) < 2:
         return None
+    # "1, 2,"
     if not parts[-1] and len(parts) > 2:
         parts.pop()
     if len(parts) > _MAX_PARTS:
@@ -423,13 +433,18 @@ def _list(text: str, depth: int) -> Value | None:
         numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
         return Region(regions[0].variable, numbers)
 
-    first, *others = _flat(items)
+    return Listing(_with_shared_name(_flat(items)))
+
+
+def _with_shared_name(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """`x = 1, 2` as `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own."""
+    first, *others = items
     match first:
         case Relation(("=",), (name, _)):
-            # in `x = 1, 2` the name belongs to both; in `x = 1, y = 2` each has its own
-            if not any(isinstance(item, (Relation, Region)) for item in others):
-                others = [Relation(("=",), (name, item)) for item in others]
-    return Listing((first, *others))
+            if any(isinstance(item, (Relation, Region)) for item in others):
+                return items
+            return (first, *[Relation(("=",), (name, item)) for item in others])
+    return items
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -610,29 +625,37 @@ def _bracketed(text: str, depth: int) -> Value | None:
 
 
 def _inside_brackets(left: str, inside: str, right: str, depth: int) -> Value | None:
-    if left in (r"\{", "{"):
+    has_braces = left in (r"\{", "{")
+    if has_braces:
         builder, _ = split(inside, _SUCH_THAT)
         if len(builder) == 2:
             return _set_builder(builder[0], builder[1], depth)
 
     parts, _ = split(inside, _SEPARATOR)
-    if len(parts) == 1 and left == "(" and _RELATION.search(inside):
-        # (1 < x \land x < 2) \lor ...
-        value = _read(inside, depth + 1)
-        return value if isinstance(value, Region) else None
     if not parts or len(parts) > _MAX_PARTS:
         return None
     if len(parts) == 1:
-        # {5} is a set of one; (x + 1) is an expression
-        value = _read(parts[0], depth + 1) if left == r"\{" else None
-        return None if value is None else Set(_flat((value,)))
+        return _one_in_brackets(left, inside, depth)
 
     items = _read_parts(parts, depth)
-    if left in (r"\{", "{"):
+    if has_braces:
         return Set(_flat(items))
     if left == r"\langle":
         return Vector(items)
     return Tuple(items, closed_low=left == "[", closed_high=right == "]")
+
+
+def _one_in_brackets(left: str, inside: str, depth: int) -> Value | None:
+    r"""`\{5\}`, a set of one, or the condition of `(1 < x \land x < 2) \lor ...`. Others, such as
+    `(x + 1)`, are expressions.
+    """
+    if left == "(" and _RELATION.search(inside):
+        value = _read(inside, depth + 1)
+        return value if isinstance(value, Region) else None
+    if left == r"\{":
+        value = _read(inside, depth + 1)
+        return None if value is None else Set(_flat((value,)))
+    return None
 
 
 def _set_builder(name: str, condition: str, depth: int) -> Region | None:
@@ -671,17 +694,20 @@ _MAX_MATRICES = 8
 
 def _matrix(text: str, depth: int) -> Value | None:
     r"""A matrix, with a factor or in a sum, or cases: all that has a `\begin`."""
-    if "\\begin" not in text:
-        return None
     start = text.find("\\begin")
-    before, after = text[:start].strip(), text[start:].strip()
+    if start < 0:
+        return None
+    before = text[:start].strip()
+    after = text[start:].strip()
     # \{ \begin{array} ... \end{array} . is a brace on one side: cases
     if before.endswith(r"\{"):
         return _cases(after.rstrip("."), depth) if before == r"\{" else None
+
     bars = False
     opening = before[-1:]
     if opening in _AROUND_MATRIX and after.endswith(_AROUND_MATRIX[opening]):
-        before, after = before[:-1], after[:-1]
+        before = before[:-1]
+        after = after[:-1]
         bars = opening == "|"
     if "{cases}" in after or "{align" in after:
         return None if before else _cases(after, depth)
@@ -689,14 +715,20 @@ def _matrix(text: str, depth: int) -> Value | None:
     match = _MATRIX.fullmatch(after.strip())
     if match is None or "\\begin" in match[2]:
         return _combination(text)
+    bars = bars or match[1] in ("vmatrix", "Vmatrix")
+    return _one_matrix(before, match[2], bars, depth)
+
+
+def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | None:
+    r"""A matrix with the factor that stands before it: `2 \begin{pmatrix} 1 & 2 \end{pmatrix}`."""
     factor = read_expression(before)
     rows: list[tuple[Value, ...]] = []
-    for row in _rows(match[2]):
+    for row in _rows(content):
         cells = _read_parts([cell.replace(r"\hline", "") for cell in row], depth)
         rows.append(tuple([_scaled(factor, cell) for cell in cells]))
     if not rows or (before and factor is None):
         return None
-    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), tuple(rows))
+    return Matrix(bars, tuple(rows))
 
 
 def _rows(text: str) -> list[list[str]]:

@@ -147,12 +147,17 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if NO_STATEMENT.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
-    if clause := _CLAUSE.match(text):
+    clause = _CLAUSE.match(text)
+    if clause:
         text = text[clause.end() :]
     segments = list(_SEGMENT.finditer(text))
     if segments:
         return _value_of_segments(text, segments)
+    return _value_of_prose(text, only)
 
+
+def _value_of_prose(text: str, only: bool) -> Value | None:
+    """The value of a sentence without mathematics that is set off from it."""
     label = _LABEL.match(text)
     if label:
         value = _value(text[label.end() :])
@@ -240,24 +245,35 @@ def _last_stated(text: str) -> Value | None:
 
     # an operand is not stated: "it is 48 + 24"
     stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
+    if _contradicts_itself(text, stated):
+        return None
+
+    value = _value(text[statements[-1].end() :])
+    if value is not None or not stated:
+        return value
+    # "they have 12 apples in the basket": the number and the first words behind it
+    last = stated[-1]
+    after = text[last.end() :]
+    return None if _NUMERAL.search(text, last.end()) else _with_unit(last["number"], after)
+
+
+def _contradicts_itself(text: str, stated: list[re.Match[str]]) -> bool:
+    """Whether a sentence states several numbers, of which the last does not follow from the
+    others.
+    """
     numbers = {_number(match) for match in stated}
     # "72 clips were sold": the sentence begins with what it states
     first = _FIRST_NUMERAL.match(text)
-    begins_with_number = first is not None and not _OPERATOR.match(text, first.end())
-    if first is not None and begins_with_number:
+    if first and not _OPERATOR.match(text, first.end()):
         numbers.add(_number(first))
-    if len(numbers) > 1:
-        # "Ann has 8, Tom has 4, so they have 12": only the last may follow from the others
-        if begins_with_number:
-            return None
-        before_last = stated[-2].end() if len(stated) > 1 else 0
-        if _CONCLUSION.search(text, 0, before_last) or not _CONCLUSION.search(text, before_last):
-            return None
-
-    value = _value(text[statements[-1].end() :])
-    if value is None and stated and not _NUMERAL.search(text, stated[-1].end()):
-        return _with_unit(stated[-1]["number"], text[stated[-1].end() :])
-    return value
+        return len(numbers) > 1
+    if len(numbers) < 2:
+        return False
+    # "Ann has 8, Tom has 4, so they have 12": the conclusion is behind all numbers but the last
+    before_last = stated[-2].end()
+    if _CONCLUSION.search(text, 0, before_last):
+        return True
+    return not _CONCLUSION.search(text, before_last)
 
 
 def _number(match: re.Match[str]) -> Fraction | str:
@@ -384,9 +400,12 @@ def _behind(rest: str) -> _Marked:
         spread = spread or "\n" in block[0]
     else:
         line = rest.partition("\n")[0]
+        answer = line
+        after = rest[len(line) :]
         end = _ANSWER_END.search(line)
-        answer = line[: end.start()] if end else line
-        after = rest[end.end() if end else len(line) :]
+        if end:
+            answer = line[: end.start()]
+            after = rest[end.end() :]
     if not spread:
         after = after.partition("\n")[0]
     return _Marked(answer, block is not None, spread, after)
@@ -410,7 +429,8 @@ def _is_doubtful(before: str, marked: _Marked) -> bool:
 
 def _chosen(tail: str) -> str | None:
     """The choice that the end of a text calls correct."""
-    if chosen := _CHOSEN.search(tail):
+    chosen = _CHOSEN.search(tail)
+    if chosen:
         return chosen[1]
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
     # "A is correct. B is correct." chooses nothing

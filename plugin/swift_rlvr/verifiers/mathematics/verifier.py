@@ -191,7 +191,9 @@ def read_gold(gold: object) -> _Gold | None:
         return None
     if isinstance(gold, (int, float)):
         return _read_gold(repr(gold))
-    return _read_gold(gold) if isinstance(gold, str) else None
+    if isinstance(gold, str):
+        return _read_gold(gold)
+    return None
 
 
 def readable_gold(gold: object) -> tuple[str, bool] | None:
@@ -254,13 +256,14 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT
     # words may be a sentence that states the value: "Tom has 5 apples"
-    if in_words(value) and not gold.in_sentence:
-        stated = stated_value(answer)
-        if stated is not None:
-            value = stated
-            if _is_right(gold.value, stated, answer, leniency):
-                return Reason.CORRECT
-    if value is not None:
+    stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
+    if stated is not None and _is_right(gold.value, stated, answer, leniency):
+        return Reason.CORRECT
+    return _why_not_right(answer, is_read=value is not None or stated is not None)
+
+
+def _why_not_right(answer: str, is_read: bool) -> Reason:
+    if is_read:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 

@@ -276,6 +276,7 @@ def _is_complex_number(answer: str) -> bool:
 
 
 def _has_short_moves(answer: str) -> bool:
+    # a turn a billion times, U1000000000, never ends
     return not re.search(r"\d{3}", answer)
 
 
@@ -296,6 +297,7 @@ def _has_the_words(answer: str, entry: Entry) -> bool:
 
 
 def _is_the_duration(answer: str, entry: Entry) -> bool:
+    # 04:05 and 4:05:00 are one
     duration = _duration(answer)
     gold = _duration(entry["answer"])
     return gold is not None and duration == gold

@@ -309,10 +309,10 @@ class _Parser:
 
     def exponent(self) -> Tree:
         """`^{2}`, `^-2`, or `^{2}^{3}`, of which the last power comes first."""
-        sign = self.take("+", "-")
-        if sign:
-            exponent = self.factor()
-            return self.node("*", _MINUS_ONE, exponent) if sign == "-" else exponent
+        if self.take("-"):
+            return self.node("*", _MINUS_ONE, self.factor())
+        if self.take("+"):
+            return self.factor()
         exponent = self.argument(whole_number=True)
         if self.take(*_POWER):
             return self.node("^", exponent, self.exponent())
@@ -568,7 +568,9 @@ class _Parser:
             tree = self.node(name, argument)
         else:
             tree = self.node("/", self.node("ln", argument), self.node("ln", base))
-        return tree if exponent is None else self.node("^", tree, exponent)
+        if exponent is None:
+            return tree
+        return self.node("^", tree, exponent)
 
     def function_argument(self) -> Tree:
         r"""`\sin(2x)`, `\sin 2x`, `\sin \frac{x}{2}`: up to the next sign, function or bracket."""
@@ -659,7 +661,10 @@ class _Parser:
             tree = self.whole()
             self.tokens = tokens
         self.index = end + 2
-        return (f"\\{name}" if kind == "command" else name), tree
+        # as the parser names the symbols of Greek letters
+        if kind == "command":
+            name = f"\\{name}"
+        return name, tree
 
     def differential(self) -> int | None:
         """The place of the next `d` of a `dx` that is in no further brackets than this token."""

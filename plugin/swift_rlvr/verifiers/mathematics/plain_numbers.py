@@ -181,12 +181,15 @@ def read_number(text: str) -> Number | None:
             value = convert(match) * scale
         except ZeroDivisionError:
             return None
-        # 1.50 has two places; of other forms none are written, and 1.5 million has none
-        places = 0
-        if pattern is _NUMBER and scale == 1:
-            places = len(match[2].partition(".")[2])
-        return Number(value, percent, unit, places)
+        # 1.5 million has no decimal places, and of other forms none are written
+        is_decimal = pattern is _NUMBER and scale == 1
+        return Number(value, percent, unit, _decimal_places(match) if is_decimal else 0)
     return None
+
+
+def _decimal_places(match: re.Match[str]) -> int:
+    """1.50 has two."""
+    return len(match[2].partition(".")[2])
 
 
 def _unit_of(rest: str, money: str, percent: bool) -> str | None:

@@ -566,9 +566,12 @@ def _set(text: str, depth: int) -> Value | None:
     r"""`\mathbb{R}`, `(1, 2) \cup \{5\}`."""
     if text in _SETS:
         return Region("", _SETS[text])
-    if exception := _EXCEPT.fullmatch(text):
+    exception = _EXCEPT.fullmatch(text)
+    if exception:
         excluded = _read_region(r"\{" + exception[1] + r"\}", depth)
-        return None if excluded is None else Region("", REALS.without(excluded.numbers))
+        if excluded is None:
+            return None
+        return Region("", REALS.without(excluded.numbers))
 
     parts, signs = split(text, _SET_OPERATOR)
     if len(parts) < 2:
@@ -758,15 +761,23 @@ def _combination(text: str) -> Value | None:
     for row_number, length in enumerate(sizes.pop()):
         row: list[Value] = []
         for column in range(length):
-            entry = pieces[0]
-            for matrix, piece in zip(matrices, pieces[1:], strict=True):
-                entry += f"({matrix[row_number][column]}){piece}"
-            tree = read_expression(entry)
+            terms = [matrix[row_number][column] for matrix in matrices]
+            tree = read_expression(_entry(terms, pieces))
             if tree is None:
                 return None
             row.append(Expression(tree))
         rows.append(tuple(row))
     return Matrix(False, tuple(rows))
+
+
+def _entry(terms: list[str], pieces: list[str]) -> str:
+    """One entry of a sum of matrices: `2(1)+3(x)`, of the terms `1` and `x` between the pieces `2`,
+    `+3` and nothing.
+    """
+    text = pieces[0]
+    for term, piece in zip(terms, pieces[1:], strict=True):
+        text += f"({term}){piece}"
+    return text
 
 
 def _cases(text: str, depth: int) -> Value | None:
@@ -783,6 +794,7 @@ def _cases(text: str, depth: int) -> Value | None:
             if cell.strip(" ,"):
                 cells.append(re.sub(r"^(?:if|for|when)\s", "", cell.strip().rstrip(",")))
         values = _read_parts(cells, depth)
+        # a cell alone is an equation of a system
         items.append(values[0] if len(values) == 1 else Tuple(values))
     return Cases(tuple(items)) if items else None
 

@@ -170,16 +170,19 @@ def _level(name: str, text: Text, several: bool) -> dict[str, Any]:
     highest = max((len(attribute.levels) for attribute in attributes.values()), default=0) - 1
     if level < 0 or (level > highest and not several):
         raise InputError(f"reasoning_gym:{name}: level must be from 0 to {highest}, got {level}")
-    if curriculum is None:
-        return {}
+    return {} if curriculum is None else _fields_at(curriculum, level)
 
+
+def _fields_at(curriculum: Any, level: int) -> dict[str, Any]:
+    """The config fields that a curriculum sets, each with its value at a level or at its highest."""
+    attributes = curriculum.attributes
     for attribute_name, attribute in attributes.items():
         curriculum.set_attr_level(attribute_name, min(level, len(attribute.levels) - 1))
     config = vars(curriculum.generate_configuration())
-    changed = {}
+    values = {}
     for attribute in attributes.values():
         for key in ("field_name", "lower_field_name", "upper_field_name"):
             field_name = vars(attribute).get(key)
             if field_name:
-                changed[field_name] = config[field_name]
-    return changed
+                values[field_name] = config[field_name]
+    return values

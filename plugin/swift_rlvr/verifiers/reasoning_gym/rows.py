@@ -159,7 +159,8 @@ def gold(name: str, drawn: Mapping[str, Any]) -> str:
     Where several answers are right, reasoning-gym has none as `answer`, and mostly an example in
     the metadata.
     """
-    answer, metadata = drawn["answer"], drawn["metadata"]
+    answer = drawn["answer"]
+    metadata = drawn["metadata"]
     if name == "graph_color":
         colors = metadata["possible_answer"]
         return json.dumps({str(vertex): color for vertex, color in colors.items()})

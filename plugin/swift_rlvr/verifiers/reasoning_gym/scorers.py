@@ -43,8 +43,12 @@ def number(text: object) -> Decimal | None:
     >>> number("-12.50"), number("nan"), number("1e9999"), number("2**9")
     (Decimal('-12.50'), None, None, None)
     """
-    text = text.strip() if isinstance(text, str) else ""
-    return Decimal(text) if _NUMBER.fullmatch(text) else None
+    if not isinstance(text, str):
+        return None
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    return Decimal(text)
 
 
 def numbers(texts: list[str]) -> list[Decimal] | None:
@@ -132,7 +136,11 @@ def _listed(partial: float, write: Callable[[list], str]) -> Scorer:
 
 
 def _rows(matrix: list) -> str:
-    return "\n".join(" ".join(str(value) for value in row) for row in matrix)
+    return "\n".join([_spaced(row) for row in matrix])
+
+
+def _spaced(values: list) -> str:
+    return " ".join(map(str, values))
 
 
 def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
@@ -142,7 +150,10 @@ def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
     if values is None or gold is None:
         return 0.0
     # JSON has read them as numbers, or as texts that are numbers.
-    texts = [str(value) if type(value) in (int, float) else value for value in values]
+    texts = []
+    for value in values:
+        is_number = type(value) in (int, float)
+        texts.append(str(value) if is_number else value)
     answered = numbers(texts)
     return float(answered is not None and answered == numbers(gold))
 
@@ -178,7 +189,9 @@ def _checked(is_readable: Callable[[str], bool]) -> Scorer:
     """
 
     def score(answer: str, entry: Entry, theirs: Any) -> float:
-        return theirs.score_answer(answer, entry) if is_readable(answer) else 0.0
+        if not is_readable(answer):
+            return 0.0
+        return theirs.score_answer(answer, entry)
 
     return score
 
@@ -242,7 +255,10 @@ def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
 
 
 def _matrix(text: str) -> list[list[Decimal]]:
-    return [[Decimal(word) for word in line.split()] for line in text.split("\n")]
+    rows: list[list[Decimal]] = []
+    for line in text.split("\n"):
+        rows.append([Decimal(word) for word in line.split()])
+    return rows
 
 
 def halting(answer: str, entry: Entry, theirs: Any) -> float:
@@ -260,6 +276,7 @@ def _is_complex_number(answer: str) -> bool:
 
 
 def _has_short_moves(answer: str) -> bool:
+    # a turn a billion times, U1000000000, never ends
     return not re.search(r"\d{3}", answer)
 
 
@@ -280,6 +297,7 @@ def _has_the_words(answer: str, entry: Entry) -> bool:
 
 
 def _is_the_duration(answer: str, entry: Entry) -> bool:
+    # 04:05 and 4:05:00 are one
     duration = _duration(answer)
     gold = _duration(entry["answer"])
     return gold is not None and duration == gold
@@ -312,7 +330,7 @@ SCORERS: dict[str, Scorer] = {
     "rush_hour": _checked(_has_short_moves),
     "simple_integration": integration,
     "sokoban": _checked(_has_moves_only),
-    "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
+    "spiral_matrix": _listed(0.1, _spaced),
     "string_insertion": _listed(0.1, "".join),
     "time_intervals": _only(_is_the_duration),
     "word_sorting": _only(_has_the_sorted_words),

@@ -79,13 +79,15 @@ def grade_all(
             if job not in futures:
                 futures[job] = pool.submit(_score, *job, seconds, memory_mb)
             verdicts.append(futures[job])
-        return [
-            verdict.result() if isinstance(verdict, Future) else verdict for verdict in verdicts
-        ]
+        return list(map(_result, verdicts))
     finally:
         # What has not begun when this is interrupted never begins.
         for future in futures.values():
             future.cancel()
+
+
+def _result(verdict: Verdict | Future[Verdict]) -> Verdict:
+    return verdict.result() if isinstance(verdict, Future) else verdict
 
 
 def _answer_to_score(text: str | None, entry_text: object) -> str | Verdict:
@@ -97,11 +99,12 @@ def _answer_to_score(text: str | None, entry_text: object) -> str | Verdict:
     task = entry["task"]
     if task in REFUSED and entry.get("refused") != "yes":
         return Verdict(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
-    answer = None if text is None else last_answer(text)
-    if answer is None:
-        if text is not None and has_unclosed_answer(text):
-            return Verdict(0.0, Reason.UNCLOSED_ANSWER)
+    if text is None:
         return Verdict(0.0, Reason.NO_ANSWER)
+    answer = last_answer(text)
+    if answer is None:
+        reason = Reason.UNCLOSED_ANSWER if has_unclosed_answer(text) else Reason.NO_ANSWER
+        return Verdict(0.0, reason)
     answer = answer.strip()
     if not answer:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
@@ -130,4 +133,6 @@ def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> Verdict:
         return Verdict(0.0, Reason.SCORER_FAILED, answer, f"a score of {score}")
     if score == 1:
         return Verdict(score, Reason.CORRECT, answer)
-    return Verdict(score, Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG, answer)
+    if score > 0:
+        return Verdict(score, Reason.PARTLY_RIGHT, answer)
+    return Verdict(score, Reason.WRONG, answer)

@@ -52,8 +52,10 @@ def test_one_run_survives_one_fault_after_another(launcher, rollout_server):
     every step once.
     """
     server_is_killed_during_an_update_and_then_the_launcher(launcher)
-    launcher.use(rollout_server)
+    # With a server of its own: one that outlived an interrupted update would wait for the rest of
+    # it until its time limit, and meet no other trainer.
     ctrl_c_during_an_update(launcher)
+    launcher.use(rollout_server)
     disk_is_full(launcher)
     alarm_ends_the_run(launcher)
     last = launcher.step()

@@ -549,3 +549,17 @@ def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, t
         planned(recipe, machine=none, environ={"MODEL": "checkpoint-50"}).settings["model"]
         == "checkpoint-50"
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("cuntdown", r"^cuntdown: did you mean countdown\? The experiments are countdown, "),
+        ("mine", r"^mine: there is no such experiment\. The experiments are countdown, "),
+        ("scratch", "python scripts/grpo_from_scratch.py"),
+        ("nowhere.yaml", "cannot read nowhere.yaml"),
+    ],
+)
+def test_a_word_that_names_no_recipe(word, message):
+    with pytest.raises(InputError, match=message):
+        planned(word)

@@ -5,11 +5,10 @@ one form of error.
 import math
 import pickle
 from dataclasses import FrozenInstanceError, dataclass
-from types import SimpleNamespace
 
 import pytest
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.settings import Settings, Text, check_ranges, no_setting, setting
+from swift_rlvr.utils.settings import Settings, Text, no_setting, setting
 
 
 @dataclass(frozen=True)
@@ -139,13 +138,6 @@ def test_a_variable_of_the_group_that_is_no_setting_is_refused():
     assert (
         grouped.from_environment({"SWIFT_RLVR_SHARE": "0.25"}) == grouped()
     )  # is not of the group
-
-
-def test_another_librarys_settings_are_held_to_the_ranges_of_their_names():
-    check_ranges(Some, SimpleNamespace(count=1, rate=None, mode="other"))
-    for value in (2, math.inf, math.nan):
-        with pytest.raises(InputError, match="^rate: must be more than 0 and less than 1, got "):
-            check_ranges(Some, SimpleNamespace(rate=value))
 
 
 def test_a_name_that_is_none_is_answered_with_the_nearest():

@@ -29,7 +29,7 @@ from swift_rlvr.training.recipes import (
     read_recipe,
     uses_servers,
 )
-from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.errors import InputError, did_you_mean
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import Settings, as_list, number, setting
 
@@ -162,11 +162,22 @@ def read_words(
         return None, list(words)
     first, *flags = words
     if first not in EXPERIMENTS:
+        if not first.endswith(SUFFIXES) and not Path(first).exists():
+            raise _no_recipe(first)
         return read_recipe(first), flags
     if flags and flags[0].endswith(SUFFIXES):
         return read_recipe(flags[0]), flags[1:]
     recipe, changes = _recipe_for(first, machine, os.environ if environ is None else environ)
     return recipe, [*changes, *flags]
+
+
+def _no_recipe(name: str) -> InputError:
+    """For a word that is neither an experiment nor a file."""
+    if name == "scratch":
+        return InputError("scratch: GRPO from scratch is `python scripts/grpo_from_scratch.py` now")
+    problem = did_you_mean(name, EXPERIMENTS) or "there is no such experiment."
+    choices = f"The experiments are {', '.join(EXPERIMENTS)}; a recipe is a .yaml file"
+    return InputError(f"{name}: {problem} {choices}")
 
 
 def _recipe_for(

@@ -82,8 +82,7 @@ def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> l
 
 
 class Reward:
-    """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float |
-    None]``.
+    """What ms-swift and TRL call: ``reward(completions, **columns) -> list[float | None]``.
 
     A subclass declares the attributes below and implements one method, `grade`. A reward without
     parameters is shorter as a function, see `swift_rlvr.rewards.reward`. Everyone else calls the
@@ -132,7 +131,7 @@ class Reward:
         self.verifier: Reward | None = None
 
     def ask(self, verifier: Reward) -> None:
-        """Let `verifier` say whether answers are right, and need its columns beside the own ones."""
+        """Let `verifier` say whether answers are right; its columns are then needed too."""
         self.verifier = verifier
         self.runs_code = verifier.runs_code
         self.columns = (*self.columns, *verifier.columns)

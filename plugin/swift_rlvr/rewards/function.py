@@ -15,7 +15,7 @@ from swift_rlvr.utils.errors import NotInstalledError
 # The reasons of a function that gives none itself.
 FULL_REWARD, PARTIAL_REWARD, NO_REWARD = "full reward", "partial reward", "no reward"
 NOT_GRADED, NO_TEXT = "not graded", "no text"
-# A function that has raised. It is not among the declared reasons: `swift-rlvr check` reports it.
+# The reason where a function has raised. It is not declared, so `swift-rlvr check` reports it.
 RAISED = "error"
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -24,14 +24,12 @@ logger = logging.getLogger(__name__)
 
 
 class FunctionReward(Reward):
-    """A reward whose `grade` asks a function of one completion's text and the row's columns.
+    """A reward whose `grade` calls a function with one completion's text and the row's columns.
 
-    - A row without a value in a needed column is not graded (None).
-    - A completion without text earns 0.0.
-    - So does one for which the function raises, or returns what is no finite number: a policy must
-      not gain anything by it. A warning names the first error.
-
-    The function is asked about none of the first two.
+    - A row without a value in a needed column is not graded (None). The function is not called.
+    - A completion without text earns 0.0. The function is not called.
+    - If the function raises, or returns something that is not a finite number, the completion
+      earns 0.0, so that no policy gains by it. A warning names the first error.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -113,8 +111,8 @@ def reward(
 
     The function takes the text of one completion and the row's columns by name. It returns the
     reward as a number, or None where the row cannot be graded, or either with a reason:
-    ``return 0.0, "too long"``. Afterwards its name is the reward: call it with lists, as the trainers do, or ask
-    `explain` about one completion; `function` is what you wrote.
+    ``return 0.0, "too long"``. Afterwards its name is the reward: call it with lists, as the
+    trainers do, or ask `explain` about one completion. `function` is what you wrote.
 
     Args:
         name: as in `--reward_funcs`; it begins with ``external_``.
@@ -127,7 +125,7 @@ def reward(
         full_reward: what it pays for a completion without fault.
 
     Raises:
-        ValueError: where the name is taken or cannot be used, or the function does not take the columns.
+        ValueError: the name is taken or cannot be used, or the function does not take the columns.
 
     >>> @reward("external_doc_word_count", role="verifier", columns=["count"])
     ... def doc_word_count(completion: str, count: int) -> float:

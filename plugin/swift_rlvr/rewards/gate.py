@@ -78,18 +78,15 @@ class OutcomeGate:
 
     def explain(self, explanation: Explanation, text: str | None, row: Row) -> Explanation:
         """The same for one completion, with the rules of the reward and the gate's own."""
-        (right,) = ask_verifier(
-            self.verifier, [text], {name: [value] for name, value in row.items()}
-        )
+        columns = {name: [value] for name, value in row.items()}
+        (right,) = ask_verifier(self.verifier, [text], columns)
         grade = self._grade(Grade(explanation.reward, explanation.reason), right)
-        rules = [*explanation.rules, Rule("the answer is right", right, self._says())]
+        gate = Rule("the answer is right", right, f"{self.verifier.name} says so")
+        rules = [*explanation.rules, gate]
         if grade.reason == explanation.reason and self.least:
             detail = f"{grade.reward:g} above the least, {self.least:g}"
             rules.append(Rule("reward", None, detail))
         return Explanation(*grade, explanation.extracted, rules)
-
-    def _says(self) -> str:
-        return f"{self.verifier.name} says so"
 
     def _grade(self, grade: Grade, right: bool | None) -> Grade:
         if grade.reward is None:

@@ -117,7 +117,11 @@ class Settings:
             name = declared.name
             value = as_type(getattr(self, name), hints[name], name)
             object.__setattr__(self, name, value)
-        check_ranges(type(self), self)
+        for declared in fields(self):
+            accepts = declared.metadata.get("accepts", Accepts())
+            value = getattr(self, declared.name)
+            if not all(accepts.allows(item) for item in as_list(value)):
+                raise InputError(f"must be {accepts}, got {value!r}", declared.name)
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
         """InputError with the setting, its value and what is accepted, unless `condition` holds."""
@@ -160,21 +164,6 @@ class Settings:
             return cls(**values)
         except InputError as error:
             raise InputError(error.problem, f"{prefix}{error.field}".upper()) from error
-
-
-def check_ranges(cls: type[Settings], values: object) -> None:
-    """InputError where `values` has an attribute that `cls` does not accept for this setting.
-
-    values: an instance of `cls`, or another library's settings, of which only the numbers are
-    checked.
-    """
-    for declared in fields(cls):
-        accepts = declared.metadata.get("accepts", Accepts())
-        if not accepts.bounds and not isinstance(values, cls):
-            continue
-        value = getattr(values, declared.name, None)
-        if not all(accepts.allows(item) for item in as_list(value)):
-            raise InputError(f"must be {accepts}, got {value!r}", declared.name)
 
 
 def no_setting(owner: str, name: str, known: Collection[str]) -> str:

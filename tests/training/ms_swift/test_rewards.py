@@ -1,4 +1,4 @@
-"""The plugin in ms-swift: loaded by ms-swift's own argument parsing; test_ms_swift_tasks.py has the
+"""The plugin in ms-swift: loaded by ms-swift's own argument parsing; test_tasks.py has the
 datasets.
 """
 

@@ -2,7 +2,7 @@ r"""Whether an answer equals the gold, for every pair of kinds of `values.py`.
 
 What cannot be shown to be equal is wrong. The gold and the answer don't change places: an answer
 may leave out a unit, a name, a condition or the text of a choice, and it may not be less exact.
-Examples in comments read gold -> answer; most are rows of `tests/verifiers/mathematics/pairs.py`.
+Examples in comments read gold -> answer; most are rows of `tests/verifiers/mathematics/pairs.jsonl`.
 """
 
 from __future__ import annotations

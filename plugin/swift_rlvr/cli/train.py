@@ -72,7 +72,7 @@ def _launch(plan: Plan, console: Console) -> int:
 
 
 def _show_plan(plan: Plan, console: Console) -> None:
-    """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be
+    """Print what will run where in eleven lines; with DRY_RUN also the commands, as they could be
     typed.
     """
     from swift_rlvr.launch import estimate
@@ -91,6 +91,8 @@ def _show_plan(plan: Plan, console: Console) -> None:
         "ports": _ports(plan),
         "results": f"{plan.output}, with {logs}",
     }
+    if takes := estimate.hours(plan):
+        lines["time"] = takes.text
     if plan.resume:
         lines["resumes"] = str(plan.resume)
     table = Table.grid(padding=(0, 2))

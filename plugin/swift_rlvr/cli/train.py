@@ -85,14 +85,16 @@ def _show_plan(plan: Plan, console: Console) -> None:
         "devices": _devices(plan),
         "a step": _step(plan),
         "steps": estimate.steps(plan).text,
+    }
+    if takes := estimate.hours(plan):
+        lines["time"] = takes.text
+    lines |= {
         "tokens": estimate.tokens(plan).text,
         "memory": estimate.memory(plan).text,
         "disk": estimate.disk(plan).text,
         "ports": _ports(plan),
         "results": f"{plan.output}, with {logs}",
     }
-    if takes := estimate.hours(plan):
-        lines["time"] = takes.text
     if plan.resume:
         lines["resumes"] = str(plan.resume)
     table = Table.grid(padding=(0, 2))

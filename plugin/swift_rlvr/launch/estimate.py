@@ -545,7 +545,9 @@ def disk(plan: Plan) -> Estimate:
         text = f"checkpoints of {decimal(size)}, their number is not known; {left}"
         return Estimate(text, size, size <= free)
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
-    text = f"{kept} checkpoints of {decimal(size)}: {decimal(kept * size)}; {left}"
+    text = (
+        f"{kept} checkpoint{'s' * (kept != 1)} of {decimal(size)}: {decimal(kept * size)}; {left}"
+    )
     # One more: the oldest is deleted when the next is written.
     fits = (missing + 1) * size <= free
     if not fits:

@@ -44,8 +44,7 @@ _SERVER_TAKES = (
     *("multi_turn_scheduler", "max_turns", "gym_env", "use_gym_env"),
 )
 _TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
-# The server's recipe has the context of the trainings' recipes; a flag for one of these asks for
-# another.
+# vLLM's context is that of the recipes' lengths; a flag for one of these asks for another.
 _LENGTHS = ("max_length", "max_completion_length", "multi_turn_scheduler", "max_turns")
 # Settings whose type ms-swift itself would need half a minute to check.
 _NUMBERS = (
@@ -246,8 +245,9 @@ def make_plan(
     derived = _accumulation(recipe, settings, overrides, all_processes)
     derived |= _checkpoint(settings, variables)
     derived |= _defaults(settings, variables, hosts)
-    if starts_server:
-        derived |= _context(settings, overrides)
+    is_colocated = bool(settings.get("use_vllm")) and not hosts
+    if starts_server or is_colocated:
+        derived |= _context(recipe, settings, overrides)
     settings = settings | derived
     completions = _completions(settings, all_processes)
 
@@ -359,12 +359,23 @@ def _defaults(
     return defaults
 
 
-def _context(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The server's context, where a flag asks for other lengths than the server's recipe has."""
-    if "vllm_max_model_len" in settings or not any(name in overrides for name in _LENGTHS):
+def _context(
+    recipe: Recipe, settings: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """vLLM's context, where a flag asks for other lengths than the recipe has: the sum of prompt and
+    completion, unless a recipe has another for its own lengths.
+    """
+    name = "vllm_max_model_len"
+    if name in overrides or not any(length in overrides for length in _LENGTHS):
         return {}
-    prompt = number(settings, "max_length", 512)
-    return {"vllm_max_model_len": prompt + longest_completion(settings)}
+    if recipe.settings.get(name) not in (None, _longest_row(recipe.settings)):
+        return {}
+    return {name: _longest_row(settings)}
+
+
+def _longest_row(settings: Mapping[str, Any]) -> int:
+    """Tokens of the longest prompt and completion."""
+    return number(settings, "max_length", 512) + longest_completion(settings)
 
 
 def longest_completion(settings: Mapping[str, Any]) -> int:

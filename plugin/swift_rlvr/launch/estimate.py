@@ -166,10 +166,10 @@ class Published:
     tokens: int
 
 
-# Mini-R1 is the experiment's model and task, trained as a whole with TRL 0.14: "on a node with 4x
-# H100 80GBs a single step takes around 45-60s". 3 trainers x 1 prompt x 8 accumulated x 8
-# completions; the fourth GPU sampled. Its author: Philipp Schmid, January 2025.
-# https://www.philschmid.de/mini-deepseek-r1
+# Mini-R1 is the experiment's model and task, all parameters trained with TRL 0.14: around 45 to 60 s
+# a step on four H100s of 80 GB, of which one sampled, and around 6 hours for 450 steps. A step is 3
+# trainers x 1 prompt x 8 accumulated x 8 completions of at most 1,024 tokens. Philipp Schmid, January
+# 2025: https://www.philschmid.de/mini-deepseek-r1
 MINI_R1 = Published("Mini-R1", (45, 60), 4, "H100", 3.1e9, 192, 1024)
 # Below so many parameters a step is mostly what does not depend on them.
 SMALLEST_TO_SCALE = 0.3e9
@@ -317,7 +317,8 @@ def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path |
 def peak_memory(
     model: ModelSize, settings: Mapping[str, Any], processes: int, share: float = 0
 ) -> tuple[str, float]:
-    """The worst moment of a training GPU and its bytes; roughly.
+    """The worst moment of a training GPU and its bytes, roughly: a step, an update of vLLM's weights,
+    an evaluation, or vLLM's sampling where it is on the same GPU.
 
     processes: of all nodes. share: vLLM's bytes where it is on the same GPU, else 0.
     """

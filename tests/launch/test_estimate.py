@@ -303,7 +303,8 @@ def test_the_update_gathers_all_weights_on_every_gpu_unless_it_is_made_in_parts(
 
     at_once, in_parts = estimated(0), estimated(16)
     assert at_once.count / GIB == pytest.approx(needed - 1.5, abs=0.7)
-    assert "while vLLM gets the weights" in at_once.text
+    said = "while vLLM gets the weights (--move_model_batches 16 sends them in parts)"
+    assert said in at_once.text
     assert in_parts.count < at_once.count and in_parts.fits
     assert "while vLLM gets the weights" not in in_parts.text
 

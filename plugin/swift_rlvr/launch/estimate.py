@@ -30,6 +30,8 @@ from swift_rlvr.utils.settings import as_list, number
 GIB, MIB = 2**30, 2**20
 # Above this share of a GPU what the formula leaves out may no longer fit.
 TIGHT = 0.9
+# Moments of a training GPU.
+STEP, UPDATE = "in a step", "while vLLM gets the weights"
 # What ms-swift sends to a rollout server at once, as SWIFT_UPDATE_WEIGHTS_BUCKET_SIZE is by default.
 BUCKET = 512 * MIB
 # vLLM's, for CUDA graphs and the logits of 256 sequences.
@@ -325,14 +327,14 @@ def peak_memory(
     parts = training_memory(model, settings, processes)
     states = parts["weights"] + parts["gradients"] + parts["optimizer"]
     moments = {
-        "in a step": states + parts["logits"] + parts["activations"],
-        "while vLLM gets the weights": states + parts["update"],
+        STEP: states + parts["logits"] + parts["activations"],
+        UPDATE: states + parts["update"],
         "in an evaluation": states + parts["evaluation"],
     }
     if share and number(settings, "sleep_level", 0):
         # vLLM gives its share back while the trainer computes, but for the weights while they are
         # updated.
-        moments["while vLLM gets the weights"] += _vllm_weights(model, settings)
+        moments[UPDATE] += _vllm_weights(model, settings)
         moments["while vLLM samples"] = _kept_while_sampling(parts, settings) + share
     elif share:
         moments = {moment: needed + share for moment, needed in moments.items()}
@@ -503,8 +505,11 @@ def memory(plan: Plan) -> Estimate:
     share = server_gpu * number(plan.server_settings, "vllm_gpu_memory_utilization", 0.9)
     moment, needed = peak_memory(model, settings, processes, share if is_colocated else 0)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
-    if moment != "in a step":
+    if moment != STEP:
         text += f", {moment}"
+    gathers = zero_stage(settings)[0] == 3 and processes > 1
+    if moment == UPDATE and gathers and not settings.get("move_model_batches"):
+        text += " (--move_model_batches 16 sends them in parts)"
     fits = needed <= TIGHT * available
     if server_gpu:
         weights = _vllm_weights(model, plan.server_settings)

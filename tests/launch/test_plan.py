@@ -9,7 +9,7 @@ import helpers
 import pytest
 import yaml
 from helpers import planned
-from swift_rlvr.launch.machine import Gpu, Machine, this_machine
+from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.utils.errors import InputError
 
 SERVER = {
@@ -420,68 +420,6 @@ def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
     assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path(
         "recipe.yaml"
     )
-
-
-def smi(folder: Path, gpus: int, **options) -> dict[str, str]:
-    """An environment with a stand-in for nvidia-smi."""
-    helpers.write_nvidia_smi(folder, gpus, **options)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-def test_gpus_are_those_that_nvidia_smi_lists(tmp_path):
-    seen = this_machine(smi(tmp_path, 3))
-    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == "580.65.06"
-    assert seen.gpus[0] == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, 9.0)
-    assert this_machine(smi(tmp_path, 0)).gpus == ()
-    assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
-
-
-def test_an_old_driver_does_not_know_the_compute_capability(tmp_path):
-    (gpu,) = this_machine(smi(tmp_path, 1, knows_compute_cap=False)).gpus
-    assert gpu == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, None)
-
-
-@pytest.mark.parametrize(
-    ("visible", "indices"),
-    [("2,GPU-0a", ["2", "0"]), ("", []), ("-1", []), ("1,-1,2", ["1"])],
-)
-def test_cuda_visible_devices_says_which_gpus_are_seen(tmp_path, visible, indices):
-    environ = smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": visible}
-    assert [gpu.index for gpu in this_machine(environ).gpus] == indices
-
-
-def test_a_gpu_that_is_not_listed_is_named(tmp_path):
-    problem = "CUDA_VISIBLE_DEVICES: names GPU '5'; nvidia-smi lists 0, 1, 2"
-    with pytest.raises(InputError, match=problem):
-        this_machine(smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": "5"})
-
-
-# As `nvidia-smi -L` prints them (NVIDIA's MIG user guide).
-INSTANCES = """GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0abc)
-  MIG 3g.40gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
-  MIG 1g.10gb+me  Device  3: (UUID: MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d)
-GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1abc)"""
-
-
-@pytest.mark.parametrize(
-    ("visible", "seen"),
-    [
-        (None, ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
-        ("0", ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
-        ("MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
-        ("1,MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
-        ("1", ("1", "NVIDIA H100 80GB HBM3", 81559, None)),
-    ],
-)
-def test_of_mig_instances_cuda_sees_one(recipe, tmp_path, visible, seen):
-    environ = smi(tmp_path, 2, listed=INSTANCES)
-    if visible is not None:
-        environ["CUDA_VISIBLE_DEVICES"] = visible
-    machine = this_machine(environ)
-    assert [(gpu.index, gpu.name, gpu.memory, gpu.instance) for gpu in machine.gpus] == [seen]
-    recipe()
-    plan = planned("scripts/configs/countdown_1gpu_24gb.yaml", machine=machine, environ={})
-    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == seen[0] and not plan.server
 
 
 def test_other_nodes_wait_as_long_as_the_first_ones_server_may_take(recipe, monkeypatch):

@@ -159,7 +159,7 @@ def torch_build() -> str | None:
 
 
 def driver_major(driver: str | None) -> int | None:
-    """580 for "580.65.06"; None where nvidia-smi names none."""
+    """580 for "580.65.06"; None where nvidia-smi None where the driver names none."""
     match = re.match(r"\d+", driver or "")
     return int(match[0]) if match else None
 
@@ -213,7 +213,7 @@ def capabilities(launch: Launch) -> Iterator[CheckResult]:
 
 def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
     lowest = CAPABILITIES.get(cuda, BFLOAT16)
-    capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
+    capability = gpu.capability or BFLOAT16  # an older driver does not know it
     text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
     dtype = launch.settings.get("torch_dtype", "bfloat16")
     if capability < lowest:

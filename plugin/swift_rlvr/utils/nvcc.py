@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from importlib.util import find_spec
 
 DEFAULT_CUDA_HOME = "/usr/local/cuda"
@@ -18,6 +18,18 @@ DEFAULT_CUDA_HOME = "/usr/local/cuda"
 OLDEST_NVCC = (12, 8)
 # FlashInfer's sampling.cuh includes it. It is not in all packages that bring an nvcc.
 HEADER = "curand_kernel.h"
+# vLLM's: 1, the default of 0.32, takes FlashInfer's sampler; 0, that of 0.19, takes vLLM's own.
+SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
+
+
+def choose_sampler(environ: MutableMapping[str, str]) -> None:
+    """Let vLLM take its own sampler where FlashInfer cannot compile one; whoever sets the variable
+    is obeyed.
+
+    vLLM finds out only when its warm-up samples, and ends.
+    """
+    if SAMPLER not in environ and why_no_nvcc(environ):
+        environ[SAMPLER] = "0"
 
 
 def find_nvcc(environ: Mapping[str, str]) -> str | None:

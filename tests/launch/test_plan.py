@@ -2,7 +2,9 @@
 name the cause.
 """
 
+import json
 import shlex
+import zipfile
 from pathlib import Path
 
 import helpers
@@ -168,6 +170,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR: is needed"),
         (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK: must be below NNODES (2), got 2"),
         (3, {"RESUME": "1"}, [], "RESUME=1: no complete checkpoint in out"),
+        (3, {"RESUME": "yes"}, [], "RESUME: must be one of 0, 1, auto, got 'yes'"),
         (3, {}, ["--vllm_mode", "colocate"], "vllm_mode: needs a recipe without vllm_server_host"),
         (
             3,
@@ -501,3 +504,58 @@ def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, t
 def test_a_word_that_names_no_recipe(word, message):
     with pytest.raises(InputError, match=message):
         planned(word)
+
+
+def write_checkpoint(step: int, *, is_whole: bool = True) -> Path:
+    """A checkpoint in the folder that `recipe` names, or what a killed run leaves of one."""
+    path = Path("out", f"checkpoint-{step}")
+    path.mkdir(parents=True)
+    if is_whole:
+        for name in ("optimizer.pt", "rng_state.pth"):
+            zipfile.ZipFile(path / name, "w").close()  # as torch.save's are
+        (path / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    return path
+
+
+def test_resume_auto_goes_on_from_a_whole_checkpoint_and_begins_anew_without_one(recipe):
+    """What a job that is queued again meets: nothing, logs, half a checkpoint, whole ones."""
+    Path("out").mkdir()
+    for found, expected in (
+        (None, None),
+        (lambda: Path("out", "logging.jsonl").write_text("{}\n"), None),
+        (lambda: write_checkpoint(50, is_whole=False), None),
+        (lambda: write_checkpoint(100), "out/checkpoint-100"),
+        (lambda: write_checkpoint(150, is_whole=False), "out/checkpoint-100"),
+        (lambda: write_checkpoint(200), "out/checkpoint-200"),
+    ):
+        if found:
+            found()
+        plan = planned(recipe(), machine=machine(3), environ={"RESUME": "auto"})
+        assert plan.resume == (expected and Path(expected))
+        assert flags(plan.trainer.argv).get("resume_from_checkpoint") == expected
+    # Without the variable it is a new run, of which the doctor says that the folder is taken.
+    assert planned(recipe(), machine=machine(3), environ={}).resume is None
+
+
+def test_resume_auto_does_not_write_over_checkpoints_without_a_state_to_go_on_from(recipe):
+    write_checkpoint(50, is_whole=False)
+    words = [recipe(), "--save_only_model", "true"]
+    with pytest.raises(InputError, match="RESUME=auto: out/checkpoint-50 has only weights"):
+        planned(*words, machine=machine(3), environ={"RESUME": "auto"})
+
+
+def test_nodes_that_do_not_see_the_same_checkpoint_do_not_meet(recipe, monkeypatch):
+    from torch.distributed.run import config_from_args, parse_args
+
+    def rendezvous(rank: int) -> str:
+        environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1", "RESUME": "auto"}
+        environ["NODE_RANK"] = str(rank)
+        env = planned(recipe(), machine=machine(3), environ=environ).trainer.env
+        monkeypatch.setenv("PET_RDZV_ID", env["PET_RDZV_ID"])
+        words = ["--nnodes=2", f"--node_rank={rank}", "--master_addr=::1", "x.py"]
+        config, _, _ = config_from_args(parse_args(words))
+        return config.run_id  # the prefix of all that agents write for each other
+
+    assert rendezvous(0) == rendezvous(1) == "new"
+    write_checkpoint(100)
+    assert rendezvous(0) == rendezvous(1) == "checkpoint-100"

@@ -67,6 +67,19 @@ done
 """
 
 
+def toolkit(folder: Path, release: str = "13.0", header: str = "include/curand_kernel.h") -> Path:
+    """A folder as CUDA's packages lay one out, with an nvcc that is of this release."""
+    path = folder / "bin" / "nvcc"
+    path.parent.mkdir(parents=True)
+    line = f"Cuda compilation tools, release {release}, V{release}.1"
+    path.write_text(f"#!/bin/sh\necho '{line}'\n")
+    path.chmod(0o755)
+    if header:
+        (folder / header).parent.mkdir(parents=True)
+        (folder / header).touch()
+    return folder
+
+
 def flags(command: str) -> dict[str, str]:
     """`... --name value value ...` -> {name: "value value"}; of a flag given twice, the last."""
     values: dict[str, list[str]] = {}

@@ -822,7 +822,7 @@ def test_memory(name, memory, status):
 
 def test_a_disk_that_is_too_small(monkeypatch):
     usage = SimpleNamespace(free=50 * 10**9)
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     status, message = outcome(machine.disk, recipe=GPUS, on=gpus())
     assert status == "warning" and "3 checkpoints of 42.0 GB: 126.0 GB; 50.0 GB free" in message
     assert "a smaller --save_total_limit" in message
@@ -842,14 +842,14 @@ def test_a_disk_that_is_too_small(monkeypatch):
 def test_shared_memory(monkeypatch, count, free, status):
     launch = Launch(planned(GPUS, machine=gpus(count)))
     usage = SimpleNamespace(free=free * 2**20)
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     (result,) = resources.shared_memory(launch)
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
 
 
 def test_one_gpu_shares_no_memory(monkeypatch):
     usage = SimpleNamespace(free=0)
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     assert outcome(resources.shared_memory, recipe=COLOCATE, on=gpus(1)) == ("none", "")
 
 

@@ -742,6 +742,9 @@ COLOCATE = "scripts/configs/gsm8k.yaml"
         # What is left is enough for vLLM, and not for the training.
         (40000, "--vllm_gpu_memory_utilization 0.4", "warning", "and training needs about"),
         (40000, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 40,000 of 81,559"),
+        # It would not fit without them either, which the estimate says; here that less is left.
+        (300, "--vllm_gpu_memory_utilization 0.4 --model a/b-30B", "passed", "GPU 2 is free"),
+        (1500, "--vllm_gpu_memory_utilization 0.4 --model a/b-30B", "warning", "78.2 GiB are left"),
         # A desktop, and a training whose size is not known.
         (1500, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 1,500 of 81,559 MiB"),
         (1500, "--vllm_gpu_memory_utilization 0.4 --model who/knows", "warning", "78.2 GiB are"),
@@ -857,7 +860,7 @@ def test_one_gpu_shares_no_memory(monkeypatch):
     ("cores", "words", "environ", "status", "message"),
     [
         # Two ranks with a loader each; the server's two.
-        (6, "", {}, "passed", "6 for 6: 2 trainer processes with 1 data loaders each, 2 processes"),
+        (6, "", {}, "passed", "6 for 6: 2 trainer processes with 1 data loader each, 2 processes"),
         (5, "", {}, "warning", "--dataloader_num_workers 0"),
         (6, "--dataloader_num_workers 4", {}, "warning", "6 for 12"),
         (2, "", {"SLURM_JOB_ID": "7"}, "warning", "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"),

@@ -701,13 +701,13 @@ def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
 @pytest.mark.parametrize(
     ("release", "chosen", "driver", "status", "message"),
     [
-        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be compiled: no nvcc"),
+        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be used: no nvcc"),
         ("11.5", None, NEW, "passed", "nvcc is 11.5, older than 12.8"),
         ("13.0", None, NEW, "passed", "FlashInfer's, compiled by /"),
         ("13.0", "1", NEW, "passed", "FlashInfer's, compiled by /"),
         ("13.0", "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
         (None, "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be compiled: no nvcc"),
+        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be used: no nvcc"),
         ("13.0", None, OLD, "passed", "vLLM's own, the default of its release for CUDA 12"),
     ],
 )
@@ -720,6 +720,12 @@ def test_which_sampler_vllm_takes(
         monkeypatch.setenv(nvcc.SAMPLER, chosen)
     found, said = outcome(machine.sampler, recipe=GPUS, on=gpus(driver=driver))
     assert found == status and message in said, said
+
+
+def test_flashinfers_sampler_is_for_newer_gpus(monkeypatch, tmp_path, without_nvcc):
+    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
+    status, said = outcome(machine.sampler, recipe=GPUS, on=gpus(capability=7.5))
+    assert status == "passed" and "vLLM's own" in said and "capability 7.5, below 8.0" in said
 
 
 def test_the_sampler_is_no_matter_without_a_gpu_or_vllm(without_nvcc):

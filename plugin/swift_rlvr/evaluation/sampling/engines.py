@@ -29,6 +29,7 @@ from swift_rlvr.evaluation.sampling.interface import (
 from swift_rlvr.evaluation.sampling.server import ServerEngine
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.utils.nvcc import choose_sampler
 
 # Parameters; on a CPU, threads that wait for each other cost a smaller model more than they give.
 SMALL_MODEL = 5_000_000
@@ -308,7 +309,9 @@ def _load_vllm() -> Any:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     # A forked engine process could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
-    if visible_device() != "cuda":
+    if visible_device() == "cuda":
+        choose_sampler(os.environ)
+    else:
         # ms-swift's plugin needs torchvision, which a CPU build of torch lacks.
         os.environ.setdefault("VLLM_PLUGINS", "")
         # GiB; by default it takes nearly all memory, or fails.

@@ -20,6 +20,7 @@ from swift_rlvr.training.ms_swift import LAUNCHED, RENDEZVOUS, SUPERVISOR
 from swift_rlvr.training.ms_swift.patching import Patch, apply_patches
 from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
+from swift_rlvr.utils.nvcc import choose_sampler
 from swift_rlvr.utils.parallel import end_with_parent
 from swift_rlvr.utils.settings import as_list
 
@@ -111,6 +112,8 @@ def set_environment(
     environ[LAUNCHED] = device
     for name, value in defaults.items():
         environ.setdefault(name, value)
+    if device == "cuda":
+        choose_sampler(environ)
     plugins = environ.get("VLLM_PLUGINS", PLUGIN).split(",")
     if PLUGIN not in plugins:
         environ["VLLM_PLUGINS"] = ",".join([*filter(None, plugins), PLUGIN])

@@ -1,0 +1,111 @@
+"""Which sampler vLLM takes on GPUs, in an evaluation, a rollout server and a trainer with vLLM inside:
+FlashInfer's needs nvcc.
+
+Stand-ins: folders as CUDA's toolkits lay them out, and a device that is said to be there.
+"""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+from swift_rlvr.evaluation.sampling import engines
+from swift_rlvr.training.ms_swift import __main__ as launcher
+from swift_rlvr.utils import nvcc
+from swift_rlvr.utils.nvcc import SAMPLER
+
+FOLDERS = ("CUDA_HOME", "CUDA_PATH", "FLASHINFER_NVCC")
+
+
+def evaluation(monkeypatch, variables):
+    """The variables with which an evaluation imports vLLM on a GPU."""
+    for name in (SAMPLER, *FOLDERS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM="LLM"))
+    monkeypatch.setattr(engines, "visible_device", lambda: "cuda")
+    before = dict(os.environ)
+    assert engines._load_vllm() == "LLM"
+    after = dict(os.environ)
+    for name in after.keys() - before.keys():
+        monkeypatch.delenv(name)
+    return after
+
+
+def server(monkeypatch, variables):
+    environ = dict(variables)
+    launcher.set_environment("cuda", "rollout", ["--host", "127.0.0.1"], environ)
+    return environ
+
+
+def colocate(monkeypatch, variables):
+    environ = dict(variables)
+    launcher.set_environment("cuda", "rlhf", ["--vllm_mode", "colocate"], environ)
+    return environ
+
+
+@pytest.fixture
+def without_nvcc(tmp_path, monkeypatch):
+    """A PATH without nvcc, no toolkit in its usual place, and no compiled kernels."""
+    monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: None)
+    (tmp_path / "bin").mkdir()
+    return {"PATH": str(tmp_path / "bin")}
+
+
+def toolkit(folder, release):
+    program = folder / "bin" / "nvcc"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n"
+    )
+    program.chmod(0o755)
+    (folder / "include").mkdir()
+    (folder / "include" / "curand_kernel.h").touch()
+    return {"CUDA_HOME": str(folder)}
+
+
+@pytest.mark.parametrize("environment_of", [evaluation, server, colocate])
+def test_vllms_own_sampler_where_flashinfers_cannot_be_compiled(
+    environment_of, without_nvcc, tmp_path, monkeypatch
+):
+    assert environment_of(monkeypatch, without_nvcc)[SAMPLER] == "0"
+    old = without_nvcc | toolkit(tmp_path / "old", "11.5")
+    assert environment_of(monkeypatch, old)[SAMPLER] == "0"
+    new = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    assert SAMPLER not in environment_of(monkeypatch, new)
+
+
+@pytest.mark.parametrize("environment_of", [evaluation, server, colocate])
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_a_sampler_that_is_set_stays(environment_of, value, without_nvcc, tmp_path, monkeypatch):
+    assert environment_of(monkeypatch, without_nvcc | {SAMPLER: value})[SAMPLER] == value
+    fits = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    assert environment_of(monkeypatch, fits | {SAMPLER: value})[SAMPLER] == value
+
+
+def test_a_cpu_has_neither(without_nvcc):
+    environ = dict(without_nvcc)
+    launcher.set_environment("cpu", "rollout", [], environ)
+    assert SAMPLER not in environ
+
+
+def test_vllm_reads_it_before_it_asks_flashinfer(monkeypatch):
+    """vLLM's own code, on a platform that says it is CUDA's: both model runners ask this function."""
+    sampler = pytest.importorskip("vllm.v1.sample.ops.topk_topp_sampler")
+    asked = []
+    platform = SimpleNamespace(is_cuda=lambda: True, get_device_capability=lambda: asked.append(1))
+    monkeypatch.setattr(sampler, "current_platform", platform)
+    monkeypatch.setitem(
+        sys.modules,
+        "vllm.v1.attention.backends.flashinfer",
+        SimpleNamespace(FlashInferBackend=None),
+    )
+    monkeypatch.setenv(SAMPLER, "0")
+    assert sampler.flashinfer_sampler_supported() is False
+    assert asked == []
+    monkeypatch.delenv(SAMPLER)
+    with pytest.raises(AssertionError):  # the capability that the stand-in does not know
+        sampler.flashinfer_sampler_supported()
+    assert asked == [1]

@@ -8,7 +8,8 @@ import hashlib
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -24,13 +25,16 @@ MAX_FACTORIAL = 2_000
 _MAX_LOGARITHM = 40_000
 # the largest angles and other arguments whose values need no more digits than are computed
 _MAX_ARGUMENT = 10_000
+# of tanh and coth, which are 1 but for so small a part that no comparison would see it
+_MAX_HYPERBOLIC = 150
 # the largest roots that are tried exactly
 _MAX_ROOT_DEGREE = 20
 _MAX_ROOT_BITS = 2_000
 
 # Its functions change its precision while they run, hence `one_thread`.
 _context = MPContext()
-_context.dps = 120
+_DIGITS = 120
+_context.dps = _DIGITS
 # Of 120 digits some are lost on the way, so that 60 are relied on; what is left of 1 - 1 is zero.
 _NOTHING = _context.mpf(10) ** -100
 _RELATIVE = _context.mpf(10) ** -60
@@ -55,10 +59,20 @@ def _in_child() -> None:
     """
     global _lock
     _lock = threading.RLock()
-    _context.dps = 120
+    _context.dps = _DIGITS
 
 
 os.register_at_fork(after_in_child=_in_child)
+
+
+@contextmanager
+def computing_with(digits: int) -> Iterator[None]:
+    """More digits, or fewer, for a block that holds the lock of `one_thread`."""
+    _context.dps = digits
+    try:
+        yield
+    finally:
+        _context.dps = _DIGITS
 
 
 # --- arithmetic
@@ -252,12 +266,14 @@ def _exponential(a: Computed) -> Computed:
     return _bounded(_context.e, inexact(a))
 
 
-def _of_small(function: Callable[[Computed], Computed]) -> Callable[[Computed], Computed]:
+def _of_small(
+    function: Callable[[Computed], Computed], largest: int = _MAX_ARGUMENT
+) -> Callable[[Computed], Computed]:
     """The function for arguments whose values need no more digits than are computed."""
 
     def applied(a: Computed) -> Computed:
         value = inexact(a)
-        if abs(value) > _MAX_ARGUMENT:
+        if abs(value) > largest:
             raise Undefined
         return _checked(function(value))
 
@@ -365,8 +381,10 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "max": _of_reals(partial(max, key=inexact)),
     "min": _of_reals(partial(min, key=inexact)),
 }
-for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth"):
+for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh"):
     FUNCTIONS[_name] = _of_small(getattr(_context, _name))
+for _name in ("tanh", "coth"):
+    FUNCTIONS[_name] = _of_small(getattr(_context, _name), _MAX_HYPERBOLIC)
 # \arcsin is mpmath's asin, and arsinh its asinh
 for _name in ("sin", "cos", "tan", "cot"):
     FUNCTIONS[f"arc{_name}"] = _of_small(getattr(_context, f"a{_name}"))
@@ -398,6 +416,17 @@ def agree(a: Computed, b: Computed) -> bool:
     a, b = _pair(a, b)
     size = max(abs(a), abs(b))
     return bool(abs(a - b) <= _RELATIVE * size or size < _NOTHING)
+
+
+def magnitude(value: Computed) -> int:
+    """How many digits a value has before its point, or zeros behind it: 4 for 1000 and 1/1000."""
+    size = abs(inexact(value))
+    return 0 if size == 0 else 1 + abs(int(_context.log10(size)))
+
+
+def differ_by_less(a: Computed, b: Computed, power_of_ten: int) -> bool:
+    """Whether |a - b| < 10^power_of_ten."""
+    return bool(abs(inexact(a) - inexact(b)) < _context.mpf(10) ** power_of_ten)
 
 
 def less(a: Computed, b: Computed) -> bool:

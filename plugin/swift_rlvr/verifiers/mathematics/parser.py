@@ -55,6 +55,7 @@ _DIVIDED_BY = ("/", "div")
 _POWER = ("^", "**")
 # ^{(
 _BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
+_AT_ZERO = [("sign", "("), ("number", "0"), ("sign", ")")]
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 # a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
 _BRACKET_ENDS = frozenset((("sign", ")"), ("sign", "]"), ("sign", "}"), ("sign", "!")))
@@ -107,6 +108,9 @@ KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
 # `xyz` is a product and `speed` a name; beside a function, as in `absinx`, fewer letters are a product
 _MAX_FACTORS = 3
 _MAX_FACTORS_BESIDE_FUNCTION = 2
+
+# of \frac{dy}{dx}
+_DIFFERENTIALS = ("d", "\\partial")
 
 _ONE = ("number", Fraction(1))
 _MINUS_ONE = ("number", Fraction(-1))
@@ -422,7 +426,9 @@ class _Parser:
             return self.combinations()
         # x(x + 1) is a product; f(x), g'(x), a_n(x) and speed(t) are values of functions
         is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3
-        if is_function:
+        # so is N(0): nobody writes a product with 0
+        is_at_zero = self.tokens[self.index : self.index + 3] == _AT_ZERO
+        if is_function or is_at_zero:
             return self.node("call", name, *self.arguments())
         return ("symbol", name)
 
@@ -516,13 +522,22 @@ class _Parser:
         raise Unreadable(name)
 
     def fraction(self) -> Tree:
-        r"""`\frac{1}{2}`, or the derivative `\frac{d}{dx} x^2`."""
-        quotient = self.node("/", self.argument(), self.argument())
-        match quotient:
-            case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)):
+        r"""`\frac{1}{2}`, or a derivative: `\frac{d}{dx} x^2`, `\frac{dv}{dt}`."""
+        above = self.argument()
+        below = self.argument()
+        match above, below:
+            case ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable):
                 if self.starts_factor():
                     return self.node("derivative", variable, self.product())
-        return quotient
+            case ("*", ("symbol", "d"), body), ("*", ("symbol", "d"), ("symbol", _) as variable):
+                # \frac{d(x^2)}{dx}
+                if replaced(body, variable, _ONE) != body:
+                    return self.node("derivative", variable, body)
+        if below[0] == "*" and _is_differential(above) and _is_differential(below):
+            # Its value is not known, and the same for the same function and variables. As a quotient
+            # of products, d v over d t, it would be v over t.
+            return self.node("call", "derivative", above, below)
+        return self.node("/", above, below)
 
     def root(self) -> Tree:
         r"""`\sqrt{2}`, `\sqrt2`, `\sqrt[3]{2}`."""
@@ -724,6 +739,16 @@ def _word_tokens(word: str) -> list[Token]:
     return tokens if letters <= max_letters else [("name", word)]
 
 
+def _is_differential(tree: Tree) -> bool:
+    r"""Whether a tree is that of `dx`, `d^2 x`, `d\theta^2`, `\partial V` or `\partial x \partial y`."""
+    match tree:
+        case ("symbol", d) | ("^", ("symbol", d), _):
+            return d in _DIFFERENTIALS
+        case ("*", first, _):
+            return _is_differential(first)
+    return False
+
+
 def _is_fraction_of_numbers(tree: Tree) -> bool:
     r"""Whether a tree is that of `\frac{1}{2}`."""
     return tree[0] == "/" and tree[1][0] == tree[2][0] == "number"
@@ -744,9 +769,14 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
 
 
 def _chosen(match: re.Match[str]) -> str:
-    r"""`_5C_2` as a binomial; `_5P_2` counts the orders of what is chosen, too."""
+    r"""`_5C_2` as a binomial; `_5P_2` counts the orders of what is chosen, too.
+
+    Raises Unreadable for {}^3P_0, which is a term symbol of an atom: nobody chooses none of three.
+    """
     above = match[1] or match[2]
     below = match[4] or match[5]
+    if "P" in match[3] and "^" in match[0] and (below == "0" or above in ("1", "2", "3")):
+        raise Unreadable(match[0])
     combinations = rf"\binom{{{above}}}{{{below}}}"
     if "P" in match[3]:
         return rf"({combinations}\cdot({below})!)"

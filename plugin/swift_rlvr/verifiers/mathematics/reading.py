@@ -17,7 +17,7 @@ from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
 from swift_rlvr.verifiers.mathematics.plain_numbers import number_in_words, read_number
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.verifiers.mathematics.units import COUNTED, read_unit
+from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Approximately,
@@ -274,7 +274,7 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     """A number with its unit, infinity, a choice, or words."""
     if not text:
         return None
-    if number := read_number(text):
+    if number := read_number(text, in_text):
         return number
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
@@ -843,13 +843,13 @@ def _ratio(text: str, depth: int) -> Value | None:
 
 def _formula(text: str, depth: int) -> Value | None:
     r"""`2\sqrt{3}`, `6\pi \text{ cm}`, `1 \pm \sqrt{2}`."""
-    for rest, unit in _without_unit(text):
+    for rest, unit, product in _without_unit(text):
         inner = _read(rest, depth + 1)
         if isinstance(inner, Number):
             # one number has one unit
-            return None if inner.unit else inner._replace(unit=unit)
+            return None if inner.unit else inner._replace(unit=unit, product=product)
         if inner is not None and not isinstance(inner, (Words, Choice, Quantity)):
-            return Quantity(inner, unit)
+            return Quantity(inner, unit, product)
     tree = read_expression(text)
     if tree is None:
         return None
@@ -884,18 +884,27 @@ _PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
 _MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
 
 
-def _without_unit(text: str) -> Iterator[tuple[str, str]]:
-    """(what stands before, unit) for each way to take a unit off the end."""
+def _without_unit(text: str) -> Iterator[tuple[str, str, Tree | None]]:
+    """(what stands before, unit, product) for each way to take a unit off the end.
+
+    product: the whole, where the letters of the unit may be variables.
+    """
     degrees = _DEGREE_TAIL.search(text)
     if degrees and not _TRIGONOMETRY.search(text):
-        yield text[: degrees.start()], _DEGREES[degrees[1]]
+        yield text[: degrees.start()], _DEGREES[degrees[1]], None
         return
     counted = _COUNT_IN_PARENTHESES.fullmatch(text)
     if counted and (unit := read_unit(counted[2])):
-        yield counted[1], unit
-    pair = _without_unit_in_text(text) or _without_plain_unit(text)
-    if pair is not None:
-        yield pair
+        yield counted[1], unit, None
+    if pair := _without_unit_in_text(text):
+        yield *pair, None
+    elif pair := _without_plain_unit(text):
+        rest, unit = pair
+        letters = text[len(rest) :]
+        product = None
+        if may_be_variables(letters, spaced="\\" not in text):
+            product = read_expression(text)
+        yield rest, unit, product
 
 
 def _without_unit_in_text(text: str) -> tuple[str, str] | None:

@@ -64,6 +64,12 @@ _METRIC = (
     "T",
     "ohm",
 )
+# The short prefixes of each: nobody writes gigameters, and GM and kT are products of variables.
+_SHORT_PREFIXES = {
+    "m": "kcdmμn", "g": "kmμ", "s": "mμn", "l": "cdmμ", "L": "cdmμ", "mol": "kmμ",
+    "Hz": "kMG", "N": "kMm", "J": "kMGm", "W": "kMGm", "V": "kmM", "A": "mμn", "Pa": "kMG",
+    "C": "mμn", "eV": "kMGm", "cal": "k", "F": "mμn", "T": "mμ", "ohm": "kM",
+}  # fmt: skip
 # these are candela, minute, and so on, rather than a prefix and a unit
 _AMBIGUOUS = ("cd", "min", "dd", "pc")
 
@@ -77,7 +83,7 @@ def _all_names() -> dict[str, str]:
     for long_prefix, short_prefix in _PREFIXES.items():
         for unit in _METRIC:
             short_name = short_prefix + unit
-            if short_name not in _AMBIGUOUS:
+            if short_prefix in _SHORT_PREFIXES[unit] and short_name not in _AMBIGUOUS:
                 units[short_name] = short_prefix + units[unit]
         # long prefixes stand before long names alone: kilogram, not kilog
         for name, unit in list(units.items()):
@@ -131,6 +137,53 @@ _POWERS = {
     "立方": 3,
 }
 
+# --- letters that may be a unit or variables: 2mg, 3V
+
+# abbreviations that nobody takes for a product of variables
+_ABBREVIATIONS = """
+    cm mm km dm nm kg ml mL dl dL cl cL kW MW GW kJ MJ kV kPa MPa GPa Pa Hz kHz MHz GHz keV MeV GeV
+    min mins sec secs hr hrs ft in lb lbs oz yd mi mph kph kmh gal qt mol deg rad rpm atm psi cal
+    kcal dB usd eur rmb kWh cc fps ohm wk yr pt
+"""
+_SURELY_UNITS = frozenset(_ABBREVIATIONS.split())
+# units of one letter that are multiplied or divided by one another, in the form of `read_unit`
+_COMPOUNDS_OF_LETTERS = """
+    m/s m/s2 m/h J/K N/m N/m2 V/m C/m C/m2 C/m3 W/m2 g/l g/L J/C N/C A/m J/g N*m J*s A*h A*s V*s N*s
+    W*h C*m V*m
+"""
+_USUAL_COMPOUNDS = frozenset(_COMPOUNDS_OF_LETTERS.split())
+_LETTERS = re.compile(r"[A-Za-z]+")
+_NEIGHBOURS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def may_be_variables(letters: str, spaced: bool) -> bool:
+    r"""Whether letters behind a number that `read_unit` reads may be a product of variables.
+
+    spaced: white space sets them off from a number without LaTeX, as in "5 m".
+
+    >>> may_be_variables("mg", False), may_be_variables("m g", True), may_be_variables("cm", False)
+    (True, True, False)
+    >>> may_be_variables("m", True), may_be_variables("abc", True), may_be_variables("men", True)
+    (False, True, False)
+    """
+    words = _LETTERS.findall(letters)
+    # the parser takes more letters for a name
+    if not words or any(len(word) > 3 or word in _SURELY_UNITS for word in words):
+        return False
+    if any(word not in _UNITS and word not in _COMPOUND for word in words):
+        # what is counted: "5 men", and not "5 abc" or "5 xyz"
+        return not spaced or not all(map(_may_be_noun, words))
+    unit = read_unit(letters)
+    # 576\pi m^2: an area with its unit set off
+    if unit in _USUAL_COMPOUNDS or (unit in ("m2", "m3") and letters.startswith(" ")):
+        return False
+    return not spaced or len(words) > 1
+
+
+def _may_be_noun(word: str) -> bool:
+    return word.lower() not in _NEIGHBOURS and re.search("[aeiouy]", word.lower()) is not None
+
+
 # --- what is counted: 12 apples, 3 cups of flour
 
 # the first word of a unit that is none: what is counted, "things apple"
@@ -181,6 +234,9 @@ _SINGULARS = (
 _COUNTED = re.compile(
     r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*){0,6})\s*\)?\s*"
 )
+
+# DS, TV
+_ABBREVIATION = re.compile(r"\b[A-Z]{2}\b")
 
 # --- other scripts: 5 个苹果, 5 яблок
 
@@ -250,8 +306,11 @@ def _counted(text: str) -> str | None:
     # variables: 5 x, 5 ab
     if all(len(word) < 3 for word in words):
         return None
+    # 95 DS games
+    abbreviations = {word.lower() for word in _ABBREVIATION.findall(match[1])}
     for word in words:
-        if word not in _UNITS and (word in _NO_UNITS or len(word) < 3):
+        is_short = len(word) < 3 and word not in abbreviations
+        if word not in _UNITS and (word in _NO_UNITS or is_short):
             return None
     singular = {_singular(word) for word in words}
     return " ".join((COUNTED, *sorted(singular)))

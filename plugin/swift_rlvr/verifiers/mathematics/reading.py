@@ -65,11 +65,17 @@ DENIAL = re.compile(
     r"|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
+# The same in other languages that are written as English is.
+_OTHER_DENIAL = (
+    r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|değil|bukan|tidak"
+    r"|không)\b|\bn['’](?:est|a|ont)\b"
+)
 # "Is it 5?", "suppose it is 5", "the given 5", "case 5 fails": within a sentence, what is asked,
 # assumed or rejected is not stated
 NO_STATEMENT = re.compile(
-    rf"{DENIAL.pattern}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint"
-    r"|fails?|reject(?:ed)?|excluded?)\b",
+    rf"{DENIAL.pattern}|{_OTHER_DENIAL}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint"
+    r"|fails?|reject(?:ed)?|excluded?|doubt\w*|den(?:y|ies|ied)|disagree\w*|disput\w+|page|say|says"
+    r"|claims?)\b",
     re.IGNORECASE,
 )
 

@@ -198,6 +198,7 @@ _WORDS_THAT_ARE_NO_UNITS = """
     sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
     wrong incorrect false fails most least approximately about roughly almost nearly around frac left right infty
+    unsure uncertain doubtful guess guessed guessing nicht kein keine pas non niet nie değil bukan tidak
     cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
@@ -244,7 +245,8 @@ _OTHER_SCRIPT = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af ]{1,20}")
 # words that deny, that give bounds and parts: 不是5, 5以上, 5倍
 OTHER_DOUBT = re.compile(
     r"不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
-    r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
+    r"|ない|ません|違|이상|이하|약|아니|아닙|아닌|않|못|틀|또는|ليس|ليست|غير|ربما|أو|أكثر|أقل|לא|אינו|नहीं|ไม่|نیست"
+    r"|\b(?:не|ні|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
     re.IGNORECASE,
 )
 # words between a number and what is counted: 5个苹果, 5 apples

@@ -25,8 +25,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import (
+    OPEN,
     after_think,
     has_unclosed_answer,
+    last_answer,
+    last_boxed,
     marked_answer,
     without_end_tokens,
 )
@@ -38,6 +41,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     in_words,
     is_bare,
     is_heading,
+    is_taken_back,
     stated_value,
 )
 from swift_rlvr.verifiers.mathematics.values import Several, Value
@@ -228,6 +232,9 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     if text is None:
         return Reason.NO_ANSWER
     marked = marked_answer(text)
+    if marked and marked[0] == "boxed":
+        why_not = _why_box_does_not_count(text)
+        return why_not or marked
     # `#### Final answer` is a heading of Markdown and not the answer
     if marked and not (marked[0] == "####" and is_heading(marked[1])):
         return marked
@@ -240,6 +247,23 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     if len(final) <= _TAIL_CHARS and is_bare(final):
         return "bare", final
     return Reason.NO_ANSWER
+
+
+def _why_box_does_not_count(text: str) -> Reason | None:
+    r"""NO_ANSWER where the words around the last box take it back, `not \boxed{7}`; UNCLOSED_ANSWER
+    where an answer is begun behind it, `\boxed{7}<answer>8`.
+    """
+    block = last_answer(text)
+    scope = after_think(text) if block is None else block
+    start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
+    content = last_boxed(scope)
+    content_start = scope.find(content or "", start)
+    if content is None or content_start < 0:
+        return None  # the last box is not closed, and an earlier one counts
+    after = scope[content_start + len(content) + 1 :]
+    if block is None and OPEN in after:
+        return Reason.UNCLOSED_ANSWER
+    return Reason.NO_ANSWER if is_taken_back(scope[:start], content, after) else None
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:

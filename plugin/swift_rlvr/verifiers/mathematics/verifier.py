@@ -233,8 +233,7 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
         return Reason.NO_ANSWER
     marked = marked_answer(text)
     if marked and marked[0] == "boxed":
-        why_not = _why_box_does_not_count(text)
-        return why_not or marked
+        return _box_that_counts(text, marked)
     # `#### Final answer` is a heading of Markdown and not the answer
     if marked and not (marked[0] == "####" and is_heading(marked[1])):
         return marked
@@ -249,9 +248,9 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     return Reason.NO_ANSWER
 
 
-def _why_box_does_not_count(text: str) -> Reason | None:
-    r"""NO_ANSWER where the words around the last box take it back, `not \boxed{7}`; UNCLOSED_ANSWER
-    where an answer is begun behind it, `\boxed{7}<answer>8`.
+def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, str]:
+    r"""The answer in the last box, unless the words around it take it back, `not \boxed{7}`: then
+    "the answer is ..." behind it may give another. In `\boxed{7}<answer>8` another one is begun.
     """
     block = last_answer(text)
     scope = after_think(text) if block is None else block
@@ -259,11 +258,14 @@ def _why_box_does_not_count(text: str) -> Reason | None:
     content = last_boxed(scope)
     content_start = scope.find(content or "", start)
     if content is None or content_start < 0:
-        return None  # the last box is not closed, and an earlier one counts
+        return marked  # the last box is not closed, and an earlier one counts
     after = scope[content_start + len(content) + 1 :]
     if block is None and OPEN in after:
         return Reason.UNCLOSED_ANSWER
-    return Reason.NO_ANSWER if is_taken_back(scope[:start], content, after) else None
+    if not is_taken_back(scope[:start], content, after):
+        return marked
+    answer = answer_at_end(without_end_tokens(after).strip()[-_TAIL_CHARS:])
+    return ("text", answer) if answer else Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:

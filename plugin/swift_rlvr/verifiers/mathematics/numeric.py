@@ -83,8 +83,8 @@ _STEP = Fraction(1, 10**40)
 _SPARE_DIGITS = 200
 _LOST_DIGITS = 40
 _MAX_DIGITS = 6_000
-# Degrees of Gauss's rule: 24, 48 and 96 points, until two of these agree to 60 digits.
-_GAUSS_DEGREES = (4, 5, 6)
+# Points of Gauss's rule: more, until two of these agree to 60 digits.
+_GAUSS_POINTS = (24, 48, 96)
 
 
 class TooLong(Undefined):
@@ -177,9 +177,9 @@ class _Evaluation:
         middle = divide(plus(low, high), Fraction(2))
         half = divide(minus(high, low), Fraction(2))
         previous: Computed | None = None
-        for degree in _GAUSS_DEGREES:
+        for count in _GAUSS_POINTS:
             total: Computed | None = None
-            for node, weight in gauss(degree):
+            for node, weight in gauss(count):
                 term = times(weight, self._at(name, plus(middle, times(half, node)), body))
                 total = term if total is None else plus(total, term)
             result = times(half, total)
@@ -355,8 +355,12 @@ def _same(first: Tree, second: Tree, logarithm: int) -> bool:
     with one_thread():
         for further in (False, True):
             for point in points(names, further):
-                a = _value(first, point, logarithm)
-                b = _value(second, point, logarithm)
+                if names or logarithm:
+                    a = _value(first, point, logarithm)
+                    b = _value(second, point, logarithm)
+                else:
+                    # of a set with many elements each is compared with many
+                    a, b = constant_value(first), constant_value(second)
                 if a is None or b is None:
                     continue
                 # \sqrt{x} is no function of negative numbers, where there is no i

@@ -255,11 +255,14 @@ def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, 
     block = last_answer(text)
     scope = after_think(text) if block is None else block
     start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
-    content = last_boxed(scope)
-    content_start = scope.find(content or "", start)
-    if content is None or content_start < 0:
+    _, content = marked
+    content_start = scope.find(content, start)
+    if content_start < 0:  # one of several boxes
+        content = last_boxed(scope) or ""
+        content_start = scope.find(content, start)
+    if content_start < 0:
         return marked  # the last box is not closed, and an earlier one counts
-    after = scope[content_start + len(content) + 1 :]
+    after = scope[content_start + len(content) :].lstrip().removeprefix("}")
     if block is None and OPEN in after:
         return Reason.UNCLOSED_ANSWER
     if not is_taken_back(scope[:start], content, after):

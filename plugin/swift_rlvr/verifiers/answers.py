@@ -21,7 +21,8 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    r"(?:[\s$,;&~]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
+    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b"
+    r"|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
 )
 _LONGEST_JOINT = 60
 # Boxes are searched for at the end of a text: a million braces would take a second.

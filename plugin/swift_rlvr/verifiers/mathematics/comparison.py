@@ -720,9 +720,22 @@ def _is_stated_value(gold: Relation, answer: Value) -> bool:
     """
     # x^2 = 5 -> 5 is wrong
     left = gold.sides[0]
-    if not _is_equality(gold) or not (is_name(left) or is_constant(left)):
+    is_stated = is_name(left) or is_constant(left) or _is_formula_for_left(gold)
+    if not _is_equality(gold) or not is_stated:
         return False
     return any(same(value, answer) for value in _stated(gold)[1:])
+
+
+def _is_formula_for_left(relation: Relation) -> bool:
+    """Whether the right side says what the left one is, in other variables: C_p - C_v = nR. Of
+    x^2 + y^2 = 25, and of x + y = z, the right side is no answer.
+    """
+    if len(relation.sides) != 2:
+        return False
+    left, right = map(tree_of, relation.sides)
+    if left is None or right is None or right[0] == "symbol":
+        return False
+    return bool(symbols(right)) and not symbols(left) & symbols(right)
 
 
 def _is_equality(relation: Relation) -> bool:

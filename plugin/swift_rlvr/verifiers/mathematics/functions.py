@@ -20,6 +20,8 @@ from mpmath import MPContext
 MAX_BITS = 20_000
 MAX_POWER = 10_000
 MAX_FACTORIAL = 2_000
+# of a binomial with more than that above: \binom{2014}{2}
+_MAX_CHOSEN_FROM, _MAX_CHOSEN = 1_000_000, 500
 # of the logarithm of a power that is not exact: e^40000
 _MAX_LOGARITHM = 40_000
 # the largest angles and other arguments whose values need no more digits than are computed
@@ -242,7 +244,9 @@ def _factorial(a: Computed) -> Computed:
 
 def _binomial(n: Computed, k: Computed) -> Computed:
     if isinstance(n, Fraction) and isinstance(k, Fraction) and n.denominator == k.denominator == 1:
-        if not (0 <= k <= MAX_FACTORIAL and 0 <= n <= MAX_FACTORIAL):
+        if k < 0 or not 0 <= n <= _MAX_CHOSEN_FROM:
+            raise Undefined
+        if n > MAX_FACTORIAL and min(k, n - k) > _MAX_CHOSEN:
             raise Undefined
         return Fraction(math.comb(int(n), int(k)))
     return divide(_factorial(n), times(_factorial(k), _factorial(minus(n, k))))

@@ -73,6 +73,10 @@ _GREEK_NAMES = """
 _FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh coth ln log lg exp arsinh arcosh artanh sgn det
 """
+# of these, the ones that are no functions before a parenthesis
+_GREEK_FACTORS = frozenset(
+    ("alpha", "beta", "gamma", "epsilon", "kappa", "lambda", "nu", "rho", "omega", "ell", "hbar")
+)
 # what makes one name of the letters below or behind it: \vec{v}, \angle ABC
 _DECORATION_NAMES = """
     overline bar vec hat tilde overrightarrow widehat widetilde dot ddot mathbf mathcal mathbb mathfrak mathscr
@@ -151,6 +155,8 @@ class _Parser:
         self.index = 0
         # open brackets
         self.depth = 0
+        # within a power: e^{E/kT}
+        self.in_exponent = False
         # open bars: within |x - 1| the next bar closes and does not open
         self.bars = 0
         # the height of each operation by its id, and the operations, so that no id is used again
@@ -231,6 +237,7 @@ class _Parser:
         result = self.factor()
         # whether the next factor, without a sign, may belong to a divisor: 1/ax
         after_divisor = False
+        dividend = divisor = result
         while True:
             if self.take(*_TIMES):
                 result = self.node("*", result, self.signed_factor())
@@ -243,11 +250,21 @@ class _Parser:
                 is_plain_fraction = dividend[0] == divisor[0] == "number"
                 after_divisor = not is_plain_fraction
             elif self.starts_factor():
+                if after_divisor and self.in_exponent and self.divides_by_letters():
+                    # e^{E/kT}: nobody means T as a factor
+                    result = self.node("/", dividend, self.node("*", divisor, self.factor()))
+                    continue
                 if after_divisor:
                     raise Unreadable
                 result = self.times_next(result)
             else:
                 return result
+
+    def divides_by_letters(self) -> bool:
+        """Whether the next factor and the divisor before it are letters: the T of E/kT."""
+        kind, _ = self.peek()
+        last_kind, _ = self.tokens[self.index - 1]
+        return kind == last_kind == "letter"
 
     def times_next(self, result: Tree) -> Tree:
         """A product with the factor that follows without a sign: `2x`, `(a)(b)`."""
@@ -317,7 +334,10 @@ class _Parser:
             return self.node("*", _MINUS_ONE, self.factor())
         if self.take("+"):
             return self.factor()
+        was_in_exponent = self.in_exponent
+        self.in_exponent = True
         exponent = self.argument(whole_number=True)
+        self.in_exponent = was_in_exponent
         if self.take(*_POWER):
             return self.node("^", exponent, self.exponent())
         return exponent
@@ -425,7 +445,11 @@ class _Parser:
         if name == "C" and ("sign", ",") in self.tokens[self.index :]:
             return self.combinations()
         # x(x + 1) is a product; f(x), g'(x), a_n(x) and speed(t) are values of functions
-        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3
+        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name
+        if name[0] == "\\":  # \omega(a - b) is a product, \phi(n) is not
+            is_function = is_function or name[1:] not in _GREEK_FACTORS
+        elif len(name) > 3:
+            is_function = True
         # so is N(0): nobody writes a product with 0
         is_at_zero = self.tokens[self.index : self.index + 3] == _AT_ZERO
         if is_function or is_at_zero:

@@ -106,9 +106,17 @@ _LEAD_IN = re.compile(
 # "Option B is correct", "(B) is the right answer"
 CALLED_CORRECT = re.compile(
     r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?",
+    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
+    # 选项A正确
+    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
     re.IGNORECASE,
 )
+# "(A) and (B) are correct"
+_CALLED_CORRECT_TOGETHER = re.compile(
+    r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
+    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)(?:\s+(?:options|choices|answers|ones|statements))?"
+)
+_CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 # "So, the answer is: = 5" has three lead-ins
@@ -136,8 +144,14 @@ def read(text: str) -> Value | None:
         if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
+    # of a derivation the last conclusion: x - 4 = 15 \Rightarrow x = 19
+    conclusions, _ = split(cleaned, _CONCLUSION)
+    if len(conclusions) > 1:
+        cleaned = conclusions[-1].strip()
     if correct := CALLED_CORRECT.fullmatch(cleaned):
-        cleaned = f"({correct[1]})"
+        cleaned = f"({correct[1] or correct[2]})"
+    elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
+        cleaned = several[1]
     return _read(cleaned, 0, in_text)
 
 
@@ -228,7 +242,9 @@ _CHOICE_AND_TEXT = re.compile(
     # B - Thursday
     r"|\s+-\s+(?=[A-Z][a-z])"
     # B (Thursday)
-    r"|\s+(?=\((?:[A-Z][a-z]|\d).*\)$)))"
+    r"|\s+(?=\((?:[A-Z][a-z]|[a-z]{3}|\d).*\)$))"
+    # (b) oscillates
+    r"|\(([a-h])\)\s+(?=[A-Za-z]{3}))"
     r"(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
 )
 
@@ -306,7 +322,7 @@ def _read_choice(text: str, depth: int, in_text: bool) -> Choice | None:
     content = text[start.end() :]
     if content[0] == "(" and closed_at(content) == len(content) > 3:
         content = content[1:-1]
-    return Choice(start[1] or start[2], True, content, _read(content, 1))
+    return Choice(start[1] or start[2] or start[3], True, content, _read(content, 1))
 
 
 def _read_words(text: str, in_text: bool) -> Number | Words | None:
@@ -360,7 +376,7 @@ def _family(text: str, depth: int) -> Value | None:
 
 
 # "or", also as text or as the sign of logic
-_OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
+_OR = re.compile(r"\s+(?:or|OR)\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
 
 
 def _alternatives(text: str, depth: int) -> Value | None:

@@ -93,6 +93,7 @@ _VERBS = """
     brings brought build builds built catch catches caught sleep sleeps slept send sends sent put puts
     es son tiene tienen hay cuesta gana ist sind hat haben kostet verdient est sont a ont fait font
     gagne coûte vaut donne è sono ha costa é são tem zijn heeft kost jest są ma wynosi kosztuje adalah
+    ganha guadagna zarabia
 """
 _STATING = "|".join(_VERBS.split())
 # between the verb and the number: "is only 5", "save for 5", "a total of 5", "has noch 5"
@@ -173,7 +174,9 @@ _MORE = re.compile(r"^\s+(?:more|extra|additional|different|other)\b")
 _ENDS_QUANTITY = re.compile(
     r"\s*[,;.](?=\s|$)"
     r"|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while"
-    r"|because|since|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
+    r"|because|since|so|if|and|left|remaining|now|more|every|each|over|altogether|total"
+    # a day, in Spanish, French, German, Portuguese, Italian and Polish
+    r"|al|par|am|pro|por|en|de|dziennie|im|elke|pour|para)\b",
     re.IGNORECASE,
 )
 # a word rather than the name of a command or an environment
@@ -374,9 +377,10 @@ def in_words(value: Value | None) -> bool:
 _MARKER = re.compile(
     # The answer, the answer to the question, the correct option, 答案
     r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b"
+    r"|\b(?:respuesta|réponse|antwort|resposta|risposta|odpowiedź|ответ|cevap)\b|答え|정답"
     r"|答案|结果)"
     # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
+    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was|es|est|ist|è|é|jest)\b|:|=|：|是|为|は)(?:\s*[:：])?(?:\*\*)?)"
     r"|[ \t*_]*(?=\n))",
     re.IGNORECASE,
 )

@@ -101,6 +101,8 @@ _COMPOUND = {
     "fps": "ft/s",
     "cc": "cm^3",
     "kWh": "kW*h",
+    "Hz": "s^-1",
+    "hertz": "s^-1",
 }
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
@@ -203,7 +205,10 @@ _WORDS_THAT_ARE_NO_UNITS = """
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 # 3 cups of flour, 18 dollars a day
-_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))
+_WORDS_IN_BETWEEN = """
+    of per in at on a an the each al am au de del den der di do du en im la le par por pro
+"""
+_IN_BETWEEN = frozenset(_WORDS_IN_BETWEEN.split())
 # words that contradict no other word: 12 left, 12 different apples
 _WORDS_THAT_SAY_NOTHING = """
     total all left remaining altogether more extra only exactly item thing piece object way time different possible
@@ -233,7 +238,7 @@ _SINGULARS = (
 )
 # apples, brown-eyed children, miles/hour
 _COUNTED = re.compile(
-    r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*){0,6})\s*\)?\s*"
+    r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*){0,6})\s*\)?\s*"
 )
 
 # DS, TV

@@ -287,3 +287,24 @@ def test_other_file_types(tmp_path):
     (tmp_path / "rows.json").write_text("{nonsense")
     with pytest.raises(InputError, match="rows.json: cannot be read as json"):
         check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
+
+
+def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
+    golds = ["7", "0", "7", "7.0", r"\frac{1}{2}", "12"]
+    rows = [
+        {"problem": f"No. {n}?", "solution": rf"\boxed{{{gold}}}"} for n, gold in enumerate(golds)
+    ]
+    path = write(tmp_path / "rows.jsonl", rows)
+    found = json.loads(ran("check", f"math:{path}", "--json"))
+    assert found["constant_rows"] == len(golds)
+    shares = {constant["answer"]: constant["share"] for constant in found["constants"]}
+    # 7 also where the gold is written 7.0; 12 stands once, and is no constant of this file
+    assert shares == {"7": 3 / 6, "0": 1 / 6, "1/2": 1 / 6}
+    assert found["constants"][0]["lines"] == [1, 3, 4]
+    shown = ran("check", f"math:{path}", columns=200)
+    assert "The answer 7 alone earns 50.0% of the first 6 rows: line 1, 3, 4" in shown
+
+
+def test_a_task_whose_answers_all_differ_pays_no_constant():
+    found = check(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
+    assert found.constants == []

@@ -19,6 +19,7 @@ from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.verifiers.answers import marked_answer
 
 # The problems that are kept to be shown.
 SHOWN = 10
@@ -28,6 +29,15 @@ REPEATS = "asks the same as"
 # completion alone would not show it; a reward that gives this answer None cannot grade what a
 # policy writes for the row.
 PROBE = "<think>A guess.</think><answer>271828183</answer>"
+
+# Answers that need no reading of the question. With them and the most frequent golds the check finds
+# out what a policy earns that has learned nothing else.
+CONSTANTS = ("0", "1", "1/2", "A", "Yes")
+FREQUENT_GOLDS = 3
+# The first so many rows are graded for that.
+CONSTANT_ROWS = 1000
+# A constant that earns more than this share of the rows is a warning.
+CONSTANT_SHARE = 0.02
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -39,6 +49,14 @@ class Gold(NamedTuple):
     line: int
     row: dict[str, Any]  # preprocessed
     completion: str
+
+
+class Constant(NamedTuple):
+    """An answer that is the same for every row."""
+
+    answer: str
+    share: float  # its mean reward, over all rows that were graded for it
+    lines: list[int]  # the first SHOWN rows that pay for it
 
 
 @dataclass
@@ -68,6 +86,9 @@ class Findings:
     duplicates: int = 0
     # The first SHOWN.
     problems: list[Problem] = field(default_factory=list)
+    # What constants earn, the best one first, and of how many rows.
+    constants: list[Constant] = field(default_factory=list)
+    constant_rows: int = 0
 
     @property
     def too_many(self) -> bool:
@@ -80,7 +101,9 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         problems = [{"line": line, "problem": problem} for line, problem in self.problems]
-        return {**vars(self), "too_many": self.too_many, "problems": problems}
+        constants = [constant._asdict() for constant in self.constants]
+        computed = {"too_many": self.too_many, "problems": problems, "constants": constants}
+        return {**vars(self), **computed}
 
 
 def check(source: Source, against: Sequence[Source] = (), limit: float | None = None) -> Findings:
@@ -101,6 +124,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     findings = Findings(limit, shared=dict.fromkeys(identities, 0))
 
     first_lines: dict[str, int] = {}  # by identity
+    verified: dict[str, list[Gold]] = {}  # the first rows, by verifier
     rows = source.rows()
     while batch := list(islice(rows, BATCH)):
         findings.rows += len(batch)
@@ -132,12 +156,47 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                 gold = Gold(line, prepared, completion)
                 for reward in task.rewards:
                     golds.setdefault(reward, []).append(gold)
+                verifier = task.verifier or ""
+                if findings.constant_rows < CONSTANT_ROWS and not REWARDS[verifier].runs_code:
+                    verified.setdefault(verifier, []).append(gold)
+                    findings.constant_rows += 1
 
         for reward, golds_of_reward in golds.items():
             bad += _grade(findings, reward, golds_of_reward)
         findings.bad += len({line for line, _ in bad})
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
+    findings.constants = _constants(verified)
     return findings
+
+
+def _constants(verified: dict[str, list[Gold]]) -> list[Constant]:
+    """What constant answers earn on the rows of each verifier, the best one first."""
+    golds: Counter[str] = Counter()
+    for rows in verified.values():
+        for row in rows:
+            marked = marked_answer(row.completion)
+            if marked is not None:
+                golds[marked[1]] += 1
+    frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
+    count = sum(map(len, verified.values()))
+
+    constants = []
+    for answer in dict.fromkeys((*CONSTANTS, *frequent)):
+        earned = 0.0
+        lines = []
+        for name, rows in verified.items():
+            reward = REWARDS[name]()
+            columns = columns_for(reward, [row.row for row in rows])
+            completion = f"<think>A guess.</think><answer>{answer}</answer>"
+            for row, (value, _) in zip(
+                rows, reward.grades([completion] * len(rows), **columns), strict=True
+            ):
+                if value:
+                    earned += value
+                    lines.append(row.line)
+        if lines:
+            constants.append(Constant(answer, earned / count, sorted(lines)[:SHOWN]))
+    return sorted(constants, key=lambda constant: -constant.share)
 
 
 def _require_same_columns(source: Source, against: Sequence[Source]) -> None:

@@ -21,9 +21,12 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    r"(?:[\s$,;&~]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
+    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b"
+    r"|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
 )
 _LONGEST_JOINT = 60
+# Boxes are searched for at the end of a text: a million braces would take a second.
+_LONGEST_SCOPE = 100_000
 # x = \boxed{1}, x_1 = $\boxed{1}; not \max = \boxed{1}
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
 _LONGEST_NAME = 20  # with its equals sign and white space
@@ -135,6 +138,7 @@ def last_boxed(text: str) -> str | None:
     >>> print(last_boxed(r"\boxed{1}, so \boxed{\frac{1}{2}} and \boxed{3"), last_boxed("no box"))
     \frac{1}{2} None
     """
+    text = text[-_LONGEST_SCOPE:]
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
     if start < 0:
         return None
@@ -168,6 +172,7 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
+    text = text[-_LONGEST_SCOPE:]
     has_several = text.count("\\boxed") + text.count("\\fbox") > 1
     boxes = _leaf_boxes(text) if has_several else []
     if not boxes:

@@ -14,6 +14,8 @@ from swift_rlvr.contract import datasets as checking
 from swift_rlvr.tasks.sources import Source, parse_source
 
 LONGEST_PROBLEM = 200
+LONGEST_CONSTANT = 60
+SHOWN_CONSTANTS = 3
 
 
 def check(
@@ -68,6 +70,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print("  and perhaps more; these are the first", style="dim")
     if findings.problems:
         console.print()
+    _print_constants(console, findings)
     _print_conclusion(console, findings)
 
 
@@ -95,6 +98,24 @@ def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
     for name, count in findings.shared.items():
         counts.append((f"are in {name} as well", count_text(count, bad="bold red")))
     return counts
+
+
+def _print_constants(console: Console, findings: checking.Findings) -> None:
+    """What a policy would earn that gives the same answer to every question."""
+    if not findings.constants:
+        return
+    rows = f"the first {findings.constant_rows:,} rows"
+    for constant in findings.constants[:SHOWN_CONSTANTS]:
+        answer = visible(constant.answer, LONGEST_CONSTANT, console.encoding)
+        is_much = constant.share > checking.CONSTANT_SHARE
+        style = "yellow" if is_much else "dim"
+        lines = ", ".join(map(str, constant.lines))
+        text = Text.assemble("The answer ", answer, f" alone earns {constant.share:.1%} of {rows}")
+        if is_much:
+            text.append(
+                f": line {lines}" + (" ..." if len(constant.lines) == checking.SHOWN else "")
+            )
+        console.print(text, style=style, soft_wrap=True)
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:

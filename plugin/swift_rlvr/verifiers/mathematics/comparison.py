@@ -50,6 +50,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     is_constant,
     is_name,
     name_of,
+    product_of,
     tree_of,
     unit_of,
     without_unit,
@@ -58,6 +59,8 @@ from swift_rlvr.verifiers.mathematics.values import (
 # A decimal with this many places stands for the number that rounds to it: 0.333333333333 is 1/3.
 # With fewer it is exactly itself: 0.333 is not 1/3.
 ENOUGH_PLACES = 12
+# and so many of its digits have to be right
+_ENOUGH_DIGITS = 9
 
 # Most comparisons of one value with another that two sets may take, each element with each: 50 by
 # 50 values. Sets of plain numbers need none.
@@ -93,6 +96,8 @@ def same(gold: Value, answer: Value) -> bool:
     >>> same(Tuple((half, one)), Tuple((one, half))), same(Set((half, one)), Set((one, half)))
     (False, True)
     """
+    if product_of(gold) or product_of(answer):
+        return _same_with_product(gold, answer)
     if isinstance(gold, Number) and isinstance(answer, Number):
         return _same_number(gold, answer)
     for kind, rule in _RULES:
@@ -101,6 +106,27 @@ def same(gold: Value, answer: Value) -> bool:
             if verdict is not None:
                 return verdict
     return bool(_same_angle(gold, answer)) or _same_expression(gold, answer)
+
+
+def _same_with_product(gold: Value, answer: Value) -> bool:
+    """Whether an answer equals a gold, where the letters of one of them may be a unit or variables.
+
+    2mg -> 2gm as variables, and -> 2 \\text{ mg} as a unit, but not -> 2: a unit may be left out,
+    and a variable may not.
+    """
+    for value in _readings(gold):
+        for other in _readings(answer):
+            is_unit_left_out = product_of(gold) and unit_of(value) and not unit_of(other)
+            if not is_unit_left_out and same(value, other):
+                return True
+    return False
+
+
+def _readings(value: Value) -> list[Value]:
+    """A value with its unit and, where the letters of that may be variables, with these."""
+    if not isinstance(value, (Number, Quantity)) or value.product is None:
+        return [value]
+    return [value._replace(product=None), Expression(value.product)]
 
 
 def _same_items(
@@ -139,7 +165,9 @@ def _is_long_decimal_of(number: Number, value: Computed) -> bool:
     """Whether a number is a decimal of enough places for that value."""
     if number.places < ENOUGH_PLACES or not is_real(value):
         return False
-    return near(value, number.value, Fraction(1, 10**ENOUGH_PLACES))
+    # 0 is not 0.0000000000001, however near
+    distance = min(Fraction(1, 10**ENOUGH_PLACES), abs(number.value) / 10**_ENOUGH_DIGITS)
+    return near(value, number.value, distance)
 
 
 def rounds_to(gold: Value, answer: Value) -> bool:
@@ -172,8 +200,7 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
     # about 13.4% -> 13.4, and about 13.4 -> 13.4%: the sign may be read as a unit
     if number.percent != (unit_of(answer) == "percent") and abs(number.value) >= 1:
         scales = [1, 100]
-    half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
-    return any(near(value, number.value / scale, half_a_unit / scale) for scale in scales)
+    return any(near(value, number.value / scale, number.rounding / scale) for scale in scales)
 
 
 # --- units and angles
@@ -693,9 +720,22 @@ def _is_stated_value(gold: Relation, answer: Value) -> bool:
     """
     # x^2 = 5 -> 5 is wrong
     left = gold.sides[0]
-    if not _is_equality(gold) or not (is_name(left) or is_constant(left)):
+    is_stated = is_name(left) or is_constant(left) or _is_formula_for_left(gold)
+    if not _is_equality(gold) or not is_stated:
         return False
     return any(same(value, answer) for value in _stated(gold)[1:])
+
+
+def _is_formula_for_left(relation: Relation) -> bool:
+    """Whether the right side says what the left one is, in other variables: C_p - C_v = nR. Of
+    x^2 + y^2 = 25, and of x + y = z, the right side is no answer.
+    """
+    if len(relation.sides) != 2:
+        return False
+    left, right = map(tree_of, relation.sides)
+    if left is None or right is None or right[0] == "symbol":
+        return False
+    return bool(symbols(right)) and not symbols(left) & symbols(right)
 
 
 def _is_equality(relation: Relation) -> bool:
@@ -717,7 +757,7 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
     false.
     """
     sides = _stated(chain)
-    if is_name(sides[0]) or _begins_with_sum(sides):
+    if _is_named_by(sides[0], sides[1:]) or _begins_with_sum(sides):
         sides = sides[1:]
     elif not is_constant(sides[0]):
         return False
@@ -727,6 +767,15 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
         return isinstance(gold, Approximately) and all(same(gold, side) for side in rounded)
     # 3 -> 1 = 2 = 3 is wrong: all sides have to be right
     return all(same(gold, side) for side in exact) and all(same(side, exact[0]) for side in rounded)
+
+
+def _is_named_by(side: Value, others: Sequence[Value]) -> bool:
+    """Whether a side is the name of the others; the x of `x = 2x + 1` is a part of them."""
+    if not is_name(side):
+        return False
+    name = name_of(side)
+    trees = [tree for other in others if (tree := tree_of(other)) is not None]
+    return not any(name in symbols(tree) for tree in trees)
 
 
 def _begins_with_sum(sides: list[Value]) -> bool:

@@ -8,29 +8,34 @@ import hashlib
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
 from mpmath import MPContext
-from mpmath.calculus.quadrature import GaussLegendre
 
 # The largest results: 20,000 bits are about 6,000 digits.
 MAX_BITS = 20_000
 MAX_POWER = 10_000
 MAX_FACTORIAL = 2_000
+# of a binomial with more than that above: \binom{2014}{2}
+_MAX_CHOSEN_FROM, _MAX_CHOSEN = 1_000_000, 500
 # of the logarithm of a power that is not exact: e^40000
 _MAX_LOGARITHM = 40_000
 # the largest angles and other arguments whose values need no more digits than are computed
 _MAX_ARGUMENT = 10_000
+# of tanh and coth, which are 1 but for so small a part that no comparison would see it
+_MAX_HYPERBOLIC = 150
 # the largest roots that are tried exactly
 _MAX_ROOT_DEGREE = 20
 _MAX_ROOT_BITS = 2_000
 
 # Its functions change its precision while they run, hence `one_thread`.
 _context = MPContext()
-_context.dps = 120
+_DIGITS = 120
+_context.dps = _DIGITS
 # Of 120 digits some are lost on the way, so that 60 are relied on; what is left of 1 - 1 is zero.
 _NOTHING = _context.mpf(10) ** -100
 _RELATIVE = _context.mpf(10) ** -60
@@ -55,10 +60,20 @@ def _in_child() -> None:
     """
     global _lock
     _lock = threading.RLock()
-    _context.dps = 120
+    _context.dps = _DIGITS
 
 
 os.register_at_fork(after_in_child=_in_child)
+
+
+@contextmanager
+def computing_with(digits: int) -> Iterator[None]:
+    """More digits, or fewer, for a block that holds the lock of `one_thread`."""
+    _context.dps = digits
+    try:
+        yield
+    finally:
+        _context.dps = _DIGITS
 
 
 # --- arithmetic
@@ -229,7 +244,9 @@ def _factorial(a: Computed) -> Computed:
 
 def _binomial(n: Computed, k: Computed) -> Computed:
     if isinstance(n, Fraction) and isinstance(k, Fraction) and n.denominator == k.denominator == 1:
-        if not (0 <= k <= MAX_FACTORIAL and 0 <= n <= MAX_FACTORIAL):
+        if k < 0 or not 0 <= n <= _MAX_CHOSEN_FROM:
+            raise Undefined
+        if n > MAX_FACTORIAL and min(k, n - k) > _MAX_CHOSEN:
             raise Undefined
         return Fraction(math.comb(int(n), int(k)))
     return divide(_factorial(n), times(_factorial(k), _factorial(minus(n, k))))
@@ -252,12 +269,14 @@ def _exponential(a: Computed) -> Computed:
     return _bounded(_context.e, inexact(a))
 
 
-def _of_small(function: Callable[[Computed], Computed]) -> Callable[[Computed], Computed]:
+def _of_small(
+    function: Callable[[Computed], Computed], largest: int = _MAX_ARGUMENT
+) -> Callable[[Computed], Computed]:
     """The function for arguments whose values need no more digits than are computed."""
 
     def applied(a: Computed) -> Computed:
         value = inexact(a)
-        if abs(value) > _MAX_ARGUMENT:
+        if abs(value) > largest:
             raise Undefined
         return _checked(function(value))
 
@@ -323,9 +342,41 @@ def constant(name: str) -> Computed:
 
 
 @lru_cache
-def gauss(degree: int) -> list[tuple[Computed, Computed]]:
-    """The points in [-1, 1] and weights of a rule of Gauss for integrals."""
-    return GaussLegendre(_context).calc_nodes(degree, _context.prec)
+def gauss(count: int) -> list[tuple[Computed, Computed]]:
+    """The points in [-1, 1] and weights of Gauss's rule with so many points, an even number.
+
+    They are the roots of Legendre's polynomial, by Newton's method in whole numbers of so many bits:
+    mpmath's own take half a second.
+    """
+    bits = 40 + int(_DIGITS * math.log2(10))
+    one = 1 << bits
+    rule = []
+    for number in range(count // 2):
+        guess = math.cos(math.pi * (number + 0.75) / (count + 0.5))
+        x = int(guess * 2**53) << (bits - 53)
+        step = one
+        while abs(step) > 1 << (bits // 2):  # then the last step was exact to all bits
+            value, slope = _legendre(count, x, bits)
+            step = (value << bits) // slope
+            x -= step
+        _, slope = _legendre(count, x, bits)
+        # 2 / ((1 - x^2) slope^2)
+        below = ((one - (x * x >> bits)) * (slope * slope >> bits)) >> bits
+        point = _context.ldexp(_context.mpf(x), -bits)
+        weight = _context.mpf(2 * one) / below
+        rule += [(point, weight), (-point, weight)]
+    return rule
+
+
+def _legendre(count: int, x: int, bits: int) -> tuple[int, int]:
+    """Legendre's polynomial of a degree and its slope, both and x with so many bits behind the point."""
+    one = 1 << bits
+    before, value = one, x
+    for degree in range(2, count + 1):
+        following = ((2 * degree - 1) * (x * value >> bits) - (degree - 1) * before) // degree
+        before, value = value, following
+    slope = (count * ((x * value >> bits) - before) << bits) // ((x * x >> bits) - one)
+    return value, slope
 
 
 def opaque(name: str, values: list[Computed]) -> Computed:
@@ -365,8 +416,10 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "max": _of_reals(partial(max, key=inexact)),
     "min": _of_reals(partial(min, key=inexact)),
 }
-for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth"):
+for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh"):
     FUNCTIONS[_name] = _of_small(getattr(_context, _name))
+for _name in ("tanh", "coth"):
+    FUNCTIONS[_name] = _of_small(getattr(_context, _name), _MAX_HYPERBOLIC)
 # \arcsin is mpmath's asin, and arsinh its asinh
 for _name in ("sin", "cos", "tan", "cot"):
     FUNCTIONS[f"arc{_name}"] = _of_small(getattr(_context, f"a{_name}"))
@@ -398,6 +451,17 @@ def agree(a: Computed, b: Computed) -> bool:
     a, b = _pair(a, b)
     size = max(abs(a), abs(b))
     return bool(abs(a - b) <= _RELATIVE * size or size < _NOTHING)
+
+
+def magnitude(value: Computed) -> int:
+    """How many digits a value has before its point, or zeros behind it: 4 for 1000 and 1/1000."""
+    size = abs(inexact(value))
+    return 0 if size == 0 else 1 + abs(int(_context.log10(size)))
+
+
+def differ_by_less(a: Computed, b: Computed, power_of_ten: int) -> bool:
+    """Whether |a - b| < 10^power_of_ten."""
+    return bool(abs(inexact(a) - inexact(b)) < _context.mpf(10) ** power_of_ten)
 
 
 def less(a: Computed, b: Computed) -> bool:

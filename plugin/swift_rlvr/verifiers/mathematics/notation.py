@@ -17,13 +17,14 @@ _SIGN_NAMES = r"""
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
+    ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
     º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
 
 
 def _all_signs() -> dict[str, str]:
     r"""{sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx."""
-    signs = {"，": ", "}
+    signs = {"，": ", ", "（": " ("}
     parts = _SIGN_NAMES.split()
     for sign, name in zip(parts[::2], parts[1::2], strict=True):
         signs[sign] = f"{name} " if re.fullmatch(r"\\\w+", name) else name
@@ -87,6 +88,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)")
 # in each group the first stands for all
 _OTHER_NAMES = r"""
     \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
+    |\Rightarrow implies Longrightarrow therefore|\epsilon varepsilon|\phi varphi|\theta vartheta
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
     |... ldots cdots dots|° degree|' prime|\binom dbinom tbinom
 """
@@ -107,6 +109,8 @@ _SAME_FORMS = (
     # x \not= 3
     (re.compile(r"\\not\s*=(?![A-Za-z])"), r"\\neq "),
     (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
+    # 25\% \text{ of } 60
+    (re.compile(r"(?<=[%}])\s*\x00\s*of\s*\x01\s*(?=[\d\\])"), r"\\cdot "),
     # 30^\circ, 30^{\circ}
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     # f^{'}

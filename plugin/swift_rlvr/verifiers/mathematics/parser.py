@@ -55,6 +55,7 @@ _DIVIDED_BY = ("/", "div")
 _POWER = ("^", "**")
 # ^{(
 _BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
+_AT_ZERO = [("sign", "("), ("number", "0"), ("sign", ")")]
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 # a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
 _BRACKET_ENDS = frozenset((("sign", ")"), ("sign", "]"), ("sign", "}"), ("sign", "!")))
@@ -72,6 +73,10 @@ _GREEK_NAMES = """
 _FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh coth ln log lg exp arsinh arcosh artanh sgn det
 """
+# of these, the ones that are no functions before a parenthesis
+_GREEK_FACTORS = frozenset(
+    ("alpha", "beta", "gamma", "epsilon", "kappa", "lambda", "nu", "rho", "omega", "ell", "hbar")
+)
 # what makes one name of the letters below or behind it: \vec{v}, \angle ABC
 _DECORATION_NAMES = """
     overline bar vec hat tilde overrightarrow widehat widetilde dot ddot mathbf mathcal mathbb mathfrak mathscr
@@ -107,6 +112,9 @@ KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
 # `xyz` is a product and `speed` a name; beside a function, as in `absinx`, fewer letters are a product
 _MAX_FACTORS = 3
 _MAX_FACTORS_BESIDE_FUNCTION = 2
+
+# of \frac{dy}{dx}
+_DIFFERENTIALS = ("d", "\\partial")
 
 _ONE = ("number", Fraction(1))
 _MINUS_ONE = ("number", Fraction(-1))
@@ -147,6 +155,8 @@ class _Parser:
         self.index = 0
         # open brackets
         self.depth = 0
+        # within a power: e^{E/kT}
+        self.in_exponent = False
         # open bars: within |x - 1| the next bar closes and does not open
         self.bars = 0
         # the height of each operation by its id, and the operations, so that no id is used again
@@ -227,6 +237,7 @@ class _Parser:
         result = self.factor()
         # whether the next factor, without a sign, may belong to a divisor: 1/ax
         after_divisor = False
+        dividend = divisor = result
         while True:
             if self.take(*_TIMES):
                 result = self.node("*", result, self.signed_factor())
@@ -239,11 +250,21 @@ class _Parser:
                 is_plain_fraction = dividend[0] == divisor[0] == "number"
                 after_divisor = not is_plain_fraction
             elif self.starts_factor():
+                if after_divisor and self.in_exponent and self.divides_by_letters():
+                    # e^{E/kT}: nobody means T as a factor
+                    result = self.node("/", dividend, self.node("*", divisor, self.factor()))
+                    continue
                 if after_divisor:
                     raise Unreadable
                 result = self.times_next(result)
             else:
                 return result
+
+    def divides_by_letters(self) -> bool:
+        """Whether the next factor and the divisor before it are letters: the T of E/kT."""
+        kind, _ = self.peek()
+        last_kind, _ = self.tokens[self.index - 1]
+        return kind == last_kind == "letter"
 
     def times_next(self, result: Tree) -> Tree:
         """A product with the factor that follows without a sign: `2x`, `(a)(b)`."""
@@ -313,7 +334,10 @@ class _Parser:
             return self.node("*", _MINUS_ONE, self.factor())
         if self.take("+"):
             return self.factor()
+        was_in_exponent = self.in_exponent
+        self.in_exponent = True
         exponent = self.argument(whole_number=True)
+        self.in_exponent = was_in_exponent
         if self.take(*_POWER):
             return self.node("^", exponent, self.exponent())
         return exponent
@@ -421,8 +445,14 @@ class _Parser:
         if name == "C" and ("sign", ",") in self.tokens[self.index :]:
             return self.combinations()
         # x(x + 1) is a product; f(x), g'(x), a_n(x) and speed(t) are values of functions
-        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3
-        if is_function:
+        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name
+        if name[0] == "\\":  # \omega(a - b) is a product, \phi(n) is not
+            is_function = is_function or name[1:] not in _GREEK_FACTORS
+        elif len(name) > 3:
+            is_function = True
+        # so is N(0): nobody writes a product with 0
+        is_at_zero = self.tokens[self.index : self.index + 3] == _AT_ZERO
+        if is_function or is_at_zero:
             return self.node("call", name, *self.arguments())
         return ("symbol", name)
 
@@ -516,13 +546,22 @@ class _Parser:
         raise Unreadable(name)
 
     def fraction(self) -> Tree:
-        r"""`\frac{1}{2}`, or the derivative `\frac{d}{dx} x^2`."""
-        quotient = self.node("/", self.argument(), self.argument())
-        match quotient:
-            case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)):
+        r"""`\frac{1}{2}`, or a derivative: `\frac{d}{dx} x^2`, `\frac{dv}{dt}`."""
+        above = self.argument()
+        below = self.argument()
+        match above, below:
+            case ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable):
                 if self.starts_factor():
                     return self.node("derivative", variable, self.product())
-        return quotient
+            case ("*", ("symbol", "d"), body), ("*", ("symbol", "d"), ("symbol", _) as variable):
+                # \frac{d(x^2)}{dx}
+                if replaced(body, variable, _ONE) != body:
+                    return self.node("derivative", variable, body)
+        if below[0] == "*" and _is_differential(above) and _is_differential(below):
+            # Its value is not known, and the same for the same function and variables. As a quotient
+            # of products, d v over d t, it would be v over t.
+            return self.node("call", "derivative", above, below)
+        return self.node("/", above, below)
 
     def root(self) -> Tree:
         r"""`\sqrt{2}`, `\sqrt2`, `\sqrt[3]{2}`."""
@@ -724,6 +763,16 @@ def _word_tokens(word: str) -> list[Token]:
     return tokens if letters <= max_letters else [("name", word)]
 
 
+def _is_differential(tree: Tree) -> bool:
+    r"""Whether a tree is that of `dx`, `d^2 x`, `d\theta^2`, `\partial V` or `\partial x \partial y`."""
+    match tree:
+        case ("symbol", d) | ("^", ("symbol", d), _):
+            return d in _DIFFERENTIALS
+        case ("*", first, _):
+            return _is_differential(first)
+    return False
+
+
 def _is_fraction_of_numbers(tree: Tree) -> bool:
     r"""Whether a tree is that of `\frac{1}{2}`."""
     return tree[0] == "/" and tree[1][0] == tree[2][0] == "number"
@@ -744,9 +793,14 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
 
 
 def _chosen(match: re.Match[str]) -> str:
-    r"""`_5C_2` as a binomial; `_5P_2` counts the orders of what is chosen, too."""
+    r"""`_5C_2` as a binomial; `_5P_2` counts the orders of what is chosen, too.
+
+    Raises Unreadable for {}^3P_0, which is a term symbol of an atom: nobody chooses none of three.
+    """
     above = match[1] or match[2]
     below = match[4] or match[5]
+    if "P" in match[3] and "^" in match[0] and (below == "0" or above in ("1", "2", "3")):
+        raise Unreadable(match[0])
     combinations = rf"\binom{{{above}}}{{{below}}}"
     if "P" in match[3]:
         return rf"({combinations}\cdot({below})!)"

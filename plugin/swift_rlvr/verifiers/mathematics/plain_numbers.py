@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from swift_rlvr.verifiers.mathematics.units import read_unit
+from swift_rlvr.verifiers.mathematics.parser import read_expression
+from swift_rlvr.verifiers.mathematics.units import may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import Number
 
 # longer numbers are no answers, and slow
@@ -141,13 +142,13 @@ def _count_on(part: int, word: str, last: str) -> int | None:
     return None
 
 
-def read_number(text: str) -> Number | None:
+def read_number(text: str, in_text: bool = False) -> Number | None:
     """The number that a tidied text is, with its unit; None for any other text.
 
-    >>> read_number("1 1/2"), read_number("5 cm or 6")
-    (Number(value=Fraction(3, 2), percent=False, unit='', places=0), None)
-    >>> read_number("$1.50 per hour")
-    Number(value=Fraction(3, 2), percent=False, unit='dollar/h', places=2)
+    With `in_text` some of it was set as text, so that its letters are no variables.
+
+    >>> str(read_number("1 1/2").value), read_number("5 cm or 6"), read_number("$1.50 per hour").unit
+    ('3/2', None, 'dollar/h')
     """
     ordinal = _ORDINAL.fullmatch(text)
     if ordinal:
@@ -181,9 +182,16 @@ def read_number(text: str) -> Number | None:
             value = convert(match) * scale
         except ZeroDivisionError:
             return None
-        # 1.5 million has no decimal places, and of other forms none are written
-        is_decimal = pattern is _NUMBER and scale == 1
-        return Number(value, percent, unit, _decimal_places(match) if is_decimal else 0)
+        product = None
+        if unit and not in_text and may_be_variables(rest, rest[:1] == " " and "\\" not in text):
+            product = read_expression(text)
+        if pattern not in (_NUMBER, _SCIENTIFIC):
+            return Number(value, percent, unit, product=product)
+        # 1.5 million, 1.5 \\times 10^6
+        exponent = len(str(scale)) - 1
+        if pattern is _SCIENTIFIC:
+            exponent += int(match[3] or match[4])
+        return Number(value, percent, unit, _decimal_places(match), exponent, product)
     return None
 
 

@@ -17,7 +17,7 @@ from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
 from swift_rlvr.verifiers.mathematics.plain_numbers import number_in_words, read_number
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.verifiers.mathematics.units import COUNTED, read_unit
+from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Approximately,
@@ -65,11 +65,17 @@ DENIAL = re.compile(
     r"|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
+# The same in other languages that are written as English is.
+_OTHER_DENIAL = (
+    r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|değil|bukan|tidak"
+    r"|không)\b|\bn['’](?:est|a|ont)\b"
+)
 # "Is it 5?", "suppose it is 5", "the given 5", "case 5 fails": within a sentence, what is asked,
 # assumed or rejected is not stated
 NO_STATEMENT = re.compile(
-    rf"{DENIAL.pattern}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint"
-    r"|fails?|reject(?:ed)?|excluded?)\b",
+    rf"{DENIAL.pattern}|{_OTHER_DENIAL}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint"
+    r"|fails?|reject(?:ed)?|excluded?|doubt\w*|den(?:y|ies|ied)|disagree\w*|disput\w+|page|say|says"
+    r"|claims?)\b",
     re.IGNORECASE,
 )
 
@@ -100,9 +106,17 @@ _LEAD_IN = re.compile(
 # "Option B is correct", "(B) is the right answer"
 CALLED_CORRECT = re.compile(
     r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?",
+    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
+    # 选项A正确
+    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
     re.IGNORECASE,
 )
+# "(A) and (B) are correct"
+_CALLED_CORRECT_TOGETHER = re.compile(
+    r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
+    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)(?:\s+(?:options|choices|answers|ones|statements))?"
+)
+_CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 # "So, the answer is: = 5" has three lead-ins
@@ -130,8 +144,14 @@ def read(text: str) -> Value | None:
         if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
+    # of a derivation the last conclusion: x - 4 = 15 \Rightarrow x = 19
+    conclusions, _ = split(cleaned, _CONCLUSION)
+    if len(conclusions) > 1:
+        cleaned = conclusions[-1].strip()
     if correct := CALLED_CORRECT.fullmatch(cleaned):
-        cleaned = f"({correct[1]})"
+        cleaned = f"({correct[1] or correct[2]})"
+    elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
+        cleaned = several[1]
     return _read(cleaned, 0, in_text)
 
 
@@ -222,7 +242,9 @@ _CHOICE_AND_TEXT = re.compile(
     # B - Thursday
     r"|\s+-\s+(?=[A-Z][a-z])"
     # B (Thursday)
-    r"|\s+(?=\((?:[A-Z][a-z]|\d).*\)$)))"
+    r"|\s+(?=\((?:[A-Z][a-z]|[a-z]{3}|\d).*\)$))"
+    # (b) oscillates
+    r"|\(([a-h])\)\s+(?=[A-Za-z]{3}))"
     r"(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
 )
 
@@ -274,7 +296,7 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     """A number with its unit, infinity, a choice, or words."""
     if not text:
         return None
-    if number := read_number(text):
+    if number := read_number(text, in_text):
         return number
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
@@ -300,7 +322,7 @@ def _read_choice(text: str, depth: int, in_text: bool) -> Choice | None:
     content = text[start.end() :]
     if content[0] == "(" and closed_at(content) == len(content) > 3:
         content = content[1:-1]
-    return Choice(start[1] or start[2], True, content, _read(content, 1))
+    return Choice(start[1] or start[2] or start[3], True, content, _read(content, 1))
 
 
 def _read_words(text: str, in_text: bool) -> Number | Words | None:
@@ -354,7 +376,7 @@ def _family(text: str, depth: int) -> Value | None:
 
 
 # "or", also as text or as the sign of logic
-_OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
+_OR = re.compile(r"\s+(?:or|OR)\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
 
 
 def _alternatives(text: str, depth: int) -> Value | None:
@@ -843,13 +865,13 @@ def _ratio(text: str, depth: int) -> Value | None:
 
 def _formula(text: str, depth: int) -> Value | None:
     r"""`2\sqrt{3}`, `6\pi \text{ cm}`, `1 \pm \sqrt{2}`."""
-    for rest, unit in _without_unit(text):
+    for rest, unit, product in _without_unit(text):
         inner = _read(rest, depth + 1)
         if isinstance(inner, Number):
             # one number has one unit
-            return None if inner.unit else inner._replace(unit=unit)
+            return None if inner.unit else inner._replace(unit=unit, product=product)
         if inner is not None and not isinstance(inner, (Words, Choice, Quantity)):
-            return Quantity(inner, unit)
+            return Quantity(inner, unit, product)
     tree = read_expression(text)
     if tree is None:
         return None
@@ -884,18 +906,27 @@ _PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
 _MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
 
 
-def _without_unit(text: str) -> Iterator[tuple[str, str]]:
-    """(what stands before, unit) for each way to take a unit off the end."""
+def _without_unit(text: str) -> Iterator[tuple[str, str, Tree | None]]:
+    """(what stands before, unit, product) for each way to take a unit off the end.
+
+    product: the whole, where the letters of the unit may be variables.
+    """
     degrees = _DEGREE_TAIL.search(text)
     if degrees and not _TRIGONOMETRY.search(text):
-        yield text[: degrees.start()], _DEGREES[degrees[1]]
+        yield text[: degrees.start()], _DEGREES[degrees[1]], None
         return
     counted = _COUNT_IN_PARENTHESES.fullmatch(text)
     if counted and (unit := read_unit(counted[2])):
-        yield counted[1], unit
-    pair = _without_unit_in_text(text) or _without_plain_unit(text)
-    if pair is not None:
-        yield pair
+        yield counted[1], unit, None
+    if pair := _without_unit_in_text(text):
+        yield *pair, None
+    elif pair := _without_plain_unit(text):
+        rest, unit = pair
+        letters = text[len(rest) :]
+        product = None
+        if may_be_variables(letters, spaced="\\" not in text):
+            product = read_expression(text)
+        yield rest, unit, product
 
 
 def _without_unit_in_text(text: str) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
+from swift_rlvr.verifiers.mathematics.comparison import same
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.reading import CALLED_CORRECT, DENIAL, NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
@@ -30,7 +31,7 @@ _BLOCK = re.compile(
 )
 # what prose has not: signs, digits, and single letters other than "a" and "I"
 _NO_PROSE = re.compile(
-    r"[^\w\s.,:;!*\"'’“”，。、：；！]|\d|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])"
+    r"[^\w\s.,:;!*\"'’“”，。、：；！]|\d|(?<![^\W\d_])(?<!')(?![aAI](?![^\W\d_]))[A-Za-z](?!'|[^\W\d_])"
 )
 
 # --- numbers of a sentence
@@ -78,6 +79,63 @@ _NOT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 
+# --- what states a number
+
+# what a number stands behind in a statement, besides the past of any verb in -ed
+_VERBS = """
+    is are was were be am become becomes became equal equals has have had make makes made get gets got
+    give gives gave yield yields cost costs need needs take takes took spend spends spent pay pays paid
+    buy buys bought sell sells sold eat eats ate drink drinks drank win wins won lose loses lost leave
+    leaves left leaving run runs ran ride rides rode drive drives drove fly flies flew walk walks swim
+    swims swam work works save saves earn earns use uses keep keeps kept hold holds held read reads
+    write writes wrote draw draws drew score scores collect collects total totals totaling weigh weighs
+    measure measures last lasts travel travels receive receives find finds found grow grows grew bring
+    brings brought build builds built catch catches caught sleep sleeps slept send sends sent put puts
+    es son tiene tienen hay cuesta gana ist sind hat haben kostet verdient est sont a ont fait font
+    gagne coûte vaut donne è sono ha costa é são tem zijn heeft kost jest są ma wynosi kosztuje adalah
+    ganha guadagna zarabia
+"""
+_STATING = "|".join(_VERBS.split())
+# between the verb and the number: "is only 5", "save for 5", "a total of 5", "has noch 5"
+_FILLERS = (
+    r"only|just|exactly|still|now|also|then|each|for|noch|nur|solo|encore|aún|ancora|a total of"
+    r"|(?:a|an|the|its)\s+(?:total\s+)?(?:area|length|height|width|depth|volume|distance|speed|cost"
+    r"|price|profit|probability|perimeter|circumference|radius|weight|mass|age|value|amount|number"
+    r"|rate|average|mean|median|total)\s+of"
+)
+# ... or one or two other words, as in "takes her 5" and "has length 5", but none of these, which
+# make the number a part, a bound or a name: "is divisible by 5", "is the opposite of 5"
+_NO_OBJECT = (
+    r"(?:by|of|off|from|to|than|under|over|above|below|near|about|around|like|as|at|in|on|with"
+    r"|without|between|until|up|page|pages|step|option|part|question|problem|number|line|row"
+    r"|chapter|exercise|equation|figure|least|most|that|which|whether)\b"
+)
+_STATES = re.compile(
+    rf"\b(?:(?:{_STATING}|(?!numbered|called|named|labell?ed|marked)\w{{2,}}ed)\b"
+    # equal to 5, comes to 5, increased to 5
+    r"(?:\s+to\b)?|(?:comes|amounts|adds up|simplifies|reduces|evaluates) to\b)"
+    rf"(?:\s+(?:{_FILLERS}))*(?:\s+(?!{_NO_OBJECT})[^\W\d]+){{0,2}}[:\s]*\Z",
+    re.IGNORECASE,
+)
+# right behind these a number is a statement of its own: "Of the students, 5 walk", "Total: 5"
+_BEGINS_STATEMENT = re.compile(r"(?:\A\W*|[,:;=–—]\s*|\bthen\s+)\Z")
+# in these scripts only what `OTHER_DOUBT` knows is refused
+_OTHER_LETTERS = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
+
+
+def _is_stated(before: str) -> bool:
+    """Whether the words before a number make a statement of it.
+
+    >>> _is_stated("She earned "), _is_stated("It takes her "), _is_stated("some say ")
+    (True, True, False)
+    >>> _is_stated("divisible by "), _is_stated("The answer is divisible by ")
+    (False, False)
+    """
+    if _BEGINS_STATEMENT.search(before) or _OTHER_LETTERS.search(before):
+        return True
+    return _STATES.search(before) is not None
+
+
 # --- parts of a sentence
 
 # "If 22 of 30 stay, ": what is known stands before the comma
@@ -116,12 +174,19 @@ _MORE = re.compile(r"^\s+(?:more|extra|additional|different|other)\b")
 _ENDS_QUANTITY = re.compile(
     r"\s*[,;.](?=\s|$)"
     r"|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while"
-    r"|because|since|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
+    r"|because|since|so|if|and|left|remaining|now|more|every|each|over|altogether|total"
+    # a day, in Spanish, French, German, Portuguese, Italian and Polish
+    r"|al|par|am|pro|por|en|de|dziennie|im|elke|pour|para)\b",
     re.IGNORECASE,
 )
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
-_OR = re.compile(r"\bor\b")
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+# "I doubt that the answer is 5", "some say the answer is 5"
+_ATTITUDE = re.compile(
+    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
+    re.IGNORECASE,
+)
 
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
@@ -152,7 +217,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
         text = text[clause.end() :]
     segments = list(_SEGMENT.finditer(text))
     if segments:
-        return _value_of_segments(text, segments)
+        return _value_of_segments(text, segments, only)
     return _value_of_prose(text, only)
 
 
@@ -170,14 +235,14 @@ def _value_of_prose(text: str, only: bool) -> Value | None:
     if _ENUMERATED.match(text) or text.rstrip().endswith(":"):
         return None
     if len(numerals) == 1:
-        value = _quantity(text, numerals[0])
+        value = _quantity(text, numerals[0], only)
         # of "5 apples for Ann, x = 5" the equation states it
         if value is not None or "=" not in text:
             return value
     return _last_stated(text)
 
 
-def _value_of_segments(text: str, segments: list[re.Match[str]]) -> Value | None:
+def _value_of_segments(text: str, segments: list[re.Match[str]], in_gold: bool) -> Value | None:
     """The value of a sentence with mathematics in it, all of which has to say the same."""
     contents = [_content(segment) for segment in segments]
     if len({tidy(content) for content in contents}) > 1:
@@ -185,7 +250,12 @@ def _value_of_segments(text: str, segments: list[re.Match[str]]) -> Value | None
     # "\\(5\\) + 1", "\\(5\\), 6"
     if _NO_PROSE.search(_SEGMENT.sub(" ", text)):
         return None
-    if _is_no_statement(text[: segments[0].start()]):
+    before = text[: segments[0].start()]
+    if _is_no_statement(before):
+        return None
+    # "Area \\(= 6\\)" has its verb within
+    is_equation = contents[0].startswith("=")
+    if not (in_gold or is_equation or _is_stated(before)):
         return None
     return _value(contents[0].removeprefix("="))
 
@@ -206,11 +276,13 @@ def _is_no_statement(before: str) -> bool:
     return any(word["never"] or not word["known"] for word in _NUMBER_WORD.finditer(before))
 
 
-def _quantity(text: str, numeral: re.Match[str]) -> Value | None:
-    """The only number of a sentence, with its unit."""
+def _quantity(text: str, numeral: re.Match[str], in_gold: bool) -> Value | None:
+    """The only number of a sentence, with its unit. A gold need not be a statement."""
     before = text[: numeral.start()].rstrip("$€£¥")
     after = text[numeral.end() :]
     if _NO_PROSE.search(before) or _is_no_statement(before):
+        return None
+    if not (in_gold or _is_stated(before)):
         return None
     # "12 + x", "12^{n}": the number is a part of a formula
     if re.search(r"[\\+*/=<>^()\[\]{}|-]", after):
@@ -305,9 +377,10 @@ def in_words(value: Value | None) -> bool:
 _MARKER = re.compile(
     # The answer, the answer to the question, the correct option, 答案
     r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b"
+    r"|\b(?:respuesta|réponse|antwort|resposta|risposta|odpowiedź|ответ|cevap)\b|答え|정답"
     r"|答案|结果)"
     # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
+    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was|es|est|ist|è|é|jest)\b|:|=|：|是|为|は)(?:\s*[:：])?(?:\*\*)?)"
     r"|[ \t*_]*(?=\n))",
     re.IGNORECASE,
 )
@@ -335,6 +408,44 @@ def is_heading(text: str) -> bool:
 def is_bare(text: str) -> bool:
     """Whether a whole completion is one line that is read as a value, and not as words."""
     return "\n" not in text and not _MARKER.search(text) and not in_words(read(text))
+
+
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
+_NOT_THE_BOX = re.compile(
+    r"(?:\bnot(?:\s+(?:be|equal\s+to))?|n['’]t(?:\s+be)?|\bcannot\s+be|\bnever|\bor\s+is\s+it"
+    r"|(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?)[\s$\\({\[}:*]*\Z",
+    re.IGNORECASE,
+)
+# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"
+_BOX_IS_WRONG = re.compile(
+    r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
+    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps|not)\b)",
+    re.IGNORECASE,
+)
+_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
+_LONGEST_CONTEXT = 80  # characters on either side
+
+
+def is_taken_back(before: str, content: str, after: str) -> bool:
+    r"""Whether the words around a box say that its content is not the answer, or another is as well.
+
+    >>> is_taken_back("It is not $", "5", "$."), is_taken_back("It is $", "5", "$ or $6$.")
+    (True, True)
+    >>> is_taken_back("It is ", r"\frac12", " or 0.5."), is_taken_back("It is ", "5", ". Is it not?")
+    (False, False)
+    """
+    if _NOT_THE_BOX.search(before[-_LONGEST_CONTEXT:]):
+        return True
+    after = after[:_LONGEST_CONTEXT]
+    if _BOX_IS_WRONG.match(after):
+        return True
+    other = _OR_ANOTHER.match(after)
+    value = read(other[1].rstrip(".")) if other else None
+    if not isinstance(value, Number):
+        return False
+    stated = read(content)
+    return stated is not None and not same(stated, value)
 
 
 class _Marked(NamedTuple):
@@ -416,6 +527,8 @@ def _is_doubtful(before: str, marked: _Marked) -> bool:
     # a block may hold words of its own, such as \text{or}; the reader judges them
     line = "" if marked.is_block else marked.answer
     if any(DENIAL.search(words) for words in (before, marked.after, line)):
+        return True
+    if _ATTITUDE.search(before):
         return True
     if _OR.search(marked.after) or _OR.search(line):
         return True

@@ -64,6 +64,12 @@ _METRIC = (
     "T",
     "ohm",
 )
+# The short prefixes of each: nobody writes gigameters, and GM and kT are products of variables.
+_SHORT_PREFIXES = {
+    "m": "kcdmμn", "g": "kmμ", "s": "mμn", "l": "cdmμ", "L": "cdmμ", "mol": "kmμ",
+    "Hz": "kMG", "N": "kMm", "J": "kMGm", "W": "kMGm", "V": "kmM", "A": "mμn", "Pa": "kMG",
+    "C": "mμn", "eV": "kMGm", "cal": "k", "F": "mμn", "T": "mμ", "ohm": "kM",
+}  # fmt: skip
 # these are candela, minute, and so on, rather than a prefix and a unit
 _AMBIGUOUS = ("cd", "min", "dd", "pc")
 
@@ -77,7 +83,7 @@ def _all_names() -> dict[str, str]:
     for long_prefix, short_prefix in _PREFIXES.items():
         for unit in _METRIC:
             short_name = short_prefix + unit
-            if short_name not in _AMBIGUOUS:
+            if short_prefix in _SHORT_PREFIXES[unit] and short_name not in _AMBIGUOUS:
                 units[short_name] = short_prefix + units[unit]
         # long prefixes stand before long names alone: kilogram, not kilog
         for name, unit in list(units.items()):
@@ -95,6 +101,8 @@ _COMPOUND = {
     "fps": "ft/s",
     "cc": "cm^3",
     "kWh": "kW*h",
+    "Hz": "s^-1",
+    "hertz": "s^-1",
 }
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
@@ -131,6 +139,53 @@ _POWERS = {
     "立方": 3,
 }
 
+# --- letters that may be a unit or variables: 2mg, 3V
+
+# abbreviations that nobody takes for a product of variables
+_ABBREVIATIONS = """
+    cm mm km dm nm kg ml mL dl dL cl cL kW MW GW kJ MJ kV kPa MPa GPa Pa Hz kHz MHz GHz keV MeV GeV
+    min mins sec secs hr hrs ft in lb lbs oz yd mi mph kph kmh gal qt mol deg rad rpm atm psi cal
+    kcal dB usd eur rmb kWh cc fps ohm wk yr pt
+"""
+_SURELY_UNITS = frozenset(_ABBREVIATIONS.split())
+# units of one letter that are multiplied or divided by one another, in the form of `read_unit`
+_COMPOUNDS_OF_LETTERS = """
+    m/s m/s2 m/h J/K N/m N/m2 V/m C/m C/m2 C/m3 W/m2 g/l g/L J/C N/C A/m J/g N*m J*s A*h A*s V*s N*s
+    W*h C*m V*m
+"""
+_USUAL_COMPOUNDS = frozenset(_COMPOUNDS_OF_LETTERS.split())
+_LETTERS = re.compile(r"[A-Za-z]+")
+_NEIGHBOURS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def may_be_variables(letters: str, spaced: bool) -> bool:
+    r"""Whether letters behind a number that `read_unit` reads may be a product of variables.
+
+    spaced: white space sets them off from a number without LaTeX, as in "5 m".
+
+    >>> may_be_variables("mg", False), may_be_variables("m g", True), may_be_variables("cm", False)
+    (True, True, False)
+    >>> may_be_variables("m", True), may_be_variables("abc", True), may_be_variables("men", True)
+    (False, True, False)
+    """
+    words = _LETTERS.findall(letters)
+    # the parser takes more letters for a name
+    if not words or any(len(word) > 3 or word in _SURELY_UNITS for word in words):
+        return False
+    if any(word not in _UNITS and word not in _COMPOUND for word in words):
+        # what is counted: "5 men", and not "5 abc" or "5 xyz"
+        return not spaced or not all(map(_may_be_noun, words))
+    unit = read_unit(letters)
+    # 576\pi m^2: an area with its unit set off
+    if unit in _USUAL_COMPOUNDS or (unit in ("m2", "m3") and letters.startswith(" ")):
+        return False
+    return not spaced or len(words) > 1
+
+
+def _may_be_noun(word: str) -> bool:
+    return word.lower() not in _NEIGHBOURS and re.search("[aeiouy]", word.lower()) is not None
+
+
 # --- what is counted: 12 apples, 3 cups of flour
 
 # the first word of a unit that is none: what is counted, "things apple"
@@ -145,11 +200,15 @@ _WORDS_THAT_ARE_NO_UNITS = """
     sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
     wrong incorrect false fails most least approximately about roughly almost nearly around frac left right infty
+    unsure uncertain doubtful guess guessed guessing nicht kein keine pas non niet nie değil bukan tidak
     cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 # 3 cups of flour, 18 dollars a day
-_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))
+_WORDS_IN_BETWEEN = """
+    of per in at on a an the each al am au de del den der di do du en im la le par por pro
+"""
+_IN_BETWEEN = frozenset(_WORDS_IN_BETWEEN.split())
 # words that contradict no other word: 12 left, 12 different apples
 _WORDS_THAT_SAY_NOTHING = """
     total all left remaining altogether more extra only exactly item thing piece object way time different possible
@@ -179,8 +238,11 @@ _SINGULARS = (
 )
 # apples, brown-eyed children, miles/hour
 _COUNTED = re.compile(
-    r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*){0,6})\s*\)?\s*"
+    r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*){0,6})\s*\)?\s*"
 )
+
+# DS, TV
+_ABBREVIATION = re.compile(r"\b[A-Z]{2}\b")
 
 # --- other scripts: 5 个苹果, 5 яблок
 
@@ -188,7 +250,8 @@ _OTHER_SCRIPT = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af ]{1,20}")
 # words that deny, that give bounds and parts: 不是5, 5以上, 5倍
 OTHER_DOUBT = re.compile(
     r"不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
-    r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
+    r"|ない|ません|違|이상|이하|약|아니|아닙|아닌|않|못|틀|또는|ليس|ليست|غير|ربما|أو|أكثر|أقل|לא|אינו|नहीं|ไม่|نیست"
+    r"|\b(?:не|ні|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
     re.IGNORECASE,
 )
 # words between a number and what is counted: 5个苹果, 5 apples
@@ -250,8 +313,11 @@ def _counted(text: str) -> str | None:
     # variables: 5 x, 5 ab
     if all(len(word) < 3 for word in words):
         return None
+    # 95 DS games
+    abbreviations = {word.lower() for word in _ABBREVIATION.findall(match[1])}
     for word in words:
-        if word not in _UNITS and (word in _NO_UNITS or len(word) < 3):
+        is_short = len(word) < 3 and word not in abbreviations
+        if word not in _UNITS and (word in _NO_UNITS or is_short):
             return None
     singular = {_singular(word) for word in words}
     return " ".join((COUNTED, *sorted(singular)))

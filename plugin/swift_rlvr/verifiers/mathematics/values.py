@@ -21,7 +21,22 @@ class Number(NamedTuple):
     value: Fraction
     percent: bool = False
     unit: str = ""
-    places: int = 0  # decimal places as written: 2 for 3.50
+    places: int = 0  # decimal places as written: 2 for 3.50, and for 3.50 \\times 10^8
+    exponent: int = 0  # of the power of ten behind the decimal: 8 in the latter, 6 in 3.5 million
+    # what it is where the letters of its unit are variables: 2mg, which is no unit at all then
+    product: Tree | None = None
+
+    @property
+    def rounding(self) -> Fraction:
+        """How far the value may be from one that is rounded to it: half of the last place that is
+        written. 0 for a fraction, which is no rounded number.
+
+        >>> Number(Fraction(2900), places=1, exponent=3).rounding, Number(Fraction(1, 3)).rounding
+        (Fraction(50, 1), Fraction(0, 1))
+        """
+        last_place = Fraction(10) ** (self.exponent - self.places)
+        is_rounded = (self.value / last_place).denominator == 1
+        return last_place / 2 if is_rounded else Fraction(0)
 
 
 class Infinity(NamedTuple):
@@ -68,6 +83,7 @@ class Quantity(NamedTuple):
 
     value: Value
     unit: str
+    product: Tree | None = None  # where the letters of the unit may be variables, as of a Number
 
 
 class Approximately(NamedTuple):
@@ -180,6 +196,8 @@ def tree_of(value: Value) -> Tree | None:
     """The expression of a value that is one."""
     if isinstance(value, Expression):
         return value.tree
+    if isinstance(value, (Number, Quantity)) and value.product is not None:
+        return value.product
     if isinstance(value, Number):
         return ("number", value.value / 100 if value.percent else value.value)
     # `x` and `ab` are read as a choice and as words, and may be a variable and a product
@@ -208,8 +226,13 @@ def without_unit(value: Value) -> Value:
     if isinstance(value, Quantity):
         return value.value
     if isinstance(value, Number):
-        return value._replace(unit="")
+        return value._replace(unit="", product=None)
     return value
+
+
+def product_of(value: Value) -> Tree | None:
+    """The product of variables that a value with a unit may be: 2mg."""
+    return value.product if isinstance(value, (Number, Quantity)) else None
 
 
 def name_of(value: Value) -> str:
@@ -313,9 +336,6 @@ def _names_something(tree: Tree) -> bool:
         # AB, the length of a side
         case ("*", *factors):
             return all(map(_names_something, factors))
-        # dy/dx
-        case ("/", ("*", ("symbol", "d"), _) as above, ("*", ("symbol", "d"), _) as below):
-            return _names_something(above) and _names_something(below)
         # f^{-1}
         case ("^", ("symbol", _), ("*", ("number", -1), ("number", 1))):
             return True

@@ -25,8 +25,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import (
+    OPEN,
     after_think,
     has_unclosed_answer,
+    last_answer,
+    last_boxed,
     marked_answer,
     without_end_tokens,
 )
@@ -38,6 +41,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     in_words,
     is_bare,
     is_heading,
+    is_taken_back,
     stated_value,
 )
 from swift_rlvr.verifiers.mathematics.values import Several, Value
@@ -228,6 +232,8 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     if text is None:
         return Reason.NO_ANSWER
     marked = marked_answer(text)
+    if marked and marked[0] == "boxed":
+        return _box_that_counts(text, marked)
     # `#### Final answer` is a heading of Markdown and not the answer
     if marked and not (marked[0] == "####" and is_heading(marked[1])):
         return marked
@@ -240,6 +246,29 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     if len(final) <= _TAIL_CHARS and is_bare(final):
         return "bare", final
     return Reason.NO_ANSWER
+
+
+def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, str]:
+    r"""The answer in the last box, unless the words around it take it back, `not \boxed{7}`: then
+    "the answer is ..." behind it may give another. In `\boxed{7}<answer>8` another one is begun.
+    """
+    block = last_answer(text)
+    scope = after_think(text) if block is None else block
+    start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
+    _, content = marked
+    content_start = scope.find(content, start)
+    if content_start < 0:  # one of several boxes
+        content = last_boxed(scope) or ""
+        content_start = scope.find(content, start)
+    if content_start < 0:
+        return marked  # the last box is not closed, and an earlier one counts
+    after = scope[content_start + len(content) :].lstrip().removeprefix("}")
+    if block is None and OPEN in after:
+        return Reason.UNCLOSED_ANSWER
+    if not is_taken_back(scope[:start], content, after):
+        return marked
+    answer = answer_at_end(without_end_tokens(after).strip()[-_TAIL_CHARS:])
+    return ("text", answer) if answer else Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import nvml
 from paths import ROOT
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, make_plan, read_words
@@ -21,13 +22,16 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
     """Run a script of `scripts/` in `folder`, in the environment of the tests, with no other
     variables but `settings`.
 
-    gpus > 0 puts a stand-in for nvidia-smi, which lists so many, first on the PATH; `folder` must
-    then be given.
+    gpus > 0 puts stand-ins that list so many first on the PATH and the PYTHONPATH, for nvidia-smi
+    and for the driver's library; `folder` must then be given.
     """
     environment = bare_environment() | settings
     if gpus:
         write_nvidia_smi(folder, gpus)
+        nvml.write(folder, [nvml.h100(index) for index in range(gpus)])
         environment["PATH"] = f"{folder}:{environment['PATH']}"
+        others = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = f"{folder}:{others}".rstrip(":")
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ""
     command = ["bash", str(ROOT / "scripts" / name), *arguments]
@@ -44,36 +48,36 @@ def bare_environment() -> dict[str, str]:
     return kept | {"INSTALL": "0", "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
 
 
-def write_nvidia_smi(
-    folder: Path, gpus: int, *, listed: str = "", knows_compute_cap: bool = True
-) -> None:
-    """A stand-in for nvidia-smi that has so many GPUs. listed: what it prints with -L."""
-    script = NVIDIA_SMI.format(
-        indices=" ".join(map(str, range(gpus))),
-        listed=shlex.quote(listed),
-        status=0 if knows_compute_cap else 2,
-    )
+def write_nvidia_smi(folder: Path, gpus: int) -> None:
+    """A stand-in for nvidia-smi that has so many GPUs, for scripts/common.sh."""
     path = folder / "nvidia-smi"
-    path.write_text(script)
+    path.write_text(NVIDIA_SMI.format(indices=" ".join(map(str, range(gpus)))))
     path.chmod(0o755)
 
 
-# It answers as nvidia-smi does what scripts/common.sh and launch/machine.py ask: -L, and
-# --query-gpu=index, =driver_version and =index,uuid,... with compute_cap, if it knows that, or
-# without.
+# It answers as nvidia-smi does what scripts/common.sh asks: --query-gpu=index and =driver_version.
 NVIDIA_SMI = """#!/bin/sh
-[ "$1" != -L ] || exec echo {listed}
 [ -n "{indices}" ] || exec echo "No devices were found"
-capability=
-case "$*" in *compute_cap*) [ {status} = 0 ] || exit {status}; capability=", 9.0" ;; esac
 for index in {indices}; do
   case "$*" in
-    *uuid*) echo "$index, GPU-${{index}}abc, NVIDIA H100 80GB HBM3, 81559, 4, 580.65.06$capability" ;;
     *query-gpu=driver_version*) echo 580.65.06 ;;
     *query-gpu=index*) echo "$index" ;;
   esac
 done
 """
+
+
+def toolkit(folder: Path, release: str = "13.0", header: str = "include/curand_kernel.h") -> Path:
+    """A folder as CUDA's packages lay one out, with an nvcc that is of this release."""
+    path = folder / "bin" / "nvcc"
+    path.parent.mkdir(parents=True)
+    line = f"Cuda compilation tools, release {release}, V{release}.1"
+    path.write_text(f"#!/bin/sh\necho '{line}'\n")
+    path.chmod(0o755)
+    if header:
+        (folder / header).parent.mkdir(parents=True)
+        (folder / header).touch()
+    return folder
 
 
 def flags(command: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ GPUs are those of a made-up machine, packages for them names and versions. All e
 ports, servers, rewards, and ms-swift where it parses arguments.
 """
 
+import ast
 import errno
 import json
 import os
@@ -16,24 +17,26 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import planned
+from helpers import planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
-from swift_rlvr.launch.checks import Launch, data, machine, rewards
+from swift_rlvr.launch.checks import Launch, data, machine, objective, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
+from swift_rlvr.utils import nvcc
 from swift_rlvr.utils.network import free_port
 from typer.testing import CliRunner
 
@@ -676,30 +679,131 @@ def test_what_gpus_can_compute(monkeypatch, cuda, card, words, status, message):
     assert found == status and message in said, said
 
 
-def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+@pytest.fixture
+def without_nvcc(monkeypatch, tmp_path):
+    """A machine without CUDA's compiler and without FlashInfer's compiled kernels."""
+    for name in ("CUDA_HOME", "CUDA_PATH", "FLASHINFER_NVCC", nvcc.SAMPLER):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "/none")
+
+
+def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     blackwell = gpus(capability=10.0)
     status, message = outcome(machine.capabilities, recipe=GPUS, on=blackwell)
-    assert status == "warning" and "with nvcc, which is not here -> set CUDA_HOME" in message
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "nvcc").touch(0o755)
+    assert status == "warning" and "compiles FlashInfer's attention for it, and cannot" in message
+    assert "no nvcc (by CUDA_HOME" in message and "-> set CUDA_HOME to" in message
+    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 
 
 @pytest.mark.parametrize(
-    ("used", "words", "status"),
+    ("release", "chosen", "driver", "status", "message"),
     [
-        (300, "", "passed"),
-        (40000, "", "failed"),
-        (40000, "--vllm_gpu_memory_utilization 0.4 --model Qwen/Qwen2.5-0.5B-Instruct", "warning"),
+        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be compiled: no nvcc"),
+        ("11.5", None, NEW, "passed", "nvcc is 11.5, older than 12.8"),
+        ("13.0", None, NEW, "passed", "FlashInfer's, compiled by /"),
+        ("13.0", "1", NEW, "passed", "FlashInfer's, compiled by /"),
+        ("13.0", "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
+        (None, "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
+        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be compiled: no nvcc"),
+        ("13.0", None, OLD, "passed", "vLLM's own, the default of its release for CUDA 12"),
     ],
 )
-def test_busy_gpus(used, words, status):
-    """vLLM does not start beside them; training may."""
-    found, message = outcome(machine.busy_gpus, *words.split(), recipe=GPUS, on=gpus(used=used))
-    assert found == status
-    assert ("GPU 2: other programs use 40,000 of 81,559 MiB" in message) == (status != "passed")
+def test_which_sampler_vllm_takes(
+    monkeypatch, tmp_path, without_nvcc, release, chosen, driver, status, message
+):
+    if release:
+        monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda", release)))
+    if chosen:
+        monkeypatch.setenv(nvcc.SAMPLER, chosen)
+    found, said = outcome(machine.sampler, recipe=GPUS, on=gpus(driver=driver))
+    assert found == status and message in said, said
+
+
+def test_the_sampler_is_no_matter_without_a_gpu_or_vllm(without_nvcc):
+    assert outcome(machine.sampler) == ("none", "")
+    words = ["--use_vllm", "false", "--vllm_mode", "colocate"]
+    recipe = "scripts/configs/gsm8k.yaml"
+    assert outcome(machine.sampler, *words, recipe=recipe, on=gpus(1)) == ("none", "")
+
+
+SMALL = "--model Qwen/Qwen2.5-0.5B-Instruct"
+COLOCATE = "scripts/configs/gsm8k.yaml"
+
+
+@pytest.mark.parametrize(
+    ("used", "words", "status", "message"),
+    [
+        (300, "", "passed", "GPU 2 is free"),
+        (40000, "", "failed", "GPU 2: other programs use 40,000 of 81,559 MiB, and vLLM wants 73,"),
+        (40000, "", "failed", "or --vllm_gpu_memory_utilization 0.49"),
+        # What is left is enough for vLLM, and not for the training.
+        (40000, "--vllm_gpu_memory_utilization 0.4", "warning", "and training needs about"),
+        (40000, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 40,000 of 81,559"),
+        # A desktop, and a training whose size is not known.
+        (1500, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 1,500 of 81,559 MiB"),
+        (1500, "--vllm_gpu_memory_utilization 0.4 --model who/knows", "warning", "78.2 GiB are"),
+    ],
+)
+def test_busy_gpus(used, words, status, message):
+    """vLLM does not start beside other programs if its share is not free; training may."""
+    found, said = outcome(resources.busy_gpus, *words.split(), recipe=GPUS, on=gpus(used=used))
+    assert found == status and message in said, said
+
+
+@pytest.mark.parametrize(
+    ("used", "share", "status"),
+    [(300, 0.5, "passed"), (1500, 0.5, "passed"), (1500, 0.92, "failed"), (900, 0.97, "failed")],
+)
+def test_a_desktop_on_a_gpu_of_16_gb_that_trains_and_samples(used, share, status):
+    words = [*SMALL.split(), "--vllm_gpu_memory_utilization", share, "--tuner_type", "lora"]
+    words += ["--per_device_train_batch_size", 1]
+    on = gpus(1, memory=16376, used=used)
+    found, said = outcome(resources.busy_gpus, *words, recipe=COLOCATE, on=on)
+    assert found == status, said
+
+
+def test_gpus_whose_memory_the_driver_does_not_know():
+    on = gpus(memory=None, used=None)
+    assert outcome(resources.busy_gpus, recipe=GPUS, on=on)[0] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("words", "available", "status", "message"),
+    [
+        # sleep_level 1 of the recipe: vLLM's weights, 2 bytes x 1e9 = 1.9 GiB.
+        ("", 64, "passed", "about 1.9 of 64.0 GiB free: 1.9 vLLM's weights"),
+        ("--sleep_level 0", 64, "none", ""),
+        ("--sleep_level 2", 64, "none", ""),
+        # Two moments in 32 bits: 8 bytes = 7.5 GiB.
+        ("--offload_optimizer true", 64, "passed", "1.9 vLLM's weights, 7.5 optimizer"),
+        ("--offload_optimizer true", 8, "warning", "about 9.3 of 8.0 GiB free"),
+        ("--offload_model true", 64, "passed", "1.9 vLLM's weights, 3.7 weights"),  # and reference
+        (
+            "--deepspeed zero3_offload",
+            64,
+            "passed",
+            "14.9 DeepSpeed's optimizer, 1.9 DeepSpeed's w",
+        ),
+        ("--deepspeed zero2_offload", 16, "warning", "about 16.8 of 16.0 GiB free"),
+        ("--offload_optimizer true", None, "none", ""),
+    ],
+)
+def test_offloading_needs_the_hosts_memory(words, available, status, message):
+    on = gpus(1)
+    on = replace(on, available=available and available * 1024)
+    words = ["--model", "owner/model-1B", "--tuner_type", "full", "--beta", "0.1", *words.split()]
+    found, said = outcome(resources.host_memory, *words, recipe=COLOCATE, on=on)
+    assert found == status and message in said, said
+
+
+def test_every_process_of_a_node_offloads_its_part():
+    words = ["--model", "owner/model-1B", "--deepspeed", "zero3_offload"]
+    on = replace(gpus(3), available=64 * 1024)
+    status, said = outcome(resources.host_memory, *words, recipe=GPUS, on=on)
+    assert status == "passed" and "14.9 DeepSpeed's optimizer" in said  # both halves of two
 
 
 @pytest.mark.parametrize(
@@ -713,7 +817,7 @@ def test_busy_gpus(used, words, status):
 )
 def test_memory(name, memory, status):
     on = gpus(memory=memory)
-    assert outcome(machine.memory, "--model", name, recipe=GPUS, on=on)[0] == status
+    assert outcome(resources.memory, "--model", name, recipe=GPUS, on=on)[0] == status
 
 
 def test_a_disk_that_is_too_small(monkeypatch):
@@ -724,14 +828,79 @@ def test_a_disk_that_is_too_small(monkeypatch):
     assert "a smaller --save_total_limit" in message
 
 
-@pytest.mark.parametrize(("free", "status"), [(64, "failed"), (500, "warning"), (16384, "passed")])
-def test_shared_memory(monkeypatch, free, status):
-    launch = Launch(planned(GPUS, machine=gpus()))
-    monkeypatch.setattr(
-        machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free * 2**20)
-    )
-    (result,) = machine.shared_memory(launch)
+@pytest.mark.parametrize(
+    ("count", "free", "status"),
+    [
+        (3, 64, "failed"),
+        (3, 500, "warning"),
+        (3, 16384, "passed"),
+        # A trainer and a server: NCCL between them needs it only without direct access.
+        (2, 64, "warning"),
+        (2, 500, "passed"),
+    ],
+)
+def test_shared_memory(monkeypatch, count, free, status):
+    launch = Launch(planned(GPUS, machine=gpus(count)))
+    usage = SimpleNamespace(free=free * 2**20)
+    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    (result,) = resources.shared_memory(launch)
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
+
+
+def test_one_gpu_shares_no_memory(monkeypatch):
+    usage = SimpleNamespace(free=0)
+    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    assert outcome(resources.shared_memory, recipe=COLOCATE, on=gpus(1)) == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("cores", "words", "environ", "status", "message"),
+    [
+        # Two ranks with a loader each; the server's two.
+        (6, "", {}, "passed", "6 for 6: 2 trainer processes with 1 data loaders each, 2 processes"),
+        (5, "", {}, "warning", "--dataloader_num_workers 0"),
+        (6, "--dataloader_num_workers 4", {}, "warning", "6 for 12"),
+        (2, "", {"SLURM_JOB_ID": "7"}, "warning", "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"),
+        (2, "", {"SLURM_JOB_ID": "7"}, "warning", "#SBATCH --cpus-per-task=6 or more"),
+        (64, "", {"SLURM_JOB_ID": "7"}, "passed", "64 for 6"),
+    ],
+)
+def test_cores_for_ranks_loaders_and_server(monkeypatch, cores, words, environ, status, message):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    words = ["--dataloader_num_workers", "1", *words.split()]
+    on = replace(gpus(), cores=cores)
+    found, said = outcome(resources.cores, *words, recipe=GPUS, on=on)
+    assert found == status and message in said, said
+
+
+def test_cores_are_not_counted_without_gpus():
+    assert outcome(resources.cores) == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ("", "none", ""),
+        ("--loss_type grpo", "none", ""),
+        ("--loss_type dapo", "warning", "gradients are 8 times those of ms-swift before 4.6"),
+        ("--loss_type cispo", "warning", "a max_grad_norm (here 1) from an earlier run clips 8"),
+        ("--loss_type fipo --max_grad_norm 0.2", "warning", "(here 0.2)"),
+        ("--loss_type dapo --gradient_accumulation_steps 1", "none", ""),
+        ("--loss_type bnpo", "none", ""),
+    ],
+)
+def test_a_loss_whose_gradients_have_grown(words, status, message):
+    found, said = outcome(objective.gradient_scale, *words.split(), recipe=COLOCATE)
+    assert found == status and message in said, said
+
+
+def test_these_losses_are_those_that_ms_swift_divides_by_all_tokens():
+    spec = find_spec("swift.rlhf_trainers.grpo_trainer")
+    text = Path(spec.origin).read_text()
+    (names,) = re.findall(r"^WINDOW_NORMALIZED_LOSS_TYPES = (\[.*\])", text, re.MULTILINE)
+    assert set(ast.literal_eval(names)) == set(objective.OF_ALL_TOKENS)
 
 
 def test_libraries_before_torchs_own(monkeypatch, tmp_path):
@@ -740,6 +909,13 @@ def test_libraries_before_torchs_own(monkeypatch, tmp_path):
     (tmp_path / "libnccl.so.2").touch()
     status, message = outcome(machine.surroundings, recipe=GPUS, on=gpus())
     assert status == "warning" and f"{tmp_path}/libnccl.so.2 replaces torch's NCCL" in message
+
+
+def test_a_driver_that_does_not_work_is_named():
+    """And the CPU is not taken in its place."""
+    on = Machine((), None, 16, 1 << 18, driver_problem="Driver/library version mismatch")
+    status, message = outcome(machine.driver, on=on)
+    assert status == "failed" and "lists no GPU: Driver/library version mismatch" in message
 
 
 @pytest.mark.parametrize("program", ["npu-smi", "amd-smi", "rocm-smi"])
@@ -784,7 +960,7 @@ def test_a_file_system_without_locks(monkeypatch, tmp_path):
     assert status == "warning" and f"no locks in {tmp_path} (Function not implemented)" in message
 
 
-def test_a_folder_that_is_used(tmp_path):
+def test_a_folder_that_is_used(monkeypatch, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")
     assert (
@@ -795,8 +971,11 @@ def test_a_folder_that_is_used(tmp_path):
     assert (
         status == "failed"
         and "holds another run (args.json, checkpoint-1)" in message
-        and "RESUME=1" in message
+        and "RESUME=auto" in message
     )
+    monkeypatch.setenv("RESUME", "auto")
+    status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
+    assert status == "passed" and "has no checkpoint to go on from: begins anew" in message
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message

@@ -2,14 +2,16 @@
 name the cause.
 """
 
+import json
 import shlex
+import zipfile
 from pathlib import Path
 
 import helpers
 import pytest
 import yaml
 from helpers import planned
-from swift_rlvr.launch.machine import Gpu, Machine, this_machine
+from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.utils.errors import InputError
 
 SERVER = {
@@ -168,6 +170,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR: is needed"),
         (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK: must be below NNODES (2), got 2"),
         (3, {"RESUME": "1"}, [], "RESUME=1: no complete checkpoint in out"),
+        (3, {"RESUME": "yes"}, [], "RESUME: must be one of 0, 1, auto, got 'yes'"),
         (3, {}, ["--vllm_mode", "colocate"], "vllm_mode: needs a recipe without vllm_server_host"),
         (
             3,
@@ -422,68 +425,6 @@ def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
     )
 
 
-def smi(folder: Path, gpus: int, **options) -> dict[str, str]:
-    """An environment with a stand-in for nvidia-smi."""
-    helpers.write_nvidia_smi(folder, gpus, **options)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-def test_gpus_are_those_that_nvidia_smi_lists(tmp_path):
-    seen = this_machine(smi(tmp_path, 3))
-    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == "580.65.06"
-    assert seen.gpus[0] == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, 9.0)
-    assert this_machine(smi(tmp_path, 0)).gpus == ()
-    assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
-
-
-def test_an_old_driver_does_not_know_the_compute_capability(tmp_path):
-    (gpu,) = this_machine(smi(tmp_path, 1, knows_compute_cap=False)).gpus
-    assert gpu == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, None)
-
-
-@pytest.mark.parametrize(
-    ("visible", "indices"),
-    [("2,GPU-0a", ["2", "0"]), ("", []), ("-1", []), ("1,-1,2", ["1"])],
-)
-def test_cuda_visible_devices_says_which_gpus_are_seen(tmp_path, visible, indices):
-    environ = smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": visible}
-    assert [gpu.index for gpu in this_machine(environ).gpus] == indices
-
-
-def test_a_gpu_that_is_not_listed_is_named(tmp_path):
-    problem = "CUDA_VISIBLE_DEVICES: names GPU '5'; nvidia-smi lists 0, 1, 2"
-    with pytest.raises(InputError, match=problem):
-        this_machine(smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": "5"})
-
-
-# As `nvidia-smi -L` prints them (NVIDIA's MIG user guide).
-INSTANCES = """GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0abc)
-  MIG 3g.40gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
-  MIG 1g.10gb+me  Device  3: (UUID: MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d)
-GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1abc)"""
-
-
-@pytest.mark.parametrize(
-    ("visible", "seen"),
-    [
-        (None, ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
-        ("0", ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
-        ("MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
-        ("1,MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
-        ("1", ("1", "NVIDIA H100 80GB HBM3", 81559, None)),
-    ],
-)
-def test_of_mig_instances_cuda_sees_one(recipe, tmp_path, visible, seen):
-    environ = smi(tmp_path, 2, listed=INSTANCES)
-    if visible is not None:
-        environ["CUDA_VISIBLE_DEVICES"] = visible
-    machine = this_machine(environ)
-    assert [(gpu.index, gpu.name, gpu.memory, gpu.instance) for gpu in machine.gpus] == [seen]
-    recipe()
-    plan = planned("scripts/configs/countdown_1gpu_24gb.yaml", machine=machine, environ={})
-    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == seen[0] and not plan.server
-
-
 def test_other_nodes_wait_as_long_as_the_first_ones_server_may_take(recipe, monkeypatch):
     from torch.distributed.run import config_from_args, parse_args
 
@@ -563,3 +504,58 @@ def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, t
 def test_a_word_that_names_no_recipe(word, message):
     with pytest.raises(InputError, match=message):
         planned(word)
+
+
+def write_checkpoint(step: int, *, is_whole: bool = True) -> Path:
+    """A checkpoint in the folder that `recipe` names, or what a killed run leaves of one."""
+    path = Path("out", f"checkpoint-{step}")
+    path.mkdir(parents=True)
+    if is_whole:
+        for name in ("optimizer.pt", "rng_state.pth"):
+            zipfile.ZipFile(path / name, "w").close()  # as torch.save's are
+        (path / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    return path
+
+
+def test_resume_auto_goes_on_from_a_whole_checkpoint_and_begins_anew_without_one(recipe):
+    """What a job that is queued again meets: nothing, logs, half a checkpoint, whole ones."""
+    Path("out").mkdir()
+    for found, expected in (
+        (None, None),
+        (lambda: Path("out", "logging.jsonl").write_text("{}\n"), None),
+        (lambda: write_checkpoint(50, is_whole=False), None),
+        (lambda: write_checkpoint(100), "out/checkpoint-100"),
+        (lambda: write_checkpoint(150, is_whole=False), "out/checkpoint-100"),
+        (lambda: write_checkpoint(200), "out/checkpoint-200"),
+    ):
+        if found:
+            found()
+        plan = planned(recipe(), machine=machine(3), environ={"RESUME": "auto"})
+        assert plan.resume == (expected and Path(expected))
+        assert flags(plan.trainer.argv).get("resume_from_checkpoint") == expected
+    # Without the variable it is a new run, of which the doctor says that the folder is taken.
+    assert planned(recipe(), machine=machine(3), environ={}).resume is None
+
+
+def test_resume_auto_does_not_write_over_checkpoints_without_a_state_to_go_on_from(recipe):
+    write_checkpoint(50, is_whole=False)
+    words = [recipe(), "--save_only_model", "true"]
+    with pytest.raises(InputError, match="RESUME=auto: out/checkpoint-50 has only weights"):
+        planned(*words, machine=machine(3), environ={"RESUME": "auto"})
+
+
+def test_nodes_that_do_not_see_the_same_checkpoint_do_not_meet(recipe, monkeypatch):
+    from torch.distributed.run import config_from_args, parse_args
+
+    def rendezvous(rank: int) -> str:
+        environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1", "RESUME": "auto"}
+        environ["NODE_RANK"] = str(rank)
+        env = planned(recipe(), machine=machine(3), environ=environ).trainer.env
+        monkeypatch.setenv("PET_RDZV_ID", env["PET_RDZV_ID"])
+        words = ["--nnodes=2", f"--node_rank={rank}", "--master_addr=::1", "x.py"]
+        config, _, _ = config_from_args(parse_args(words))
+        return config.run_id  # the prefix of all that agents write for each other
+
+    assert rendezvous(0) == rendezvous(1) == "new"
+    write_checkpoint(100)
+    assert rendezvous(0) == rendezvous(1) == "checkpoint-100"

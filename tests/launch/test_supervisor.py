@@ -259,6 +259,29 @@ time.sleep(1800)
     assert (made.output / "logging.lost.jsonl").read_text().count("3/4") == 1
 
 
+@pytest.mark.parametrize("steps", [0, 2])
+def test_an_attempt_without_a_checkpoint_is_begun_anew_and_its_logs_are_kept(plan, steps):
+    """RESUME=auto, as a batch job that is queued again has it."""
+    first = "await_ready()\n" + f"[log(step) for step in range({steps + 1})]\nsys.exit(1)"
+    made = plan(first)
+    assert run(made)[0] == 1
+    said_before = made.trainer.log.read_text()
+    made = plan(TRAIN, resume="auto")
+    status, shown = run(made)
+    assert status == 0
+    assert ("going on from the beginning; steps 1 to 2 are made again" in shown) == (steps == 2)
+    numbers = re.findall(r'"(\d)/4"', (made.output / LOG).read_text())
+    assert numbers == ["1", "2", "3", "4"]
+    lost = (made.output / "logging.lost.jsonl").read_text()
+    assert re.findall(r'"(\d)/4"', lost) == [str(step) for step in range(steps + 1)]
+    assert made.trainer.log.read_text().startswith(said_before)
+
+
+def test_a_new_run_with_resume_auto_says_nothing_of_going_on(plan):
+    status, shown = run(plan(TRAIN, resume="auto"))
+    assert status == 0 and "going on" not in shown
+
+
 def test_a_server_that_never_gets_ready_is_not_waited_for_for_ever(plan):
     status, shown = run(
         plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(1800)\n", server_timeout=8)

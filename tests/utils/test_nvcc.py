@@ -5,21 +5,9 @@ out.
 """
 
 import pytest
+from helpers import toolkit
 from swift_rlvr.utils import nvcc as module
 from swift_rlvr.utils.nvcc import find_nvcc, why_no_nvcc
-
-
-def toolkit(folder, release="13.0", header="include/curand_kernel.h"):
-    """A folder as of a CUDA toolkit, with an nvcc that says so."""
-    path = folder / "bin" / "nvcc"
-    path.parent.mkdir(parents=True)
-    line = f"Cuda compilation tools, release {release}, V{release}.1"
-    path.write_text(f"#!/bin/sh\necho '{line}'\n")
-    path.chmod(0o755)
-    if header:
-        (folder / header).parent.mkdir(parents=True)
-        (folder / header).touch()
-    return folder
 
 
 @pytest.fixture

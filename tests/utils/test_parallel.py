@@ -17,7 +17,7 @@ import psutil
 import pytest
 from helpers import done_within
 from paths import PLUGIN
-from swift_rlvr.utils.parallel import map_in_order, map_within, usable_cores
+from swift_rlvr.utils.parallel import map_in_order, map_within
 
 
 def slow_when_even(number: int) -> tuple[int, int]:
@@ -205,12 +205,3 @@ def test_workers_end_with_their_parent(tmp_path, how):
         while any(map(is_running, pids)):
             time.sleep(0.01)
     parent.stdout.close()
-
-
-@pytest.mark.parametrize(("ranks", "cores"), [(None, 4), ("1", 4), ("2", 2), ("3", 1), ("8", 1)])
-def test_usable_cores_are_shared_by_the_ranks_of_torchrun(monkeypatch, ranks, cores):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    if ranks is not None:
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", ranks)
-    assert usable_cores() == cores

@@ -28,7 +28,8 @@ from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
-from swift_rlvr.utils.parallel import map_in_order, usable_cores
+from swift_rlvr.utils.limits import usable_cores
+from swift_rlvr.utils.parallel import map_in_order
 
 SHOWN_PROBLEMS = 10
 

@@ -11,10 +11,26 @@ its own that takes as long as its imports.
 from collections.abc import Sequence
 
 from swift_rlvr.launch import parse_arguments
-from swift_rlvr.launch.checks import Check, CheckResult, Launch, data, failed, machine, rewards
+from swift_rlvr.launch.checks import (
+    Check,
+    CheckResult,
+    Launch,
+    data,
+    failed,
+    machine,
+    objective,
+    resources,
+    rewards,
+)
 from swift_rlvr.launch.plan import Plan
 
-CHECKS: tuple[Check, ...] = (*machine.CHECKS, *data.CHECKS, *rewards.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *machine.CHECKS,
+    *resources.CHECKS,
+    *objective.CHECKS,
+    *data.CHECKS,
+    *rewards.CHECKS,
+)
 AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWIFT)
 
 

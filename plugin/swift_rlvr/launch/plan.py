@@ -16,7 +16,7 @@ from typing import Any
 from swift_rlvr.evaluation.models import SWIFT_SETTINGS, folder_of
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
-from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
 from swift_rlvr.training.recipes import (
     CONFIGS,
@@ -65,7 +65,11 @@ class Variables(Settings):
 
     start_server: bool = setting(True, "0: use servers that run already.")
     server_timeout: int = setting(1800, "Seconds to wait for the servers.", at_least=1)
-    resume: bool = setting(False, "1: go on from the last complete checkpoint.")
+    resume: str = setting(
+        "0",
+        "1: go on from the last complete checkpoint; auto: or begin anew where there is none.",
+        choices=("0", "1", "auto"),
+    )
     restarts: int = setting(0, "How often a server that died is started again.", at_least=0)
     verbose: bool = setting(False, "1: show what the programs print.")
     dry_run: bool = setting(False, "1: stop after the plan.")
@@ -250,7 +254,9 @@ def make_plan(
 
     env = _environment(recipe, environ)
     trainer_words = [*_as_flags(recipe.found), *words, *_as_flags(derived)]
-    trainer_env = env | _devices(train_gpus, machine) | _rendezvous(processes, variables)
+    checkpoint = derived.get("resume_from_checkpoint")
+    rendezvous = _rendezvous(processes, variables, checkpoint)
+    trainer_env = env | _devices(train_gpus, machine) | rendezvous
     trainer = _trainer(recipe, settings, variables, trainer_words, trainer_env)
     server = None
     server_settings = settings
@@ -276,7 +282,7 @@ def make_plan(
         output=trainer.log.parent,
         server=server,
         trainer=trainer,
-        resume=derived.get("resume_from_checkpoint"),
+        resume=checkpoint,
         notes=_notes(recipe, overrides, machine, {*train_gpus, *server_gpus}, completions),
     )
 
@@ -318,14 +324,19 @@ def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
 
 
 def _checkpoint(settings: Mapping[str, Any], variables: Variables) -> dict[str, Path]:
-    """The checkpoint to go on from, with RESUME=1."""
-    if not variables.resume:
+    """The checkpoint to go on from, with RESUME=1 or auto."""
+    if variables.resume == "0":
         return {}
     output = settings["output_dir"]
-    checkpoints = whole_checkpoints(output)
-    if not checkpoints:
+    available, complete = checkpoints(output), whole_checkpoints(output)
+    if complete:
+        return {"resume_from_checkpoint": complete[-1]}
+    if variables.resume == "1":
         raise InputError(f"no complete checkpoint in {output}", "RESUME=1")
-    return {"resume_from_checkpoint": checkpoints[-1]}
+    if settings.get("save_only_model") is True and available:
+        problem = f"{available[-1]} has only weights (save_only_model), and would be written again"
+        raise InputError(problem, "RESUME=auto")
+    return {}
 
 
 def _defaults(
@@ -600,7 +611,7 @@ def _server(recipe: Recipe, flags: Mapping[str, Any], env: dict[str, str], outpu
     return Process("server", argv, env, output / "server.log")
 
 
-def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
+def _rendezvous(processes: int, variables: Variables, checkpoint: Path | None) -> dict[str, str]:
     """Where the ranks meet. `swift_rlvr.training.ms_swift` chooses a free port where none is
     named.
     """
@@ -613,6 +624,9 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
         # torchrun's --rdzv_conf: node 0 is there when its server is ready, and a launch may be 300
         # s behind another.
         env["PET_RDZV_CONF"] = f"timeout={variables.server_timeout + 300}"
+        # torchrun's --rdzv_id. Nodes that do not see the same folder would begin at different steps
+        # and train on; so they do not meet.
+        env["PET_RDZV_ID"] = checkpoint.name if checkpoint else "new"
     if variables.master_port:
         env["MASTER_PORT"] = str(variables.master_port)
     return env

@@ -94,7 +94,9 @@ def supervise(plan: Plan, console: Console) -> int:
         is_first_node = plan.variables.node_rank == 0
         if is_first_node:
             _lock(log, plan)
-        if plan.resume and is_first_node:
+        # With RESUME=auto there may be steps of an attempt that ended before its first checkpoint.
+        begins_anew = plan.variables.resume == "auto" and (plan.output / LOG).is_file()
+        if is_first_node and (plan.resume or begins_anew):
             _go_back(plan.output, plan.resume, console)
         with _signals() as received:
             end = _Run(plan, console, received).to_its_end(log)
@@ -444,7 +446,7 @@ def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> No
         command = command_to_resume(sys.argv, os.environ)
         say(console, f"Go on from {complete[-1]} with:\n  {command}")
     else:
-        hint = "start again in another folder, or move this one away."
+        hint = "start again in another folder, or in this one with RESUME=auto."
         say(console, f"There is no checkpoint to go on from; {hint}")
 
 
@@ -473,7 +475,8 @@ def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
 def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     """Take what came after a checkpoint out of the logs, and say so."""
     step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
-    lost = cut_logs(folder, step)
+    # An evaluation before the first step is made again too.
+    lost = cut_logs(folder, step or -1)
     repeated = f"; steps {step + 1} to {lost} are made again" if lost else ""
     say(console, f"going on from {checkpoint or 'the beginning'}{repeated}")
 

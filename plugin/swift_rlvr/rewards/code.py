@@ -22,7 +22,7 @@ from swift_rlvr.rewards.base import (
 )
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
-from swift_rlvr.utils.parallel import usable_cores
+from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code

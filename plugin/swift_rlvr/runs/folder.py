@@ -177,9 +177,7 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last one.
     """
     folder = Path(output_dir)
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
+    check_is_folder(folder)
     available = checkpoints(folder)
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
         _check_holds_no_run(folder, available)
@@ -194,6 +192,13 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
         f"{resume_from_checkpoint}: expected true or a checkpoint in {folder}; there is {names}",
         "resume_from_checkpoint",
     )
+
+
+def check_is_folder(folder: Path) -> None:
+    """InputError where a folder is or would be in a file."""
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
 
 
 def _check_holds_no_run(folder: Path, available: Sequence[Path]) -> None:

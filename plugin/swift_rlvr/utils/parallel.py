@@ -8,7 +8,6 @@ its own, which breaks when the worker ends.
 
 import atexit
 import ctypes
-import os
 import signal
 import sys
 import traceback
@@ -200,16 +199,6 @@ def _serve(pipe: Connection, function: Callable) -> None:
                 error.add_note("In the worker process:\n" + traceback.format_exc())
                 answer = None, error
             pipe.send(answer)
-
-
-def usable_cores() -> int:
-    """The cores that this process may use; under torchrun, its share beside the other ranks."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-    return max(1, cores // ranks)
 
 
 def end_with_parent() -> None:

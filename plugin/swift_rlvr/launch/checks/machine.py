@@ -1,9 +1,8 @@
-"""Checks of the machine and of the run's folder: packages, driver, GPUs, memory, disk, ports."""
+"""Checks of the machine and of the run's folder: packages, driver, GPUs, disk, ports."""
 
 import fcntl
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,15 +12,14 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import GIB, MIB
-from swift_rlvr.launch.machine import Gpu, output_of
-from swift_rlvr.runs.folder import checkpoint_to_resume
+from swift_rlvr.launch.machine import MIB, Gpu, output_of
+from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.network import refusal_of_server, why_not_free
-from swift_rlvr.utils.settings import number
+from swift_rlvr.utils.nvcc import SAMPLER, find_nvcc, why_no_nvcc
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -61,10 +59,6 @@ PACKAGES = {
 }
 # Programs that list accelerators of others than NVIDIA, as in scripts/common.sh.
 ACCELERATORS = (("npu-smi", "info"), ("amd-smi", "list"), ("rocm-smi",))
-# MiB on a GPU that others use: above this it is not only a desktop or the driver.
-BUSY = 1024
-# MiB of /dev/shm that Docker gives a container.
-DOCKERS_SHARED_MEMORY = 64
 
 
 # Packages.
@@ -167,7 +161,7 @@ def torch_build() -> str | None:
 
 
 def driver_major(driver: str | None) -> int | None:
-    """580 for "580.65.06"; None where nvidia-smi names none."""
+    """580 for "580.65.06"; None where it is not known."""
     match = re.match(r"\d+", driver or "")
     return int(match[0]) if match else None
 
@@ -175,6 +169,11 @@ def driver_major(driver: str | None) -> int | None:
 def driver(launch: Launch) -> Iterator[CheckResult]:
     """GPUs that torch cannot use: with an old driver, without a torch for CUDA, or not NVIDIA's."""
     machine = launch.plan.machine
+    if machine.driver_problem:
+        message = f"NVIDIA's driver lists no GPU: {machine.driver_problem}"
+        remedy = "restart the machine after an update of its driver, or CUDA_VISIBLE_DEVICES= to train on the CPU"
+        yield failed("driver", message, remedy)
+        return
     if not machine.gpus:
         yield from _other_accelerators()
         return
@@ -221,7 +220,7 @@ def capabilities(launch: Launch) -> Iterator[CheckResult]:
 
 def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
     lowest = CAPABILITIES.get(cuda, BFLOAT16)
-    capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
+    capability = gpu.capability or BFLOAT16  # an older driver does not know it
     text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
     dtype = launch.settings.get("torch_dtype", "bfloat16")
     if capability < lowest:
@@ -232,12 +231,11 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
         remedy = "--torch_dtype float16, with which nothing was run here"
         yield failed("GPUs", f"{text}: torch_dtype bfloat16 needs {BFLOAT16}", remedy)
     elif int(capability) == FLASHINFER and launch.settings.get("use_vllm"):
-        environ = launch.environ
-        toolkit = environ.get("CUDA_HOME") or environ.get("CUDA_PATH") or "/usr/local/cuda"
-        if not shutil.which("nvcc", path=f"{toolkit}/bin:{os.environ['PATH']}"):
-            problem = "vLLM compiles FlashInfer's attention for it with nvcc, which is not here"
+        problem = why_no_nvcc(launch.environ)
+        if problem:
+            cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
             remedy = "set CUDA_HOME to a CUDA toolkit of 12.8 or later"
-            yield warning("GPUs", f"{text}: {problem}", remedy)
+            yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
 
 
 def _instance(gpu: Gpu, cuda: int) -> Iterator[CheckResult]:
@@ -252,6 +250,31 @@ def _instance(gpu: Gpu, cuda: int) -> Iterator[CheckResult]:
         message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
         remedy = "an instance that `nvidia-smi -L` lists as Device 0"
         yield warning("GPUs", message, remedy)
+
+
+def sampler(launch: Launch) -> Iterator[CheckResult]:
+    """Which of vLLM's two samplers the launch and an evaluation here will take: FlashInfer's is
+    compiled when it is first used.
+    """
+    if not launch.plan.machine.gpus or not launch.settings.get("use_vllm"):
+        return
+    chosen = launch.environ.get(SAMPLER)
+    problem = why_no_nvcc(launch.environ)
+    if chosen == "0":
+        yield passed("sampler", f"vLLM's own, by {SAMPLER}=0")
+    elif chosen and problem:
+        message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be compiled: {problem}"
+        remedy = (
+            f"unset {SAMPLER} for vLLM's own, or set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+        )
+        yield warning("sampler", message, remedy)
+    elif problem:
+        yield passed("sampler", f"vLLM's own; FlashInfer's cannot be compiled: {problem}")
+    elif _lock(launch) == "gpu_cuda12" and not chosen:
+        yield passed("sampler", "vLLM's own, the default of its release for CUDA 12")
+    else:
+        nvcc = find_nvcc(launch.environ) or "flashinfer-jit-cache"
+        yield passed("sampler", f"FlashInfer's, compiled by {nvcc}")
 
 
 def surroundings(launch: Launch) -> Iterator[CheckResult]:
@@ -275,51 +298,6 @@ def surroundings(launch: Launch) -> Iterator[CheckResult]:
         yield failed("home", message, remedy)
 
 
-def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
-    """Memory that other programs hold on the GPUs of the plan."""
-    plan = launch.plan
-    share = number(launch.settings, "vllm_gpu_memory_utilization", 0.9)
-    is_colocated = bool(launch.settings.get("use_vllm")) and not plan.hosts
-    for index in (*plan.train_gpus, *plan.server_gpus):
-        gpu = plan.machine.gpu(index)
-        if gpu.memory is None or gpu.used is None or gpu.used <= BUSY:
-            yield passed("GPUs", f"GPU {index} is free")
-            continue
-        # vLLM does not start where less than its share is free; training may fit all the same.
-        has_vllm = is_colocated or index in plan.server_gpus
-        cannot_start = has_vllm and share * gpu.memory > gpu.memory - gpu.used
-        report = failed if cannot_start else warning
-        message = f"GPU {index}: other programs use {gpu.used:,} of {gpu.memory:,} MiB"
-        remedy = f"end them (`nvidia-smi` shows which), or leave out GPU {index} with CUDA_VISIBLE_DEVICES"
-        yield report("GPUs", message, remedy)
-
-
-memory = judged(
-    "memory",
-    estimate.memory,
-    "smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
-    "scripts/configs/README.md has recipes by GPU",
-    report=warning,
-)
-
-
-def shared_memory(launch: Launch) -> Iterator[CheckResult]:
-    """NCCL and vLLM's workers pass data through /dev/shm; a container has 64 MiB of it by
-    default.
-    """
-    plan, folder = launch.plan, Path("/dev/shm")
-    if max(len(plan.train_gpus), len(plan.server_gpus)) < 2:
-        return
-    free = shutil.disk_usage(folder).free if folder.is_dir() else 0
-    text = f"{free / MIB:,.0f} MiB free in {folder}"
-    if free >= GIB:
-        yield passed("shared memory", text)
-        return
-    report = failed if free <= DOCKERS_SHARED_MEMORY * MIB else warning
-    remedy = "start the container with --shm-size 16g or --ipc host"
-    yield report("shared memory", f"{text}: NCCL needs more", remedy)
-
-
 # The run's folder.
 
 
@@ -338,8 +316,9 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
     output = plan.output.absolute()
     existing = next(path for path in (output, *output.parents) if path.is_dir())
     try:
+        check_is_folder(plan.output)
         # Nodes may share it, and the first may be ahead.
-        if plan.resume is None and plan.variables.node_rank == 0:
+        if plan.variables.resume == "0" and plan.variables.node_rank == 0:
             checkpoint_to_resume(plan.output, None)
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"0" * 4096)
@@ -350,13 +329,17 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
                 remedy = "one run at a time, or OUTPUT on another file system"
                 yield warning("folder", message, remedy)
     except InputError as error:
-        remedy = "set OUTPUT to another folder, or RESUME=1 to go on in one that holds a run"
+        remedy = "set OUTPUT to another folder, or RESUME=auto to go on in one that holds a run"
         yield failed("folder", error.problem.partition(";")[0], remedy)
     except OSError as error:
         message = f"{plan.output} cannot be written: {existing}: {error.strerror}"
         yield failed("folder", message, "set OUTPUT to another folder")
     else:
-        text = f"goes on from {plan.resume}" if plan.resume else f"{plan.output} is free"
+        text = f"{plan.output} is free"
+        if plan.resume:
+            text = f"goes on from {plan.resume}"
+        elif plan.variables.resume == "auto":
+            text = f"{plan.output} has no checkpoint to go on from: begins anew"
         yield passed("folder", text)
 
 
@@ -431,6 +414,6 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (
-    *(versions, packages, driver, capabilities, surroundings, busy_gpus, memory, shared_memory),
+    *(versions, packages, driver, capabilities, sampler, surroundings),
     *(disk, folder, ports, running_servers),
 )

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from enum import StrEnum
 from typing import NamedTuple
 
-from swift_rlvr.utils.parallel import usable_cores
+from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer
 from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED

@@ -35,12 +35,13 @@ CORES=()
 
 # SLURM sends USR1 two minutes before the time limit (--signal). A requeue ends the programs as scancel does.
 requeue() {
-  if [ "${SLURM_RESTART_COUNT:-0}" -ge "${REQUEUES:-10}" ]; then
+  SIGNALLED=1
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt "${REQUEUES:-10}" ]; then
+    echo "the time limit is near: requeued, to go on from the last complete checkpoint"
+    scontrol requeue "$SLURM_JOB_ID" || true  # a cluster may forbid it, and says so
+  else
     echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to go on" >&2
-    return
   fi
-  echo "the time limit is near: requeued, to go on from the last complete checkpoint"
-  scontrol requeue "$SLURM_JOB_ID"
 }
 trap requeue USR1
 
@@ -49,10 +50,9 @@ srun --nodes=1 --ntasks=1 "${CORES[@]}" bash scripts/install.sh  # once: the env
 srun --kill-on-bad-exit=1 "${CORES[@]}" \
   bash -c 'NODE_RANK=$SLURM_NODEID exec bash scripts/train_countdown.sh "$@"' node "$@" &
 STEP=$!
-STATUS=0
-wait "$STEP" || STATUS=$?
-while kill -0 "$STEP" 2>/dev/null; do  # it was the signal that ended the wait
-  STATUS=0
+SIGNALLED=1
+while [ -n "$SIGNALLED" ]; do  # a signal ends `wait`, and not the step
+  SIGNALLED='' STATUS=0
   wait "$STEP" || STATUS=$?
 done
 exit "$STATUS"

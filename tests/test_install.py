@@ -631,6 +631,21 @@ class TestChoice:
         status, output = checkout.run("bash", f"{checkout.root}/scripts/install.sh", "gpus")
         assert status == 2 and "there is no environment 'gpus'" in output
 
+    def test_a_kind_for_gpus_where_none_is_visible(self, checkout):
+        use = f"source {checkout.root}/scripts/common.sh; check_kind"
+        status, output = checkout.run("bash", "-euc", use, KIND="gpu")
+        assert (status, output.count("warning: no GPU is visible, and KIND is gpu")) == (0, 1)
+        assert checkout.run("bash", "-euc", use, KIND="cpu") == (0, "")
+        checkout.nvidia_smi("580.65.06", "9.0")
+        shown = checkout.run("bash", "-euc", use, KIND="gpu", CUDA_VISIBLE_DEVICES=None)
+        assert shown == (0, "")
+
+    def test_the_image_uses_what_is_installed_in_it(self):
+        """The driver of the machine that runs it may choose another lock than its builder did."""
+        lines = (ROOT / "scripts" / "Dockerfile").read_text().splitlines()
+        argument, kept = lines.index("ARG KIND=gpu"), lines.index("ENV KIND=$KIND")
+        assert argument < kept < lines.index("RUN bash scripts/install.sh")
+
     def test_two_kinds_never_share_a_folder(self, checkout, tmp_path):
         mine = str(tmp_path / "mine")
         assert checkout.run(VENV=mine)[0] == 0

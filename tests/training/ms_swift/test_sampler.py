@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from helpers import toolkit
 from swift_rlvr.evaluation.sampling import engines
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.utils import nvcc
@@ -54,26 +55,14 @@ def without_nvcc(tmp_path, monkeypatch):
     return {"PATH": str(tmp_path / "bin")}
 
 
-def toolkit(folder, release):
-    program = folder / "bin" / "nvcc"
-    program.parent.mkdir(parents=True)
-    program.write_text(
-        f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n"
-    )
-    program.chmod(0o755)
-    (folder / "include").mkdir()
-    (folder / "include" / "curand_kernel.h").touch()
-    return {"CUDA_HOME": str(folder)}
-
-
 @pytest.mark.parametrize("environment_of", [evaluation, server, colocate])
 def test_vllms_own_sampler_where_flashinfers_cannot_be_compiled(
     environment_of, without_nvcc, tmp_path, monkeypatch
 ):
     assert environment_of(monkeypatch, without_nvcc)[SAMPLER] == "0"
-    old = without_nvcc | toolkit(tmp_path / "old", "11.5")
+    old = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "old", "11.5"))}
     assert environment_of(monkeypatch, old)[SAMPLER] == "0"
-    new = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    new = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "new", "13.0"))}
     assert SAMPLER not in environment_of(monkeypatch, new)
 
 
@@ -81,7 +70,7 @@ def test_vllms_own_sampler_where_flashinfers_cannot_be_compiled(
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_a_sampler_that_is_set_stays(environment_of, value, without_nvcc, tmp_path, monkeypatch):
     assert environment_of(monkeypatch, without_nvcc | {SAMPLER: value})[SAMPLER] == value
-    fits = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    fits = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "new", "13.0"))}
     assert environment_of(monkeypatch, fits | {SAMPLER: value})[SAMPLER] == value
 
 

@@ -1,7 +1,7 @@
 """The shell scripts: help, what they hand over to the launcher with and without GPUs, and errors
 that name the cause.
 
-GPUs are announced by a stand-in for nvidia-smi; only dry runs see it. Recipes are in
+GPUs are announced by stand-ins for nvidia-smi and the driver's library; only dry runs see them. Recipes are in
 test_recipes.py, what the launcher makes of them in launch/, the real runs in e2e/.
 """
 

@@ -701,13 +701,13 @@ def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
 @pytest.mark.parametrize(
     ("release", "chosen", "driver", "status", "message"),
     [
-        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be compiled: no nvcc"),
+        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be used: no nvcc"),
         ("11.5", None, NEW, "passed", "nvcc is 11.5, older than 12.8"),
         ("13.0", None, NEW, "passed", "FlashInfer's, compiled by /"),
         ("13.0", "1", NEW, "passed", "FlashInfer's, compiled by /"),
         ("13.0", "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
         (None, "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be compiled: no nvcc"),
+        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be used: no nvcc"),
         ("13.0", None, OLD, "passed", "vLLM's own, the default of its release for CUDA 12"),
     ],
 )
@@ -720,6 +720,12 @@ def test_which_sampler_vllm_takes(
         monkeypatch.setenv(nvcc.SAMPLER, chosen)
     found, said = outcome(machine.sampler, recipe=GPUS, on=gpus(driver=driver))
     assert found == status and message in said, said
+
+
+def test_flashinfers_sampler_is_for_newer_gpus(monkeypatch, tmp_path, without_nvcc):
+    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
+    status, said = outcome(machine.sampler, recipe=GPUS, on=gpus(capability=7.5))
+    assert status == "passed" and "vLLM's own" in said and "capability 7.5, below 8.0" in said
 
 
 def test_the_sampler_is_no_matter_without_a_gpu_or_vllm(without_nvcc):
@@ -742,6 +748,9 @@ COLOCATE = "scripts/configs/gsm8k.yaml"
         # What is left is enough for vLLM, and not for the training.
         (40000, "--vllm_gpu_memory_utilization 0.4", "warning", "and training needs about"),
         (40000, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 40,000 of 81,559"),
+        # It would not fit without them either, which the estimate says; here that less is left.
+        (300, "--vllm_gpu_memory_utilization 0.4 --model a/b-30B", "passed", "GPU 2 is free"),
+        (1500, "--vllm_gpu_memory_utilization 0.4 --model a/b-30B", "warning", "78.2 GiB are left"),
         # A desktop, and a training whose size is not known.
         (1500, f"--vllm_gpu_memory_utilization 0.4 {SMALL}", "passed", "use 1,500 of 81,559 MiB"),
         (1500, "--vllm_gpu_memory_utilization 0.4 --model who/knows", "warning", "78.2 GiB are"),
@@ -822,7 +831,7 @@ def test_memory(name, memory, status):
 
 def test_a_disk_that_is_too_small(monkeypatch):
     usage = SimpleNamespace(free=50 * 10**9)
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     status, message = outcome(machine.disk, recipe=GPUS, on=gpus())
     assert status == "warning" and "3 checkpoints of 42.0 GB: 126.0 GB; 50.0 GB free" in message
     assert "a smaller --save_total_limit" in message
@@ -842,14 +851,14 @@ def test_a_disk_that_is_too_small(monkeypatch):
 def test_shared_memory(monkeypatch, count, free, status):
     launch = Launch(planned(GPUS, machine=gpus(count)))
     usage = SimpleNamespace(free=free * 2**20)
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     (result,) = resources.shared_memory(launch)
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
 
 
 def test_one_gpu_shares_no_memory(monkeypatch):
     usage = SimpleNamespace(free=0)
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     assert outcome(resources.shared_memory, recipe=COLOCATE, on=gpus(1)) == ("none", "")
 
 
@@ -857,7 +866,7 @@ def test_one_gpu_shares_no_memory(monkeypatch):
     ("cores", "words", "environ", "status", "message"),
     [
         # Two ranks with a loader each; the server's two.
-        (6, "", {}, "passed", "6 for 6: 2 trainer processes with 1 data loaders each, 2 processes"),
+        (6, "", {}, "passed", "6 for 6: 2 trainer processes with 1 data loader each, 2 processes"),
         (5, "", {}, "warning", "--dataloader_num_workers 0"),
         (6, "--dataloader_num_workers 4", {}, "warning", "6 for 12"),
         (2, "", {"SLURM_JOB_ID": "7"}, "warning", "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"),

@@ -135,7 +135,7 @@ def test_of_mig_instances_cuda_sees_one(
     assert (gpu.index, gpu.name, gpu.memory, gpu.instance) == (index, name, memory, number)
     assert gpu.capability == (9.0 if number is None else 8.0)  # an instance has its GPU's
 
-    words = ["scripts/configs/countdown_1gpu_24gb.yaml", "--output_dir", tmp_path]
+    words = ["scripts/configs/gsm8k.yaml", "--output_dir", tmp_path]
     plan = planned(*words, machine=machine, environ={})
     assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == index and not plan.server
 

@@ -32,6 +32,8 @@ BFLOAT16 = 8.0
 # The major compute capability (Blackwell's) where vLLM's attention is FlashInfer's, which is
 # compiled when it is first used.
 FLASHINFER = 10
+# The lowest compute capability on which vLLM takes FlashInfer's kernels.
+FLASHINFERS_LOWEST = 8.0
 # What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern
 # of values, module. `attn_impl: flash_attn` needs flash_attn; `attn_impl: sdpa` needs nothing.
 PACKAGES = {
@@ -259,22 +261,34 @@ def sampler(launch: Launch) -> Iterator[CheckResult]:
     if not launch.plan.machine.gpus or not launch.settings.get("use_vllm"):
         return
     chosen = launch.environ.get(SAMPLER)
-    problem = why_no_nvcc(launch.environ)
+    problem = _why_not_flashinfer(launch)
     if chosen == "0":
         yield passed("sampler", f"vLLM's own, by {SAMPLER}=0")
     elif chosen and problem:
-        message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be compiled: {problem}"
+        message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be used: {problem}"
         remedy = (
             f"unset {SAMPLER} for vLLM's own, or set CUDA_HOME to a CUDA toolkit of 12.8 or later"
         )
         yield warning("sampler", message, remedy)
     elif problem:
-        yield passed("sampler", f"vLLM's own; FlashInfer's cannot be compiled: {problem}")
+        yield passed("sampler", f"vLLM's own; FlashInfer's cannot be used: {problem}")
     elif _lock(launch) == "gpu_cuda12" and not chosen:
         yield passed("sampler", "vLLM's own, the default of its release for CUDA 12")
     else:
         nvcc = find_nvcc(launch.environ) or "flashinfer-jit-cache"
-        yield passed("sampler", f"FlashInfer's, compiled by {nvcc}")
+        text = f"FlashInfer's, compiled by {nvcc}; vLLM's own where log-probabilities are asked for"
+        yield passed("sampler", text)
+
+
+def _why_not_flashinfer(launch: Launch) -> str:
+    """Why vLLM cannot take FlashInfer's sampler on its GPUs; "" where it can."""
+    plan = launch.plan
+    for index in plan.server_gpus or plan.train_gpus:
+        capability = plan.machine.gpu(index).capability
+        # FlashInferBackend.supports_compute_capability, in v1/attention/backends/flashinfer.py
+        if capability is not None and capability < FLASHINFERS_LOWEST:
+            return f"GPU {index} has compute capability {capability}, below {FLASHINFERS_LOWEST}"
+    return why_no_nvcc(launch.environ)
 
 
 def surroundings(launch: Launch) -> Iterator[CheckResult]:

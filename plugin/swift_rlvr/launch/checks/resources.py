@@ -59,11 +59,12 @@ def _no_room_for_vllm(gpu: Gpu, share: float) -> CheckResult:
 def _room_for_training(gpu: Gpu, needed: float | None) -> CheckResult:
     """needed: MiB, roughly; 0 where it is not known, None on a GPU of the server."""
     memory, used = gpu.memory or 0, gpu.used or 0
-    if needed is None or needed > TIGHT * memory:  # which does not fit without others either
+    if needed is None:
         fits = True
-    elif needed:
+    elif needed and (used > BUSY or needed <= TIGHT * memory):
         fits = needed <= TIGHT * (memory - used)
     else:
+        # Not known, or too much without others too, which the estimate says.
         fits = used <= BUSY
     if not fits:
         left = f"{(memory - used) / 1024:.1f} GiB are left"
@@ -205,7 +206,8 @@ def cores(launch: Launch) -> Iterator[CheckResult]:
         return
     loaders = number(plan.settings, "dataloader_num_workers", 1)  # ms-swift's default
     needed = plan.processes * (1 + loaders)
-    text = f"{plan.processes} trainer processes with {loaders} data loaders each"
+    ranks = "1 trainer process" if plan.processes == 1 else f"{plan.processes} trainer processes"
+    text = f"{ranks} with {loaders} data loader{'s' * (loaders != 1)} each"
     if plan.server is not None:
         # One that answers requests, and an engine for each GPU.
         server = 1 + len(plan.server_gpus)

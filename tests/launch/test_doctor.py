@@ -215,7 +215,7 @@ def test_our_own_checks_import_no_large_package():
     [
         ("none.yaml", [], "cannot read none.yaml"),
         ("scripts/configs/countdown_trl_cpu.yaml", [], "is for another trainer"),
-        ("scripts/configs/countdown_ray.yaml", [], "Megatron"),
+        (CPU, ["--micro_batch_size", "4"], "Megatron"),
         (CPU, ["--per_device_train_batch_size", "many"], "must be a whole number"),
     ],
 )

@@ -345,11 +345,11 @@ def test_longer_completions_reach_vllm_in_the_trainers_process(recipe):
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
-    recipe()
+    path = recipe(micro_batch_size=4)
     with pytest.raises(
-        InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"
+        InputError, match="micro_batch_size: .*Megatron's settings.*Instruction/Ray.html"
     ):
-        planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
+        planned(path, machine=machine(8), environ={})
 
 
 BATCH_4 = "countdown --per_device_train_batch_size 4"

@@ -5,8 +5,6 @@ None of those for GPUs was run with one. ms-swift's own arguments are built and 
 without a server.
 """
 
-import ast
-import importlib.util
 import json
 import math
 import os
@@ -56,11 +54,7 @@ def header(name: str) -> str:
 
 
 def recipes_of(trainer: str | None) -> list[str]:
-    return [
-        name
-        for name in RECIPES
-        if recipe(name).get("trainer") == trainer and name != "countdown_ray.yaml"
-    ]
+    return [name for name in RECIPES if recipe(name).get("trainer") == trainer]
 
 
 TRAININGS = [name for name in recipes_of(None) if "rlhf_type" in recipe(name)]
@@ -186,12 +180,11 @@ def test_every_gpu_recipe_of_the_experiment_has_128_completions_a_step_and_a_fol
         if values.get("dataset") != COUNTDOWN["dataset"]:
             continue
         folders.append(values["output_dir"])
-        if name != "countdown_ray.yaml":
-            assert completions(values) == 128
+        assert completions(values) == 128
         if "vllm_max_model_len" in values and "max_length" in values:
             context = values["max_length"] + longest_completion(values)
             assert values["vllm_max_model_len"] == context
-    assert len(folders) == len(set(folders)) == 4
+    assert len(folders) == len(set(folders)) == 3
 
 
 def test_the_server_for_gpus_holds_the_models_context_of_the_trainings():
@@ -507,88 +500,6 @@ def check(name: str, *parts) -> None:
     for key, value in expected.items():
         (actual,) = (getattr(part, key) for part in parts if hasattr(part, key))
         assert actual == value or actual == [value] or list(actual) == value, key
-
-
-# Megatron's names of the experiment's settings; what it has under the same name is not here.
-MEGATRON_NAMES = {
-    "learning_rate": "lr",
-    "warmup_ratio": "lr_warmup_fraction",
-    "per_device_train_batch_size": "micro_batch_size",
-}
-# Of the Hugging Face trainer, or set in another way: one launch without processes, evaluation,
-# callbacks and servers.
-NOT_IN_RAY = {
-    *(
-        "ENV",
-        "deepspeed",
-        "gradient_accumulation_steps",
-        "per_device_eval_batch_size",
-        "eval_steps",
-        "max_steps",
-    ),
-    *("split_dataset_ratio", "dataloader_num_workers", "callbacks", "vllm_mode"),
-    *("vllm_server_host", "vllm_server_port", "vllm_server_group_port"),
-}
-
-
-def test_the_recipe_for_ray_is_the_experiment_under_megatrons_names():
-    ray = recipe("countdown_ray.yaml")
-    for key, value in COUNTDOWN.items():
-        if key not in NOT_IN_RAY | {"output_dir", "per_device_train_batch_size"}:
-            assert ray[MEGATRON_NAMES.get(key, key)] == value, key
-    assert ray["global_batch_size"] == 128
-    # As ms-swift's validate_batch_dp_alignment: the prompts of each data-parallel rank fill its
-    # micro-batches.
-    prompts, ranks = ray["global_batch_size"] // ray["num_generations"], ray["train"]["gpus"]
-    assert prompts % ranks == 0 and prompts // ranks % ray["micro_batch_size"] == 0
-    for group in ("train", "rollout"):
-        assert ray[group]["gpus"] % ray["nnodes"] == 0
-    assert "--use_ray true --config scripts/configs/countdown_ray.yaml" in header(
-        "countdown_ray.yaml"
-    )
-
-
-def test_ms_swifts_megatron_and_ray_have_its_keys():
-    """Read from the sources: importing them needs megatron-core and ray."""
-    ray = recipe("countdown_ray.yaml")
-    package = Path(importlib.util.find_spec("swift").origin).parent
-    engine = fields_of(package, "VllmArguments", "VllmEngineConfig")
-    assert set(ray.pop("rollout")) - {"gpus"} <= engine
-    assert set(ray.pop("train")) == {"gpus"}
-    assert ray.pop("nnodes") == 2
-    megatron = fields_of(
-        package,
-        *(
-            "MegatronRLHFArguments",
-            "MegatronSftArguments",
-            "MegatronArguments",
-            "RLHFMegatronArgumentsMixin",
-        ),
-        *(
-            "MegatronTunerMixin",
-            "BaseArguments",
-            "DataArguments",
-            "ModelArguments",
-            "TemplateArguments",
-        ),
-    )
-    assert set(ray) <= megatron, set(ray) - megatron
-
-
-def fields_of(package: Path, *classes: str) -> set[str]:
-    """The annotated names in the bodies of classes of ms-swift."""
-    fields = set()
-    found = set()
-    for folder in ("megatron/arguments", "arguments", "ray/megatron/rollout", "rlhf_trainers"):
-        for path in (package / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef) and node.name in classes:
-                    found.add(node.name)
-                    fields |= {
-                        line.target.id for line in node.body if isinstance(line, ast.AnnAssign)
-                    }
-    assert found == set(classes)
-    return fields
 
 
 if __name__ == "__main__":

@@ -322,9 +322,10 @@ def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> 
 
 def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
     """InputError for what no launch can have."""
-    if "micro_batch_size" in recipe.settings:
-        command = f"megatron rlhf --use_ray true --config {recipe.path}"
-        raise InputError(f"has Megatron's settings: {command}", str(recipe.path))
+    if "micro_batch_size" in settings:
+        page = "https://swift.readthedocs.io/en/latest/Instruction/Ray.html"
+        problem = f"is one of Megatron's settings, which `megatron rlhf` takes: {page}"
+        raise InputError(problem, "micro_batch_size")
     if not uses_servers(settings) and "vllm_server_host" in recipe.settings:
         problem = f"needs a recipe without vllm_server_host, unlike {recipe.path}"
         raise InputError(problem, "vllm_mode")

@@ -5,10 +5,13 @@ Stand-ins: folders as CUDA's toolkits lay them out, and a device that is said to
 """
 
 import os
+import subprocess
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
+from helpers import toolkit
 from swift_rlvr.evaluation.sampling import engines
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.utils import nvcc
@@ -54,26 +57,14 @@ def without_nvcc(tmp_path, monkeypatch):
     return {"PATH": str(tmp_path / "bin")}
 
 
-def toolkit(folder, release):
-    program = folder / "bin" / "nvcc"
-    program.parent.mkdir(parents=True)
-    program.write_text(
-        f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n"
-    )
-    program.chmod(0o755)
-    (folder / "include").mkdir()
-    (folder / "include" / "curand_kernel.h").touch()
-    return {"CUDA_HOME": str(folder)}
-
-
 @pytest.mark.parametrize("environment_of", [evaluation, server, colocate])
 def test_vllms_own_sampler_where_flashinfers_cannot_be_compiled(
     environment_of, without_nvcc, tmp_path, monkeypatch
 ):
     assert environment_of(monkeypatch, without_nvcc)[SAMPLER] == "0"
-    old = without_nvcc | toolkit(tmp_path / "old", "11.5")
+    old = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "old", "11.5"))}
     assert environment_of(monkeypatch, old)[SAMPLER] == "0"
-    new = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    new = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "new", "13.0"))}
     assert SAMPLER not in environment_of(monkeypatch, new)
 
 
@@ -81,7 +72,7 @@ def test_vllms_own_sampler_where_flashinfers_cannot_be_compiled(
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_a_sampler_that_is_set_stays(environment_of, value, without_nvcc, tmp_path, monkeypatch):
     assert environment_of(monkeypatch, without_nvcc | {SAMPLER: value})[SAMPLER] == value
-    fits = without_nvcc | toolkit(tmp_path / "new", "13.0")
+    fits = without_nvcc | {"CUDA_HOME": str(toolkit(tmp_path / "new", "13.0"))}
     assert environment_of(monkeypatch, fits | {SAMPLER: value})[SAMPLER] == value
 
 
@@ -91,21 +82,29 @@ def test_a_cpu_has_neither(without_nvcc):
     assert SAMPLER not in environ
 
 
-def test_vllm_reads_it_before_it_asks_flashinfer(monkeypatch):
-    """vLLM's own code, on a platform that says it is CUDA's: both model runners ask this function."""
-    sampler = pytest.importorskip("vllm.v1.sample.ops.topk_topp_sampler")
-    asked = []
-    platform = SimpleNamespace(is_cuda=lambda: True, get_device_capability=lambda: asked.append(1))
-    monkeypatch.setattr(sampler, "current_platform", platform)
-    monkeypatch.setitem(
-        sys.modules,
-        "vllm.v1.attention.backends.flashinfer",
-        SimpleNamespace(FlashInferBackend=None),
-    )
-    monkeypatch.setenv(SAMPLER, "0")
-    assert sampler.flashinfer_sampler_supported() is False
-    assert asked == []
-    monkeypatch.delenv(SAMPLER)
-    with pytest.raises(AssertionError):  # the capability that the stand-in does not know
-        sampler.flashinfer_sampler_supported()
-    assert asked == [1]
+# Both model runners ask this function of vLLM's. Prints what it returns, and whether it went on to ask
+# for the GPU's capability, as it does before it takes FlashInfer's sampler.
+ASK_VLLM = """
+import sys
+from types import SimpleNamespace
+from vllm.v1.sample.ops import topk_topp_sampler as sampler
+
+def capability():
+    raise SystemExit(print("asked"))
+
+sampler.current_platform = SimpleNamespace(is_cuda=lambda: True, get_device_capability=capability)
+backend = SimpleNamespace(FlashInferBackend=None)
+sys.modules["vllm.v1.attention.backends.flashinfer"] = backend
+print(sampler.flashinfer_sampler_supported())
+"""
+
+
+@pytest.mark.parametrize(("variables", "said"), [({SAMPLER: "0"}, "False"), ({}, "asked")])
+def test_vllm_reads_it_before_it_asks_flashinfer(variables, said):
+    """In a process of its own: vLLM's code, on a platform that says it is CUDA's."""
+    if find_spec("vllm") is None:
+        pytest.skip("no vllm")
+    environ = {name: value for name, value in os.environ.items() if name != SAMPLER} | variables
+    command = [sys.executable, "-c", ASK_VLLM]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines()[-1:] == [said], done.stderr

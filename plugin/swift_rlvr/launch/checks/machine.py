@@ -101,11 +101,19 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _lock(launch: Launch) -> str:
-    """Which of the locks of scripts/requirements is for this machine."""
-    if not launch.plan.machine.gpus:
+    """Which of the locks of scripts/requirements is for this machine, as scripts/common.sh says."""
+    kind = launch.environ.get("KIND")
+    if kind:
+        return kind
+    gpus = launch.plan.machine.gpus
+    if not gpus:
         return "cpu"
     major = driver_major(launch.plan.machine.driver)
-    return "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
+    known = [gpu.capability for gpu in gpus if gpu.capability is not None]
+    is_old = min(known, default=BFLOAT16) < CAPABILITIES[13]
+    if is_old or (major is not None and major < DRIVERS[13]):
+        return "gpu_cuda12"
+    return "gpu"
 
 
 def _is_used(package: str, launch: Launch) -> bool:

@@ -7,6 +7,7 @@ extension point, one attribute is replaced.
 
 from dataclasses import dataclass
 
+from swift_rlvr.training.ms_swift import confirmation
 from swift_rlvr.training.ms_swift import replacements as to
 from swift_rlvr.training.ms_swift.patching import Patch, always
 from swift_rlvr.training.ms_swift.weight_sync import Reports, SyncCommunicator
@@ -29,7 +30,8 @@ class Table:
 ROLLOUT = "swift.pipelines.infer.rollout"
 CLIENT = "swift.rlhf_trainers.vllm_client"
 TRAINER = "swift.rlhf_trainers.grpo_trainer:GRPOTrainer"
-OFFLOAD = "swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin"
+MIXIN = "swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin"
+ENGINE = "swift.infer_engine.grpo_vllm_engine:GRPOVllmEngine"
 
 # What goes wrong with the two classes that carry weights, on the server and in the client.
 LOST_PEER = "waits 300 s for a lost peer"
@@ -39,6 +41,28 @@ SILENT = (
 )
 
 # --- On every device: processes that end together, ports on loopback, updates that are confirmed
+
+# Where vLLM samples: the server's processes, and the trainer in colocate mode.
+SAMPLING = (
+    Patch(
+        "vllm",
+        "vllm.lora.worker_manager:LRUCacheWorkerLoRAManager.add_adapter",
+        confirmation.confirming_manager,
+        "leaves out tensors that fit no layer, and an adapter whose id it knows, silently",
+    ),
+    Patch(
+        "ms-swift",
+        f"{ENGINE}._get_grpo_lora_request",
+        confirmation.require_adapter,
+        "samples from the base model where the adapter is gone",
+    ),
+    Patch(
+        "ms-swift",
+        f"{ENGINE}._get_grpo_lora_request_async",
+        confirmation.require_adapter_async,
+        "samples from the base model where the adapter is gone",
+    ),
+)
 
 TORCHRUN = (
     Patch(
@@ -79,6 +103,13 @@ SERVER = (
         to.prompt_shutdown,
         "only waits for the workers, and then kills them",
     ),
+    Patch(
+        "ms-swift",
+        f"{ROLLOUT}:SwiftRolloutDeploy.reset_prefix_cache",
+        to.empty_prefix_cache,
+        "takes a cache that was not emptied for success",
+    ),
+    *SAMPLING,
 )
 RANK = (
     Patch(
@@ -87,6 +118,25 @@ RANK = (
         to.checked_client,
         "takes the server's 200 for success; its requests have no time limit",
     ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._move_full_model_to_vllm",
+        to.complete_move,
+        "in colocate mode does not look which parameters were loaded",
+    ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._move_adapter_to_vllm",
+        to.confirmed_move,
+        "in colocate mode does not look whether the adapter was loaded",
+    ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._reset_vllm_cache",
+        to.emptied_caches,
+        "takes a cache that was not emptied for success",
+    ),
+    *SAMPLING,
 )
 
 # --- On GPUs beside these only what makes weight sync and checkpoints safe
@@ -103,13 +153,13 @@ GPU = Table(
         Patch("ms-swift", f"{CLIENT}:PyNcclCommunicator", to.checked_nccl, SILENT),
         Patch(
             "ms-swift",
-            f"{OFFLOAD}.offload_optimizer",
+            f"{MIXIN}.offload_optimizer",
             to.offload_with_kept_buffers,
             "makes its buffers anew without those taken out",
         ),
         Patch(
             "ms-swift",
-            f"{OFFLOAD}.load_optimizer",
+            f"{MIXIN}.load_optimizer",
             to.load_without_buffers,
             "leaves them in the state: checkpoints of 68 GB, not 43",
         ),

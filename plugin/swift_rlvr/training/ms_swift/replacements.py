@@ -290,53 +290,6 @@ def checked_client(client: Any):
     return CheckedVLLMClient
 
 
-# --- the trainer on a CPU: nothing computed in vain
-
-
-def without_old_policy(log_probs):
-    """No forward pass for the old policy where it is the policy itself; the loss then takes its own
-    log probabilities.
-
-    `GRPOTrainer.old_policy` is ms-swift's own answer to whether they can differ, which 4.6.0 no
-    longer asks. A teacher and a KL term in the reward read the old policy's log probabilities
-    before the loss.
-    """
-
-    def log_probs_where_needed(self, model, *args, **kwargs):
-        is_for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
-        is_read_elsewhere = (
-            self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
-        )
-        if is_for_old_policy and not is_read_elsewhere and not self.old_policy():
-            return None, None
-        return log_probs(self, model, *args, **kwargs)
-
-    return log_probs_where_needed
-
-
-def alike_lengths_together(split_by_mini_batches):
-    """Micro-batches of completions of like length, where all of them make one step: the same
-    gradient, less padding.
-
-    Left alone with `log_entropy`, whose values are written beside the completions in the order of
-    the micro-batches.
-    """
-
-    def response_tokens(sample) -> int:
-        ids = sample.response_token_ids
-        if ids and isinstance(ids[0], list):  # of several turns
-            return sum(map(len, ids))
-        return len(ids)
-
-    def split(self, samples):
-        needs_order = self.args.log_entropy or self.template.sequence_parallel_size > 1
-        if not needs_order and not self.old_policy():
-            samples = sorted(samples, key=response_tokens)
-        return split_by_mini_batches(self, samples)
-
-    return split
-
-
 def prompt_shutdown(lifespan):
     """Tells the workers to stop before ms-swift waits for them."""
 

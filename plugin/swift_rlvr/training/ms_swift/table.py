@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from swift_rlvr.training.ms_swift import confirmation
 from swift_rlvr.training.ms_swift import replacements as to
 from swift_rlvr.training.ms_swift.patching import Patch, always
+from swift_rlvr.training.ms_swift.speedups import (
+    alike_lengths_together,
+    where_wanted,
+    without_old_policy,
+)
 from swift_rlvr.training.ms_swift.weight_sync import Reports, SyncCommunicator
 
 
@@ -40,7 +45,8 @@ SILENT = (
     "a broadcast whose peer has failed hangs"
 )
 
-# --- On every device: processes that end together, ports on loopback, updates that are confirmed
+# --- On every device: processes that end together, ports on loopback, updates that are confirmed,
+#     nothing computed in vain
 
 # Where vLLM samples: the server's processes, and the trainer in colocate mode.
 SAMPLING = (
@@ -70,6 +76,20 @@ TORCHRUN = (
         "torch.distributed.elastic.rendezvous.static_tcp_rendezvous:TCPStore",
         to.loopback_store,
         "listens on every interface",
+    ),
+)
+SPEEDUPS = (
+    Patch(
+        "ms-swift",
+        f"{TRAINER}._prepare_batch_inputs",
+        where_wanted(without_old_policy),
+        "runs the policy twice on the same weights",
+    ),
+    Patch(
+        "ms-swift",
+        f"{TRAINER}.split_by_mini_batches",
+        where_wanted(alike_lengths_together),
+        "pads completions to the longest of those that happen to come together",
     ),
 )
 SERVER = (
@@ -137,9 +157,10 @@ RANK = (
         "takes a cache that was not emptied for success",
     ),
     *SAMPLING,
+    *SPEEDUPS,
 )
 
-# --- On GPUs beside these only what makes weight sync and checkpoints safe
+# --- On GPUs beside these what makes weight sync and checkpoints safe
 
 GPU = Table(
     TORCHRUN,
@@ -221,18 +242,6 @@ CPU = Table(
             f"{CLIENT}:_broadcast_tensors_for_vllm_weight_sync",
             always(to.broadcast),
             "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have",
-        ),
-        Patch(
-            "ms-swift",
-            f"{TRAINER}._get_per_token_logps_and_entropies",
-            to.without_old_policy,
-            "runs the policy twice on the same weights: a fifth of the time",
-        ),
-        Patch(
-            "ms-swift",
-            f"{TRAINER}.split_by_mini_batches",
-            to.alike_lengths_together,
-            "computes padding for two fifths of the tokens",
         ),
         *RANK,
     ),

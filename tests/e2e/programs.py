@@ -140,7 +140,7 @@ class RolloutServer:
 
     model = TINY_MODEL
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, flags: str = ""):
         self.port = free_port()
         self.sync_port = free_port()
         self.fail_updates = folder / "fail_updates"
@@ -148,7 +148,7 @@ class RolloutServer:
         arguments = words(f"""
             rollout scripts/configs/rollout_cpu.yaml --model {self.model} --port {self.port}
             --vllm_max_model_len 1024 --log_level warning
-            --external_plugins {PLUGINS / "server_faults.py"}
+            --external_plugins {PLUGINS / "server_faults.py"} {flags}
         """)
         log = folder / "server.log"
         self.command = Command(SWIFT, arguments, log, E2E_FAIL_UPDATES=self.fail_updates)

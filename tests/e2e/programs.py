@@ -135,7 +135,7 @@ def run_to_the_end(
 
 class RolloutServer:
     """`swift rollout` with the tiny model on free ports. Updates of its weights fail while
-    `fail_updates` exists.
+    `fail_updates` exists, adapters are dropped while `drop_adapters` does.
     """
 
     model = TINY_MODEL
@@ -144,6 +144,7 @@ class RolloutServer:
         self.port = free_port()
         self.sync_port = free_port()
         self.fail_updates = folder / "fail_updates"
+        self.drop_adapters = folder / "drop_adapters"
         # 1024 tokens: as the recipes for GSM8K and R1-Zero ask for.
         arguments = words(f"""
             rollout scripts/configs/rollout_cpu.yaml --model {self.model} --port {self.port}

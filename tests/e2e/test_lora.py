@@ -56,12 +56,12 @@ def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path)
 def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
     launcher = Launcher(tmp_path)
     launcher.use(lora_server)
-    lora_server.fail_updates.touch()
+    lora_server.drop_adapters.touch()
     try:
         command = launcher.start(*words(LORA))
         status = command.finish()
     finally:
-        lora_server.fail_updates.unlink()
+        lora_server.drop_adapters.unlink()
         launcher.kill()
     assert status != 0
     log = (launcher.output / "trainer.log").read_text()

@@ -76,6 +76,7 @@ class Trainer:
     def __init__(self, engine: GRPOVllmEngine, policy: Policy):
         self.engine = engine
         self.policy = policy
+        self.model = policy.model
 
     def send(self, tensors=None, load_inplace=True) -> None:
         """What `_move_adapter_to_vllm` does with the tensors, under its patch."""

@@ -233,6 +233,7 @@ def complete_move(move_full_model):
     in the server.
     """
 
+    @functools.wraps(move_full_model)
     def move(self) -> None:
         if self.vllm_mode != "colocate":
             move_full_model(self)
@@ -246,7 +247,9 @@ def complete_move(move_full_model):
 
 def confirmed_move(move_adapter):
     """Colocate mode: an adapter that vLLM's layers do not hold afterwards is an error."""
+    move_adapter = without_merging(move_adapter)
 
+    @functools.wraps(move_adapter)
     def move(self) -> None:
         if self.vllm_mode != "colocate":
             move_adapter(self)
@@ -257,9 +260,26 @@ def confirmed_move(move_adapter):
     return move
 
 
+def without_merging(move_adapter):
+    """Nothing is merged to send an adapter alone, which needs no merged weights: in bfloat16 merging
+    and unmerging rounds the base weights, and vLLM's would stay what they were.
+    """
+
+    @functools.wraps(move_adapter)
+    def move(self) -> None:
+        self.model.merge_adapter = self.model.unmerge_adapter = do_nothing
+        try:
+            move_adapter(self)
+        finally:
+            del self.model.merge_adapter, self.model.unmerge_adapter
+
+    return move
+
+
 def emptied_caches(reset_vllm_cache):
     """Colocate mode: a prefix cache that vLLM could not empty is an error, as it is in the server."""
 
+    @functools.wraps(reset_vllm_cache)
     def reset(self) -> None:
         reset_vllm_cache(self)
         if self.vllm_mode == "colocate" and not self.engine.engine.reset_prefix_cache():

@@ -148,7 +148,7 @@ RANK = (
         "ms-swift",
         f"{MIXIN}._move_adapter_to_vllm",
         to.confirmed_move,
-        "in colocate mode does not look whether the adapter was loaded",
+        "rounds the base weights in vain; in colocate mode does not look whether the adapter arrived",
     ),
     Patch(
         "ms-swift",

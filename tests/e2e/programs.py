@@ -135,20 +135,21 @@ def run_to_the_end(
 
 class RolloutServer:
     """`swift rollout` with the tiny model on free ports. Updates of its weights fail while
-    `fail_updates` exists.
+    `fail_updates` exists, adapters are dropped while `drop_adapters` does.
     """
 
     model = TINY_MODEL
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, flags: str = ""):
         self.port = free_port()
         self.sync_port = free_port()
         self.fail_updates = folder / "fail_updates"
+        self.drop_adapters = folder / "drop_adapters"
         # 1024 tokens: as the recipes for GSM8K and R1-Zero ask for.
         arguments = words(f"""
             rollout scripts/configs/rollout_cpu.yaml --model {self.model} --port {self.port}
             --vllm_max_model_len 1024 --log_level warning
-            --external_plugins {PLUGINS / "server_faults.py"}
+            --external_plugins {PLUGINS / "server_faults.py"} {flags}
         """)
         log = folder / "server.log"
         self.command = Command(SWIFT, arguments, log, E2E_FAIL_UPDATES=self.fail_updates)

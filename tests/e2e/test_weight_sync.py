@@ -29,14 +29,16 @@ def client(rollout_server):
     atexit.unregister(client.close_communicator)
 
 
-def send(client, named_tensors) -> None:
-    """One full update, in the steps and with the functions of ms-swift's trainer."""
+def send(client, named_tensors, batches: int = 1) -> None:
+    """One full update, in the steps and with the functions of ms-swift's trainer; in several batches
+    as with ``--move_model_batches``.
+    """
     from swift.rlhf_trainers.utils import FlattenedTensorBucket
 
-    bucket = FlattenedTensorBucket(
-        named_tensors=[(name, tensor.data) for name, tensor in named_tensors]
-    )
-    client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
+    named_tensors = [(name, tensor.data) for name, tensor in named_tensors]
+    for batch in range(batches):
+        bucket = FlattenedTensorBucket(named_tensors=named_tensors[batch::batches])
+        client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
     client.process_weights_after_loading()
     client.reset_prefix_cache()
 
@@ -82,11 +84,14 @@ def changed_model():
     return model
 
 
+@pytest.mark.parametrize("batches", [1, 3])
 def test_the_server_has_the_trainers_weights_after_a_sync_and_not_before(
-    rollout_server, client, changed_model
+    rollout_server, client, changed_model, batches
 ):
+    with torch.no_grad():
+        changed_model.model.norm.weight *= 1 + batches  # of another case the server has the weights
     assert largest_difference(rollout_server, changed_model) > 0.1
-    send(client, changed_model.named_parameters())
+    send(client, changed_model.named_parameters(), batches)
     assert largest_difference(rollout_server, changed_model) < 1e-3
 
 

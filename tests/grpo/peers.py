@@ -21,6 +21,8 @@ import torch
 from paths import words
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
+from swift_rlvr.training.ms_swift.patching import apply_patches
+from swift_rlvr.training.ms_swift.table import SPEEDUPS
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.answers import completion_text
@@ -49,6 +51,7 @@ class Case:
     temperature: float = 1.0
     iterations: int = 2
     micro_batches: int = 3
+    flags: str = ""  # further ones of ms-swift
 
     def __str__(self) -> str:
         usual = vars(Case(self.aggregation, self.beta))
@@ -117,13 +120,14 @@ def set_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
 
 def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
     """Train for its optimizer steps; for each: loss, gradients, advantage of each completion's
-    text, logged values.
+    text, logged values, and the tokens of each forward pass of the policy.
 
     The loss is what went into `backward`, summed over the step's micro-batches.
     """
     from transformers import TrainerCallback
 
     weights, losses, steps = policies(trainer.model, sampled.steps, sampled.noise), [], []
+    passes: list[int] = []
     training_step, callback = trainer.training_step, TrainerCallback()
 
     def record_loss(*args: Any, **kwargs: Any) -> Tensor:
@@ -132,21 +136,33 @@ def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
 
     def record_gradient(*args: Any, **kwargs: Any) -> None:
         gradients = {
-            name: parameter.grad.clone() for name, parameter in trainer.model.named_parameters()
+            name: parameter.grad.clone()
+            for name, parameter in trainer.model.named_parameters()
+            if parameter.grad is not None  # of LoRA only the adapter's
         }
         advantages = dict(
             zip(trainer._logs["completion"], trainer._logs["advantages"], strict=True)
         )
         steps.append(
-            {"loss": sum(map(float, losses)), "gradients": gradients, "advantages": advantages}
+            {
+                "loss": sum(map(float, losses)),
+                "gradients": gradients,
+                "advantages": advantages,
+                "passes": list(passes),
+            }
         )
         losses.clear()
+        passes.clear()
+
+    def record_pass(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+        passes.append(kwargs["input_ids"].numel())
 
     def change_weights(args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step < sampled.steps:
             set_weights(trainer.model, weights[state.global_step])
 
     trainer.training_step = record_loss
+    trainer.model.register_forward_pre_hook(record_pass, with_kwargs=True)
     callback.on_pre_optimizer_step, callback.on_step_end = record_gradient, change_weights
     trainer.add_callback(callback)
     # accelerate collects garbage after each run, and would look through all that was imported every
@@ -219,9 +235,11 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
         save(train(trainer, sampled), folder, case)
 
 
-def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
-    """The same."""
+def run_swift(cases: list[Case], sampled: Sampled, folder: Path, speedups: bool = False) -> None:
+    """The same; with the patches that leave work out, or as ms-swift is."""
     start(folder)
+    if speedups:
+        apply_patches(SPEEDUPS)
     os.environ |= {f"EXTERNAL_LENGTH_{name.upper()}": str(value) for name, value in LENGTH.items()}
     from swift.infer_engine.protocol import (
         ChatCompletionResponse,
@@ -242,7 +260,11 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
                 "assistant", self.tokenizer.decode(tokens, skip_special_tokens=True)
             )
             reason = "stop" if tokens[-1] == self.tokenizer.eos_token_id else "length"
-            choice = ChatCompletionResponseChoice(0, message, reason, token_ids=tokens)
+            # As of a server whose weights are others: a token's log probability depends on nothing else.
+            logprobs = {"content": [{"logprob": -0.01 * (token % 100)} for token in tokens]}
+            choice = ChatCompletionResponseChoice(
+                0, message, reason, logprobs=logprobs, token_ids=tokens
+            )
             return ChatCompletionResponse("model", [choice], UsageInfo(0, 0, 0))
 
         def infer(self, requests: list, *unused: Any, **more: Any) -> list[ChatCompletionResponse]:
@@ -268,5 +290,5 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             --gradient_accumulation_steps {case.micro_batches} --num_generations {sampled.generations}
             --max_completion_length {MAX_LENGTH} --max_steps {sampled.steps} --max_grad_norm 0
             --gradient_checkpointing false --logging_steps 1 --save_strategy no
-            --report_to none --output_dir {folder}/output"""
+            --report_to none --output_dir {folder}/output {case.flags}"""
         save(Run([*words(flags), "--system", SYSTEM_PROMPT]).main(), folder, case)

@@ -6,10 +6,11 @@ without any GPU.
         --vllm_server_host 127.0.0.1 ...
 
 The server, the trainers and every flag stay ms-swift's; `table.py` lists every change. On GPUs
-these are: an update of the weights that fails ends the run, with its cause; no process outlives the
-one that it belongs to; and on one machine nothing listens on other interfaces than loopback. On a
-CPU the patches also fill the gaps at which ms-swift, vLLM, DeepSpeed and accelerate stop there.
-With another accelerator nothing is patched.
+these are: an update of the weights or of an adapter that does not arrive ends the run, with its
+cause; work that changes no loss is left out (``SWIFT_RLVR_SPEEDUPS=0`` turns that off); no process
+outlives the one that it belongs to; and on one machine nothing listens on other interfaces than
+loopback. On a CPU the patches also fill the gaps at which ms-swift, vLLM, DeepSpeed and accelerate
+stop there. With another accelerator nothing is patched.
 
 Pass the server ``--host 127.0.0.1``, also on a CPU; the port of the weights then listens there too.
 """

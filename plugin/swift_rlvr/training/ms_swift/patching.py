@@ -4,7 +4,7 @@ checked with.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import Any
 
@@ -38,6 +38,14 @@ class Patch:
     reason: str  # what goes wrong without it
 
 
+def installed_version(package: str) -> str:
+    """The version of a package, or of its build for CPUs, which is another distribution."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return version(f"{package}-cpu")
+
+
 def always(replacement: Any) -> Make:
     """A patch's `make` that does not look at the original."""
     return lambda original: replacement
@@ -62,7 +70,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
         except (ModuleNotFoundError, AttributeError) as error:
             checked = CHECKED[patch.package.removesuffix("-cpu")]
             raise PatchError(
-                f"{patch.package} {version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
+                f"{patch.package} {installed_version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
                 f"({patch.reason}). It was checked with {patch.package} {checked}: install that version."
             ) from error
         if getattr(original, "_swift_rlvr_patch", None) != patch.target:

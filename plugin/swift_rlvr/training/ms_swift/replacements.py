@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from swift_rlvr.training.ms_swift import register_vllm_plugin
+from swift_rlvr.training.ms_swift.confirmation import LoadedParameters, confirm_next_adapter
 from swift_rlvr.training.ms_swift.weight_sync import (
     Reports,
     SyncCommunicator,
@@ -22,12 +23,8 @@ from swift_rlvr.training.ms_swift.weight_sync import (
 from swift_rlvr.utils.network import LOOPBACK, is_loopback
 from swift_rlvr.utils.parallel import end_with_parent
 
-_UPDATES = (
-    "update_named_param",
-    "update_flattened_params",
-    "update_adapter_param",
-    "update_adapter_flattened_param",
-)
+_UPDATES = ("update_named_param", "update_flattened_params")
+_ADAPTER_UPDATES = ("update_adapter_param", "update_adapter_flattened_param")
 
 
 # --- the rollout server: its processes, and where it listens
@@ -162,39 +159,21 @@ def plain_gemm(layer, remove_weight: bool) -> None:
 
 def reporting_worker(extension: Any):
     """The worker extension, reporting every update to the trainer, and whether it held all
-    parameters.
+    parameters or the whole adapter.
     """
 
     class ReportingWeightSync(extension):
         def init_communicator(self, host: str, port: int, world_size: int) -> None:
             super().init_communicator(host, port, world_size)
-            self._loaded_parameters: set[str] = set()
-            model = self.get_model()
-            load_weights = type(model).load_weights
-
-            def remember(weights):
-                loaded = load_weights(model, weights)
-                if loaded is None:
-                    # vLLM lets a model return None; it is taken to have loaded all.
-                    self._loaded_parameters |= set(dict(model.named_parameters()))
-                else:
-                    self._loaded_parameters |= loaded
-                return loaded
-
-            model.load_weights = remember
+            self._loaded_parameters = LoadedParameters(self.get_model())
 
         def process_weights_after_loading(self) -> None:
             """Called by ms-swift when the last bucket of a full update is loaded."""
             self._report(self._finish_update)
 
         def _finish_update(self) -> None:
-            loaded = self._loaded_parameters
-            self._loaded_parameters = set()
-            missing = set(dict(self.get_model().named_parameters())) - loaded
-            # As in vLLM itself: a quantized model has parameters that no checkpoint holds.
-            if missing and self.model_runner.model_config.quantization is None:
-                names = f"{sorted(missing)[:5]} ..."
-                raise WeightSyncError(f"the update left out {len(missing)} parameters: {names}")
+            is_quantized = self.model_runner.model_config.quantization is not None
+            self._loaded_parameters.check_all(is_quantized)
             super().process_weights_after_loading()
 
         def _report(self, update, *args, **kwargs) -> None:
@@ -216,9 +195,99 @@ def reporting_worker(extension: Any):
 
         return update
 
+    def reported_adapter(name):
+        @functools.wraps(getattr(extension, name))
+        def update(self, *args, **kwargs):
+            load = functools.partial(getattr(super(ReportingWeightSync, self), name), *args)
+            self._report(confirm_next_adapter, self.model_runner, functools.partial(load, **kwargs))
+
+        return update
+
     for name in _UPDATES:
         setattr(ReportingWeightSync, name, reported(name))
+    for name in _ADAPTER_UPDATES:
+        setattr(ReportingWeightSync, name, reported_adapter(name))
     return ReportingWeightSync
+
+
+def empty_prefix_cache(reset_prefix_cache):
+    """The server's answer when it could not empty its cache is an error, not a line of text: what
+    is in there was computed with the last weights.
+    """
+
+    @functools.wraps(reset_prefix_cache)
+    async def reset(self):
+        from fastapi import HTTPException
+
+        answer = await reset_prefix_cache(self)
+        if answer["message"].endswith("False"):
+            problem = "vLLM did not empty its prefix cache, which holds values of the last weights"
+            raise HTTPException(500, problem)
+        return answer
+
+    return reset
+
+
+def complete_move(move_full_model):
+    """Colocate mode: a full update that leaves out parameters of vLLM's model is an error, as it is
+    in the server.
+    """
+
+    @functools.wraps(move_full_model)
+    def move(self) -> None:
+        if self.vllm_mode != "colocate":
+            move_full_model(self)
+            return
+        loaded = LoadedParameters(self.engine.inner_model)
+        move_full_model(self)
+        loaded.check_all(self.engine.engine.model_config.quantization is not None)
+
+    return move
+
+
+def confirmed_move(move_adapter):
+    """Colocate mode: an adapter that vLLM's layers do not hold afterwards is an error."""
+    move_adapter = without_merging(move_adapter)
+
+    @functools.wraps(move_adapter)
+    def move(self) -> None:
+        if self.vllm_mode != "colocate":
+            move_adapter(self)
+            return
+        worker = self.engine.inner_model_executor.driver_worker.worker
+        confirm_next_adapter(worker.model_runner, functools.partial(move_adapter, self))
+
+    return move
+
+
+def without_merging(move_adapter):
+    """Nothing is merged to send an adapter alone, which needs no merged weights: in bfloat16 merging
+    and unmerging rounds the base weights, and vLLM's would stay what they were.
+    """
+
+    @functools.wraps(move_adapter)
+    def move(self) -> None:
+        self.model.merge_adapter = self.model.unmerge_adapter = do_nothing
+        try:
+            move_adapter(self)
+        finally:
+            del self.model.merge_adapter, self.model.unmerge_adapter
+
+    return move
+
+
+def emptied_caches(reset_vllm_cache):
+    """Colocate mode: a prefix cache that vLLM could not empty is an error, as it is in the server."""
+
+    @functools.wraps(reset_vllm_cache)
+    def reset(self) -> None:
+        reset_vllm_cache(self)
+        if self.vllm_mode == "colocate" and not self.engine.engine.reset_prefix_cache():
+            raise WeightSyncError(
+                "vLLM did not empty its prefix cache, which holds values of the last weights"
+            )
+
+    return reset
 
 
 def checked_client(client: Any):
@@ -239,53 +308,6 @@ def checked_client(client: Any):
                 communicator.group.barrier()
 
     return CheckedVLLMClient
-
-
-# --- the trainer on a CPU: nothing computed in vain
-
-
-def without_old_policy(log_probs):
-    """No forward pass for the old policy where it is the policy itself; the loss then takes its own
-    log probabilities.
-
-    `GRPOTrainer.old_policy` is ms-swift's own answer to whether they can differ, which 4.6.0 no
-    longer asks. A teacher and a KL term in the reward read the old policy's log probabilities
-    before the loss.
-    """
-
-    def log_probs_where_needed(self, model, *args, **kwargs):
-        is_for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
-        is_read_elsewhere = (
-            self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
-        )
-        if is_for_old_policy and not is_read_elsewhere and not self.old_policy():
-            return None, None
-        return log_probs(self, model, *args, **kwargs)
-
-    return log_probs_where_needed
-
-
-def alike_lengths_together(split_by_mini_batches):
-    """Micro-batches of completions of like length, where all of them make one step: the same
-    gradient, less padding.
-
-    Left alone with `log_entropy`, whose values are written beside the completions in the order of
-    the micro-batches.
-    """
-
-    def response_tokens(sample) -> int:
-        ids = sample.response_token_ids
-        if ids and isinstance(ids[0], list):  # of several turns
-            return sum(map(len, ids))
-        return len(ids)
-
-    def split(self, samples):
-        needs_order = self.args.log_entropy or self.template.sequence_parallel_size > 1
-        if not needs_order and not self.old_policy():
-            samples = sorted(samples, key=response_tokens)
-        return split_by_mini_batches(self, samples)
-
-    return split
 
 
 def prompt_shutdown(lifespan):

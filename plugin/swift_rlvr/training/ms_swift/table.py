@@ -7,8 +7,14 @@ extension point, one attribute is replaced.
 
 from dataclasses import dataclass
 
+from swift_rlvr.training.ms_swift import confirmation
 from swift_rlvr.training.ms_swift import replacements as to
 from swift_rlvr.training.ms_swift.patching import Patch, always
+from swift_rlvr.training.ms_swift.speedups import (
+    alike_lengths_together,
+    where_wanted,
+    without_old_policy,
+)
 from swift_rlvr.training.ms_swift.weight_sync import Reports, SyncCommunicator
 
 
@@ -29,7 +35,8 @@ class Table:
 ROLLOUT = "swift.pipelines.infer.rollout"
 CLIENT = "swift.rlhf_trainers.vllm_client"
 TRAINER = "swift.rlhf_trainers.grpo_trainer:GRPOTrainer"
-OFFLOAD = "swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin"
+MIXIN = "swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin"
+ENGINE = "swift.infer_engine.grpo_vllm_engine:GRPOVllmEngine"
 
 # What goes wrong with the two classes that carry weights, on the server and in the client.
 LOST_PEER = "waits 300 s for a lost peer"
@@ -38,7 +45,30 @@ SILENT = (
     "a broadcast whose peer has failed hangs"
 )
 
-# --- On every device: processes that end together, ports on loopback, updates that are confirmed
+# --- On every device: processes that end together, ports on loopback, updates that are confirmed,
+#     nothing computed in vain
+
+# Where vLLM samples: the server's processes, and the trainer in colocate mode.
+SAMPLING = (
+    Patch(
+        "vllm",
+        "vllm.lora.worker_manager:LRUCacheWorkerLoRAManager.add_adapter",
+        confirmation.confirming_manager,
+        "leaves out tensors that fit no layer, and an adapter whose id it knows, silently",
+    ),
+    Patch(
+        "ms-swift",
+        f"{ENGINE}._get_grpo_lora_request",
+        confirmation.require_adapter,
+        "samples from the base model where the adapter is gone",
+    ),
+    Patch(
+        "ms-swift",
+        f"{ENGINE}._get_grpo_lora_request_async",
+        confirmation.require_adapter_async,
+        "samples from the base model where the adapter is gone",
+    ),
+)
 
 TORCHRUN = (
     Patch(
@@ -46,6 +76,20 @@ TORCHRUN = (
         "torch.distributed.elastic.rendezvous.static_tcp_rendezvous:TCPStore",
         to.loopback_store,
         "listens on every interface",
+    ),
+)
+SPEEDUPS = (
+    Patch(
+        "ms-swift",
+        f"{TRAINER}._prepare_batch_inputs",
+        where_wanted(without_old_policy),
+        "runs the policy twice on the same weights",
+    ),
+    Patch(
+        "ms-swift",
+        f"{TRAINER}.split_by_mini_batches",
+        where_wanted(alike_lengths_together),
+        "pads completions to the longest of those that happen to come together",
     ),
 )
 SERVER = (
@@ -79,6 +123,13 @@ SERVER = (
         to.prompt_shutdown,
         "only waits for the workers, and then kills them",
     ),
+    Patch(
+        "ms-swift",
+        f"{ROLLOUT}:SwiftRolloutDeploy.reset_prefix_cache",
+        to.empty_prefix_cache,
+        "takes a cache that was not emptied for success",
+    ),
+    *SAMPLING,
 )
 RANK = (
     Patch(
@@ -87,9 +138,29 @@ RANK = (
         to.checked_client,
         "takes the server's 200 for success; its requests have no time limit",
     ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._move_full_model_to_vllm",
+        to.complete_move,
+        "in colocate mode does not look which parameters were loaded",
+    ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._move_adapter_to_vllm",
+        to.confirmed_move,
+        "rounds the base weights in vain; in colocate mode does not look whether the adapter arrived",
+    ),
+    Patch(
+        "ms-swift",
+        f"{MIXIN}._reset_vllm_cache",
+        to.emptied_caches,
+        "takes a cache that was not emptied for success",
+    ),
+    *SAMPLING,
+    *SPEEDUPS,
 )
 
-# --- On GPUs beside these only what makes weight sync and checkpoints safe
+# --- On GPUs beside these what makes weight sync and checkpoints safe
 
 GPU = Table(
     TORCHRUN,
@@ -103,13 +174,13 @@ GPU = Table(
         Patch("ms-swift", f"{CLIENT}:PyNcclCommunicator", to.checked_nccl, SILENT),
         Patch(
             "ms-swift",
-            f"{OFFLOAD}.offload_optimizer",
+            f"{MIXIN}.offload_optimizer",
             to.offload_with_kept_buffers,
             "makes its buffers anew without those taken out",
         ),
         Patch(
             "ms-swift",
-            f"{OFFLOAD}.load_optimizer",
+            f"{MIXIN}.load_optimizer",
             to.load_without_buffers,
             "leaves them in the state: checkpoints of 68 GB, not 43",
         ),
@@ -171,18 +242,6 @@ CPU = Table(
             f"{CLIENT}:_broadcast_tensors_for_vllm_weight_sync",
             always(to.broadcast),
             "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have",
-        ),
-        Patch(
-            "ms-swift",
-            f"{TRAINER}._get_per_token_logps_and_entropies",
-            to.without_old_policy,
-            "runs the policy twice on the same weights: a fifth of the time",
-        ),
-        Patch(
-            "ms-swift",
-            f"{TRAINER}.split_by_mini_batches",
-            to.alike_lengths_together,
-            "computes padding for two fifths of the tokens",
         ),
         *RANK,
     ),

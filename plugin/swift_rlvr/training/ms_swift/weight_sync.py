@@ -5,7 +5,8 @@ ms-swift's protocol for one update: the trainer posts the tensors' names and sha
 starts its workers on ``update_*`` and answers 200 at once, the trainer broadcasts the tensors over
 a communicator and waits at a barrier. Here the trainer's barrier waits until every worker has
 reported that its model holds the update, so that a failed one raises in the trainer instead of
-going unnoticed. The reports go through the TCPStore of a group: `Reports`.
+going unnoticed. The reports go through the TCPStore of a group: `Reports`. What a worker looks at
+before it reports is in `confirmation.py`.
 
 On a GPU the group is vLLM's ``StatelessProcessGroup`` with these reports, and NCCL carries the
 tensors. On a CPU it is `Reports` alone, and its store carries them too. ``SWIFT_RLVR_SYNC_TIMEOUT``

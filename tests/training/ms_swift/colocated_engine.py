@@ -29,8 +29,6 @@ from swift_rlvr.training.ms_swift.table import CPU
 from swift_rlvr.utils.files import TINY_MODEL
 from transformers import AutoModelForCausalLM
 
-patch_vllm_load_adapter()
-apply_patches((*CPU.trainer, CPU.server[-1]))  # the last one: weights that can be updated
 PROMPT = RolloutInferRequest(messages=[{"role": "user", "content": "[3, 5, 7] 22"}])
 
 
@@ -193,6 +191,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # Only here: pytest imports this file for its docstrings.
+    patch_vllm_load_adapter()
+    apply_patches((*CPU.trainer, CPU.server[-1]))  # the last one: weights that can be updated
     main()
     sys.stdout.flush()
     os._exit(0)  # vLLM's threads

@@ -13,14 +13,15 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from rich.console import Console
+from swift_rlvr.launch.machine import Machine, this_machine
+from swift_rlvr.utils.errors import InputError
+
 from gpu_check import report
 from gpu_check.environment import INSTALL_SECONDS
 from gpu_check.order import STEPS
 from gpu_check.programs import OutOfTime, ProgramFailed
 from gpu_check.steps import DRY, FAILED, NO_TIME, PASSED, SKIPPED, Check, Result, Step
-from rich.console import Console
-from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.utils.errors import InputError
 
 STYLES = {PASSED: "green", FAILED: "bold red", SKIPPED: "yellow", NO_TIME: "yellow", DRY: "cyan"}
 # Seconds of the budget below which no step begins.
@@ -70,7 +71,9 @@ def chosen(only: Sequence[str] | None) -> list[Step]:
     by_name = {step.name: step for step in STEPS}
     for name in only or ():
         if name not in by_name:
-            raise InputError(f"there is no step {name!r}; the steps are {', '.join(by_name)}", "only")
+            raise InputError(
+                f"there is no step {name!r}; the steps are {', '.join(by_name)}", "only"
+            )
     return [step for step in STEPS if not only or step.name in only]
 
 
@@ -143,7 +146,9 @@ def run_step(check: Check, step: Step, end: float, dry: bool) -> Result:
         measured = step.run(check, commands)
     except OutOfTime as error:
         minutes = (time.monotonic() - started) / 60
-        result = replace(result, verdict=FAILED, measured=f"out of time ({minutes:.1f} min): {error}")
+        result = replace(
+            result, verdict=FAILED, measured=f"out of time ({minutes:.1f} min): {error}"
+        )
     except (ProgramFailed, InputError) as error:
         result = replace(result, verdict=FAILED, measured=str(error))
     except Exception as error:  # whatever it is, the steps that follow have their own worth

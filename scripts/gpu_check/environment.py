@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gpu_check.programs import GIB, Command, run
-from gpu_check.steps import Check, Measured, Step, python_path
 from swift_rlvr.launch.machine import output_of
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import parse_object
+
+from gpu_check.programs import GIB, Command, run
+from gpu_check.steps import Check, Measured, Step, python_path
 
 # Set by gpu_check.sh: the seconds that the installation took, 0 where it was there already, and the
 # lock.
@@ -25,10 +27,10 @@ INSTALL_SECONDS, LOCK = "GPU_CHECK_INSTALL_SECONDS", "GPU_CHECK_LOCK"
 
 
 def machine_commands(check: Check) -> list[Command]:
-    commands = [("nvcc", "--version"), ("ldd", "--version")]
+    lines = ["nvcc --version", "ldd --version"]
     if check.gpus:
-        commands = [("nvidia-smi",), ("nvidia-smi", "topo", "-m"), *commands]
-    return [Command(argv) for argv in commands]
+        lines = ["nvidia-smi", "nvidia-smi topo -m", *lines]
+    return [Command(tuple(line.split())) for line in lines]
 
 
 def measure_machine(check: Check, commands: Sequence[Command]) -> Measured:
@@ -78,8 +80,6 @@ def measure_installation(check: Check, commands: Sequence[Command]) -> Measured:
     lock = os.environ.get(LOCK) or ("gpu" if check.gpus else "cpu")
     pinned = Path(CHECKOUT, "scripts", "requirements", f"{lock}.lock").read_text()
     others = []
-    from importlib.metadata import PackageNotFoundError, version
-
     for name, wanted in re.findall(r"^([\w.-]+)==(\S+)", pinned, re.MULTILINE):
         installed = None
         with suppress(PackageNotFoundError):

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-
-
 FOLDER = Path(__file__).parent
 HOOKS = FOLDER / "hooks"
 CONFIGS = "scripts/configs"
@@ -21,6 +19,8 @@ GSM8K, R1_ZERO = f"{CONFIGS}/gsm8k.yaml", f"{CONFIGS}/r1_zero.yaml"
 # What `swift-rlvr train` takes for the recipe of this machine's class: the experiment's, the tiny
 # model's.
 EXPERIMENT, TINY = "countdown", "tiny"
+# The experiment's two recipes for a model that is trained as a whole.
+SERVER, COLOCATE = f"{CONFIGS}/countdown.yaml", f"{CONFIGS}/countdown_colocate.yaml"
 
 # vLLM's own: which of its two runners of a model.
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
@@ -53,10 +53,18 @@ OF_TINY_MODEL = (
     *("--model", TINY_MODEL, "--model_type", "qwen2", "--template", "qwen2_5"),
     *("--check_model", "false"),
 )
-# A step's time: what each variant adds to the recipe. Where a patch has a switch, off is a variant.
-VARIANTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "as_it_is": ((), {}),
-    "zero2": (("--deepspeed", "zero2"), {}),
-    "async_generate": (("--async_generate", "true"), {}),
+# A step's time: the recipe, flags and variables of each variant. Recipes: the machine's, or that with
+# a server or in colocate mode. WITHOUT takes a patch of table.py back, by the trainer's method that it
+# replaces.
+MACHINES, IN_SERVER_MODE, IN_COLOCATE_MODE = "", "server", "colocate"
+WITHOUT = "GPU_CHECK_WITHOUT"
+VARIANTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "as_it_is": (MACHINES, (), {}),
+    "without_speedups": (MACHINES, (), {"SWIFT_RLVR_SPEEDUPS": "0"}),
+    "with_old_policy": (MACHINES, (), {WITHOUT: "_prepare_batch_inputs"}),
+    "unsorted": (MACHINES, (), {WITHOUT: "split_by_mini_batches"}),
+    "zero2": (MACHINES, ("--deepspeed", "zero2"), {}),
+    "server": (IN_SERVER_MODE, (), {}),
+    "async_generate": (IN_SERVER_MODE, ("--async_generate", "true"), {}),
+    "colocate": (IN_COLOCATE_MODE, (), {}),
 }
-

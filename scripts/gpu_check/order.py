@@ -24,6 +24,7 @@ STEPS: tuple[Step, ...] = (
     AS_IT_IS,
     weights.ADAPTER,
     weights.LOST_LORA,
+    weights.LOST_ADAPTER,
     weights.LOST_COLOCATE,
     *OTHER_TIMES,
     trainings.GSM8K,
@@ -41,13 +42,14 @@ class Row:
 
 
 TIMES = tuple(step.name for step in times.STEPS)
+LOST = ("lost_update", "lost_lora", "lost_adapter", "lost_colocate")
 ROWS = (
     Row("the lock of the machine, torch, the patches", ("install", "torch", "patches")),
     Row("vLLM without nvcc and with it, Model Runner V1 and V2", ("vllm",)),
     Row("`quickstart.sh`", ("quickstart",)),
     Row("weights: all parameters, LoRA", ("weights", "weights_lora", "weights_adapter")),
     Row("weights: colocate, with sleep and offload", ("weights_colocate",)),
-    Row("an update that is lost ends the run", ("lost_update", "lost_lora", "lost_colocate")),
+    Row("an update that is lost ends the run", LOST),
     Row("memory, checkpoint and `RESUME=1` of the recipe", ("resume", "full_length")),
     Row("`gsm8k.yaml`, `r1_zero.yaml`", ("gsm8k", "r1_zero")),
     Row("SIGKILL of a worker, SIGTERM of the launcher", ("kill_worker", "terminate")),

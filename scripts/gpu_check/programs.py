@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.utils.files import CHECKOUT
 
 MARK = "GPU_CHECK_PROGRAM"
@@ -113,9 +114,33 @@ class Program:
             time.sleep(0.2)
         return self.process.returncode
 
+    def one_line(self) -> str:
+        """What it has printed, wherever lines were broken."""
+        return " ".join(self.text().split())
+
     def last_lines(self, count: int = 8) -> str:
         """The end of what it has printed."""
         return "\n".join(self.text().rstrip().splitlines()[-count:])
+
+    def rest(self, seconds: float) -> None:
+        """Wait, but not beyond its end."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=seconds)
+
+    def check_status(self, expected: int = 0) -> None:
+        """ProgramFailed where it has ended with another status."""
+        status = self.process.returncode
+        if status != expected:
+            lines = self.last_lines()
+            raise ProgramFailed(f"exit status {status}, expected {expected}; {self.log}\n{lines}")
+
+    def resident(self) -> int:
+        """Bytes of the host that its processes hold: what they share is counted once for each."""
+        total = 0
+        for process in self.family():
+            with suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
 
     def stop(self) -> None:
         """End everything of it: with SIGTERM, by which the launcher ends its programs, then with
@@ -131,22 +156,20 @@ class Program:
         self.process.wait()
 
 
-def run(command: Command, log: Path, until: float, status: int = 0) -> Program:
-    """Run a command to its end. ProgramFailed where its exit status is another one."""
+def run(command: Command, log: Path, until: float) -> Program:
+    """Run a command to its end. ProgramFailed where its exit status is not 0."""
     program = Program(command, log, until)
     try:
-        ended = program.finish()
+        program.finish()
     finally:
         program.stop()
-    if ended != status:
-        lines = program.last_lines()
-        raise ProgramFailed(f"exit status {ended}, expected {status}; {log}\n{lines}")
+    program.check_status()
     return program
 
 
 class Memory:
-    """Watches memory while a block runs: the peak of each GPU, and of the host what a program's
-    processes hold together.
+    """Watches the memory of GPUs while a block runs. before: at its start. peak: the highest; bytes
+    of each, whoever uses them.
     """
 
     def __init__(self, gpus: Sequence[str]):
@@ -167,26 +190,16 @@ class Memory:
             self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(0.1):
+        while not self._ended.wait(0.2):
             for gpu, used in used_by_gpu(self.gpus).items():
                 self.peak[gpu] = max(self.peak[gpu], used)
 
 
 def used_by_gpu(gpus: Sequence[str]) -> dict[str, int]:
-    """Bytes that are in use on each GPU, by NVML, which counts all processes."""
+    """Bytes that are in use on each of these GPUs, whoever uses them."""
     if not gpus:
         return {}
-    import pynvml  # type: ignore[import-not-found]
-
-    pynvml.nvmlInit()
-    used = {}
-    for gpu in gpus:
-        if gpu.isdigit():
-            handle = pynvml.nvmlDeviceGetHandleByIndex(int(gpu))
-        else:
-            handle = pynvml.nvmlDeviceGetHandleByUUID(gpu)
-        used[gpu] = int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
-    return used
+    return {gpu.index: (gpu.used or 0) << 20 for gpu in this_machine().gpus if gpu.index in gpus}
 
 
 def left_behind(

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_check import names
-from gpu_check.programs import Command
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.utils.network import free_port
+
+from gpu_check import names
+from gpu_check.programs import Command
 
 PASSED, FAILED, SKIPPED, NO_TIME, DRY = "passed", "failed", "skipped", "not run: no time", "dry"
 NEEDS_GPU = "needs a GPU"
@@ -67,17 +68,30 @@ class Check:
             recipe = names.COLOCATED
         return self.train(folder, recipe, *names.QUIET, *flags, env=env)
 
-    def main(self, folder: str, *flags: str, env: dict[str, str] | None = None) -> Command:
-        """A training of --model with the experiment's recipe of this machine, else of the tiny
-        model.
+    def main(
+        self, folder: str, *flags: str, env: dict[str, str] | None = None, mode: str = ""
+    ) -> Command:
+        """A training of --model with the experiment's recipe, else of the tiny model.
+
+        mode: server or colocate, in place of what this machine's recipe has.
         """
         words = (*names.QUIET, *names.K3_KL, *flags)
+        recipes = {
+            names.MACHINES: names.TINY,
+            names.IN_SERVER_MODE: names.WITH_SERVER if self.gpus else names.ON_CPU,
+            names.IN_COLOCATE_MODE: names.COLOCATED,
+        }
         if self.model is None:
-            return self.train(folder, names.TINY, *words, env=env)
+            return self.train(folder, recipes[mode], *words, env=env)
+        recipes = {
+            names.MACHINES: names.EXPERIMENT,
+            names.IN_SERVER_MODE: names.SERVER,
+            names.IN_COLOCATE_MODE: names.COLOCATE,
+        }
         dataset = self.dataset or f"countdown:{names.COUNTDOWN}"
         of_model = ("--model", self.model, "--dataset", dataset, "--split_dataset_ratio", "0")
         no_evaluation = ("--eval_strategy", "no")
-        return self.train(folder, names.EXPERIMENT, *of_model, *no_evaluation, *words, env=env)
+        return self.train(folder, recipes[mode], *of_model, *no_evaluation, *words, env=env)
 
 
 def python_path(*folders: Path) -> str:
@@ -104,7 +118,13 @@ def no_need(check: Check) -> str:
 
 
 def needs_gpu(check: Check) -> str:
+    """For CUDA, NCCL, and vLLM in the trainer's process."""
     return "" if check.gpus else NEEDS_GPU
+
+
+def needs_server(check: Check) -> str:
+    """For a rollout server, which has GPUs of its own, or the CPU's cores."""
+    return "needs two GPUs: one for the rollout server" if len(check.gpus) == 1 else ""
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,19 @@ from typing import Any
 from gpu_check import names
 from gpu_check.notes import notes
 from gpu_check.programs import Command, run
-from gpu_check.steps import NEEDS_GPU, Check, Measured, Step
+from gpu_check.steps import NEEDS_GPU, Check, Measured, Step, needs_gpu, needs_server
 
 # The first step warms up, and the last has no next one that says when it ended.
 STEPS_MADE = 4
 PARTS = ("generation", "sync", "old policy", "reference", "policy", "update")
 
 
-def timed_commands(variant: str, flags: tuple[str, ...], env: dict[str, str]):
+def timed_commands(variant: str):
+    mode, flags, env = names.VARIANTS[variant]
+
     def commands(check: Check) -> list[Command]:
         words = (*names.NO_CHECKPOINT, "--max_steps", str(STEPS_MADE), *flags)
-        return [check.main(f"time_{variant}", *words, env=env)]
+        return [check.main(f"time_{variant}", *words, env=env, mode=mode)]
 
     return commands
 
@@ -40,23 +42,30 @@ def measure_times(check: Check, commands: Sequence[Command]) -> Measured:
 
 
 def why_not_timed(variant: str):
+    mode, _, _ = names.VARIANTS[variant]
+
     def why_not(check: Check) -> str:
         if variant == "zero2" and not check.gpus:
-            return f"{NEEDS_GPU}: the recipe for a CPU has its own DeepSpeed settings"
+            return f"{NEEDS_GPU}: the recipe for a CPU has DeepSpeed settings of its own"
+        if mode == names.IN_COLOCATE_MODE:
+            return needs_gpu(check)
+        if mode == names.IN_SERVER_MODE:
+            return needs_server(check)
         return ""
 
     return why_not
 
 
-STEPS = tuple(
-    Step(
+def step_of_variant(variant: str) -> Step:
+    return Step(
         name=f"time_{variant}",
         claim=f"what a step's time goes to, {variant.replace('_', ' ')}",
         expected="a training that ends; its figures",
         minutes=8,
-        commands=timed_commands(variant, flags, env),
+        commands=timed_commands(variant),
         run=measure_times,
         why_not=why_not_timed(variant),
     )
-    for variant, (flags, env) in names.VARIANTS.items()
-)
+
+
+STEPS = tuple(map(step_of_variant, names.VARIANTS))

@@ -4,18 +4,17 @@ other recipes to their first checkpoint.
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import psutil
-from gpu_check import names
-from gpu_check.notes import highest_k3, logged, notes, output_of, step_of
-from gpu_check.programs import GIB, Command, Memory, Program, run
-from gpu_check.steps import Check, Measured, Step
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.plan import Plan, make_plan, read_words
 from swift_rlvr.launch.supervisor import K3_LIMIT
 from swift_rlvr.runs.folder import whole_checkpoints
+
+from gpu_check import names
+from gpu_check.notes import highest_k3, logged, notes, output_of, step_of
+from gpu_check.programs import GIB, Command, Memory, Program, run
+from gpu_check.steps import Check, Measured, Step
 
 # What a measurement may be above its estimate, and in bytes, for what the formulas leave out.
 TOLERANCE = 1.1
@@ -28,7 +27,8 @@ def plan_of(check: Check, command: Command) -> Plan:
     environ = {**os.environ, **command.env}
     words = list(command.argv[command.argv.index("train") + 1 :])
     recipe, flags = read_words(words, check.machine, environ)
-    return make_plan(recipe, flags, check.machine, environ)  # type: ignore[arg-type]
+    assert recipe is not None  # every training here has one
+    return make_plan(recipe, flags, check.machine, environ)
 
 
 # Memory.
@@ -43,13 +43,11 @@ def run_measured(check: Check, command: Command, log: str) -> dict[str, Any]:
         try:
             while program.process.poll() is None:
                 program.check_time("the end of the training")
-                host = max(host, _resident(program))
-                # Asked seldom: it reads every process's pages.
-                with_timeout(program, 2)
+                host = max(host, program.resident())
+                program.rest(2)  # it looks at all processes of the machine
         finally:
             program.stop()
-    if program.process.returncode != 0:
-        run_failed(program)
+    program.check_status()
     ranks = [rows[-1]["memory"] for rows in notes(command, "trainer", "step").values()]
     return {
         "estimate": estimate.memory(plan).count,
@@ -58,35 +56,6 @@ def run_measured(check: Check, command: Command, log: str) -> dict[str, Any]:
         "ranks": ranks,
         "host": host,
     }
-
-
-def with_timeout(program: Program, seconds: float) -> None:
-    """Wait, but not beyond the program's end."""
-    import subprocess
-    from contextlib import suppress
-
-    with suppress(subprocess.TimeoutExpired):
-        program.process.wait(timeout=seconds)
-
-
-def run_failed(program: Program) -> None:
-    from gpu_check.programs import ProgramFailed
-
-    status = program.process.returncode
-    raise ProgramFailed(f"exit status {status}; {program.log}\n{program.last_lines()}")
-
-
-def _resident(program: Program) -> int:
-    """Bytes of the host that a program's processes hold: what they share is counted once for each
-    of them.
-    """
-    total = 0
-    for process in program.family():
-        try:
-            total += process.memory_info().rss
-        except psutil.Error:
-            continue
-    return total
 
 
 def memory_text(check: Check, figures: dict[str, Any]) -> str:
@@ -127,40 +96,49 @@ def measure_resume(check: Check, commands: Sequence[Command]) -> Measured:
     first, second = commands
     figures = run_measured(check, first, "first.log")
     program = run(second, second.folder / "second.log", check.until)
-    steps = [step_of(row) for row in logged(second)]
-    whole = [path.name for path in whole_checkpoints(output_of(second))]
-    k3 = highest_k3(second)
-    size = sum(file.stat().st_size for file in _files(output_of(second) / whole[-1]))
-    model = estimate.model_size(str(plan_of(check, first).settings["model"]))
-    expected_size = 0
-    if model is not None:
-        expected_size = estimate.checkpoint_size(model, plan_of(check, first).settings)
-    figures |= {"steps": steps, "checkpoints": whole, "k3_kl": k3, "checkpoint": size}
-    figures["checkpoint_estimate"] = expected_size
+    figures |= read_resumed(check, second)
+    if f"going on from {output_of(second)}/checkpoint-{FIRST_END}" not in program.one_line():
+        figures["problems"].append(f"it did not go on from step {FIRST_END}")
+    if not memory_fits(check, figures):
+        figures["problems"].append(f"the peak is more than {TOLERANCE:g} times the estimate")
+    size, estimated = figures["checkpoint"] / 1e9, figures["checkpoint_estimate"] / 1e9
+    text = f"{memory_text(check, figures)}; k3_kl {figures['k3_kl']:.2g} at most; "
+    text += f"checkpoint {size:.3f} GB, estimate {estimated:.3f}; "
+    text += "; ".join(figures["problems"]) or f"steps 1 to {SECOND_END} once each"
+    return Measured(not figures["problems"], text, figures)
 
+
+def read_resumed(check: Check, command: Command) -> dict[str, Any]:
+    """What a run that was resumed has left, and what of it is not as it should be."""
+    output = output_of(command)
     problems = []
+    steps = [step_of(row) for row in logged(command)]
     if steps != list(range(1, SECOND_END + 1)):
         problems.append(f"steps in the log: {steps}")
-    if f"going on from {output_of(second)}/checkpoint-{FIRST_END}" not in _on_one_line(program):
-        problems.append(f"it did not go on from step {FIRST_END}")
+    k3 = highest_k3(command)
     if k3 is None or k3 > K3_LIMIT:
         problems.append(f"k3_kl {k3}")
-    if expected_size and size > TOLERANCE * expected_size + BESIDE_WEIGHTS:
+
+    whole = whole_checkpoints(output)
+    size, estimated = 0, 0
+    if whole:
+        size = sum(file.stat().st_size for file in whole[-1].rglob("*") if file.is_file())
+    else:
+        problems.append("no whole checkpoint")
+    settings = plan_of(check, command).settings
+    model = estimate.model_size(str(settings["model"]))
+    if model is not None:
+        estimated = estimate.checkpoint_size(model, settings)
+    if estimated and size > TOLERANCE * estimated + BESIDE_WEIGHTS:
         problems.append("the checkpoint is larger than its estimate")
-    if not memory_fits(check, figures):
-        problems.append(f"the peak is more than {TOLERANCE:g} times the estimate")
-    text = f"{memory_text(check, figures)}; k3_kl {k3 or 0:.2g} at most; "
-    text += f"checkpoint {size / 1e9:.3f} GB, estimate {expected_size / 1e9:.3f}; "
-    text += "; ".join(problems) or f"steps 1 to {SECOND_END} once each"
-    return Measured(not problems, text, figures)
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _on_one_line(program: Program) -> str:
-    return " ".join(program.text().split())
+    return {
+        "steps": steps,
+        "k3_kl": k3 or 0.0,
+        "checkpoints": [path.name for path in whole],
+        "checkpoint": size,
+        "checkpoint_estimate": estimated,
+        "problems": problems,
+    }
 
 
 # Completions of full length.

@@ -4,12 +4,13 @@ update of which a part is lost.
 
 import time
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from gpu_check import names
 from gpu_check.notes import cause, notes, stacked
 from gpu_check.programs import Command, Program, run
-from gpu_check.steps import NEEDS_GPU, Check, Measured, Step, needs_gpu
+from gpu_check.steps import NEEDS_GPU, Check, Measured, Step, needs_gpu, needs_server
 
 # Seconds after which a lost update must have ended the run.
 NOTICED = 120
@@ -38,7 +39,7 @@ def measure_sums(check: Check, commands: Sequence[Command]) -> Measured:
 
 def compare_weights(command: Command) -> Measured:
     """Every update of a training, on the trainer's side and in every worker."""
-    (sent, *_), workers = [*notes(command, "trainer", "weights").values(), []], {}
+    (sent, *_) = [*notes(command, "trainer", "weights").values(), []]
     workers = notes(command, "engine", "weights")
     problems = []
     for worker, held in workers.items():
@@ -95,13 +96,13 @@ def measure_adapters(check: Check, commands: Sequence[Command]) -> Measured:
 # A part of an update is lost.
 
 
-def losing(name: str, *flags: str, update: int = 2, colocate: bool = False):
-    """The command of a training that does not send a part of an update, counted from 1."""
+def losing(name: str, *flags: str, env: dict[str, str], colocate: bool = False):
+    """The command of a training in which a part of an update is lost. env: which one."""
 
     def commands(check: Check) -> list[Command]:
         words = (*names.NO_CHECKPOINT, "--max_steps", "40", *names.LARGE_STEPS, *flags)
-        env = {"GPU_CHECK_DROP": str(update), **names.BUCKET}
-        return [check.tiny(name, *words, *names.K3_KL, env=env, colocate=colocate)]
+        variables = {**env, **names.BUCKET}
+        return [check.tiny(name, *words, *names.K3_KL, env=variables, colocate=colocate)]
 
     return commands
 
@@ -117,11 +118,11 @@ def measure_loss(check: Check, commands: Sequence[Command]) -> Measured:
 
 def _watch_loss(program: Program, command: Command) -> Measured:
     def dropped() -> list[dict[str, Any]]:
-        (rows, *_) = [*notes(command, "trainer", "dropped").values(), []]
-        return rows
+        found = notes(command, "trainer", "dropped") | notes(command, "engine", "dropped")
+        return list(chain.from_iterable(found.values()))
 
-    (drop,) = program.wait_for(dropped, "the update that is dropped")
-    lost_at = float(drop["time"])
+    drops = program.wait_for(dropped, "the update that is dropped")
+    lost_at = float(drops[0]["time"])
     while program.process.poll() is None and time.time() < lost_at + NOTICED:
         program.check_time("the end of the run")
         time.sleep(0.2)
@@ -142,13 +143,10 @@ def needs_two_gpus(check: Check) -> str:
     return "" if len(check.gpus) > 1 else "one GPU: the step before was in colocate mode"
 
 
-def needs_server(check: Check) -> str:
-    """For what colocate has no server for."""
-    return "one GPU: colocate has no server" if len(check.gpus) == 1 else ""
-
-
 EQUAL = f"equal checksums in each worker after each of {STEPS_MADE} updates, and weights that move"
 NOTICE = f"an error within {NOTICED} s"
+# The first update holds the weights that both sides have loaded.
+PART_OF_SECOND = {"GPU_CHECK_DROP": "2"}
 WEIGHTS = Step(
     name="weights",
     claim="each update reaches every worker of vLLM, whole (NCCL on two GPUs and more)",
@@ -188,7 +186,7 @@ LOST = Step(
     claim="an update of which one part is lost ends the run",
     expected=NOTICE,
     minutes=6,
-    commands=losing("lost_update"),
+    commands=losing("lost_update", env=PART_OF_SECOND),
     run=measure_loss,
 )
 LOST_LORA = Step(
@@ -196,7 +194,7 @@ LOST_LORA = Step(
     claim="the same for LoRA",
     expected=NOTICE,
     minutes=6,
-    commands=losing("lost_lora", *names.LORA),
+    commands=losing("lost_lora", *names.LORA, env=PART_OF_SECOND),
     run=measure_loss,
 )
 LOST_COLOCATE = Step(
@@ -204,7 +202,21 @@ LOST_COLOCATE = Step(
     claim="the same in colocate mode",
     expected=NOTICE,
     minutes=6,
-    commands=losing("lost_colocate", colocate=True),
+    commands=losing("lost_colocate", env=PART_OF_SECOND, colocate=True),
     run=measure_loss,
     why_not=needs_two_gpus,
+)
+LOST_ADAPTER = Step(
+    name="lost_adapter",
+    claim="the same for an adapter that vLLM's worker does not load",
+    expected=NOTICE,
+    minutes=6,
+    commands=losing(
+        "lost_adapter",
+        *names.LORA,
+        *names.ADAPTER_IN_VLLM,
+        env={"GPU_CHECK_DROP_ADAPTER": "2"},
+    ),
+    run=measure_loss,
+    why_not=needs_server,
 )

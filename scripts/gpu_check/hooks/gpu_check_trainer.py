@@ -1,7 +1,8 @@
 """For --external_plugins: what the check sees in a trainer's rank, and the updates that it drops.
 
 GPU_CHECK_FOLDER and the variables of gpu_check_watch.py. GPU_CHECK_DROP=N: a part of the N-th update
-of the weights, counted from 1, is not sent, and nobody is told.
+of the weights, counted from 1, is not sent, and nobody is told. GPU_CHECK_WITHOUT=NAME: this
+method of the trainer is ms-swift's own again.
 Seconds of a step are sums of a function's own time, without what it calls: they add up.
 """
 
@@ -21,7 +22,6 @@ from gpu_check_watch import (
     make_completions_full,
     note,
     note_engine,
-    note_engines_adapter,
     sums_of,
 )
 from swift.rlhf_trainers import vllm_client
@@ -141,6 +141,14 @@ class _Reference:
         return self.context.__exit__(*error)
 
 
+def take_back(name: str) -> None:
+    """Puts ms-swift's own method in the place of what a patch has made of it."""
+    replaced = getattr(GRPOTrainer, name)
+    if not hasattr(replaced, "_swift_rlvr_patch"):
+        raise RuntimeError(f"no patch has replaced GRPOTrainer.{name}")
+    setattr(GRPOTrainer, name, replaced.__wrapped__)
+
+
 # --- Updates of the weights
 
 
@@ -165,10 +173,7 @@ updates = Updates()
 
 
 def watch_updates() -> None:
-    move_full, move_adapter = (
-        GRPOTrainer._move_full_model_to_vllm,
-        GRPOTrainer._move_adapter_to_vllm,
-    )
+    move_full = GRPOTrainer._move_full_model_to_vllm
     load = GRPOTrainer._load_state_dict_to_vllm
 
     def load_watched(self, state_dict: Any) -> None:
@@ -190,13 +195,8 @@ def watch_updates() -> None:
         if self.vllm_mode == "colocate":
             note_engine(self.engine.inner_model)
 
-    def move_adapter_watched(self) -> None:
-        updates.count += 1
-        move_adapter(self)
-
     GRPOTrainer._load_state_dict_to_vllm = load_watched
     GRPOTrainer._move_full_model_to_vllm = move_full_watched
-    GRPOTrainer._move_adapter_to_vllm = move_adapter_watched
     watch_client(vllm_client.VLLMClient)
 
 
@@ -209,13 +209,12 @@ def watch_client(client: Any) -> None:
             send(self, metadatas, flattened)
 
     def send_adapter_watched(self, peft_config: Any, metadatas: Any, flattened: Any) -> None:
-        if SUMS:
-            _note_adapter(peft_config, metadatas, flattened)
-        if not updates.drops():
-            send_adapter(self, peft_config, metadatas, flattened)
+        _note_adapter(peft_config, metadatas, flattened)
+        send_adapter(self, peft_config, metadatas, flattened)
 
     client.update_flattened_params = send_watched
-    client.update_adapter_flattened_param = send_adapter_watched
+    if SUMS:
+        client.update_adapter_flattened_param = send_adapter_watched
 
 
 def _note_adapter(peft_config: Any, metadatas: Any, flattened: Any) -> None:
@@ -236,6 +235,8 @@ def _note_adapter(peft_config: Any, metadatas: Any, flattened: Any) -> None:
 
 
 if FOLDER is not None:
+    if os.environ.get("GPU_CHECK_WITHOUT"):
+        take_back(os.environ["GPU_CHECK_WITHOUT"])
     watch_steps()
     watch_updates()
     if is_on("GPU_CHECK_FULL_LENGTH"):

@@ -3,6 +3,7 @@ there.
 
 GPU_CHECK_FOLDER: where each process writes a file of its own. What is done with it:
 GPU_CHECK_SUMS=1: checksums of the weights after each update, on both sides.
+GPU_CHECK_DROP_ADAPTER=N: vLLM does not load the N-th adapter that it is sent, and tells nobody.
 GPU_CHECK_FULL_LENGTH=1: completions go on after the end-of-sequence token, to their longest.
 """
 
@@ -27,6 +28,7 @@ def is_on(name: str) -> bool:
 def note(program: str, kind: str, **values: Any) -> None:
     """A line in this process's file of the check."""
     path = Path(str(FOLDER), f"{program}-{os.getpid()}.jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
     rank = int(os.environ.get("RANK", 0))
     line = {"kind": kind, "time": time.time(), "rank": rank, **values}
     with path.open("a") as file:
@@ -83,6 +85,10 @@ def watch_vllm() -> None:
         from swift.pipelines.infer import rollout
 
         watch_worker(rollout.WeightSyncWorkerExtension)
+    if os.environ.get("GPU_CHECK_DROP_ADAPTER"):
+        from vllm.v1.worker.gpu_worker import Worker  # the CPU's is one too
+
+        drop_adapter(Worker, int(os.environ["GPU_CHECK_DROP_ADAPTER"]))
 
 
 def watch_worker(extension: Any) -> None:
@@ -105,6 +111,25 @@ def watch_worker(extension: Any) -> None:
     extension.process_weights_after_loading = finish_and_note
     extension.update_adapter_flattened_param = update_adapter_and_note
     extension.is_watched = True
+
+
+def drop_adapter(worker: Any, number: int) -> None:
+    """The worker forgets to load the adapter of this number, counted from 1."""
+    if getattr(worker, "is_watched", False):
+        return
+    add_lora = worker.add_lora
+    sent = []
+
+    def add_or_drop(self, lora_request: Any) -> bool:
+        if getattr(lora_request, "lora_tensors", None) is not None:  # and not one for warming up
+            sent.append(lora_request.lora_int_id)
+            if len(sent) == number:
+                note("engine", "dropped", update=number)
+                return True
+        return add_lora(self, lora_request)
+
+    worker.add_lora = add_or_drop
+    worker.is_watched = True
 
 
 def make_completions_full() -> None:

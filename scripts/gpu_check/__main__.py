@@ -103,7 +103,11 @@ def run_steps(
     before = {result.name: result for result in report.read(check.folder)}
     results: list[Result] = []
     interrupted = False
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell that starts it in the background ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     for step in steps:
         earlier = before.get(step.name)
         if earlier is not None and earlier.verdict == PASSED:

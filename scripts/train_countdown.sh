@@ -5,9 +5,9 @@
 #   bash scripts/train_countdown.sh [RECIPE.yaml] [flags of swift rlhf]
 #   bash scripts/train_countdown.sh --learning_rate 1e-6 --beta 0.04
 #
-# Hardware: the recipe of scripts/configs that fits the GPUs' number and memory: countdown.yaml (the Countdown experiment)
-# with two or more, with smaller batches or LoRA where they are small; countdown_1gpu_80gb, countdown_1gpu_24gb; without a
-# GPU countdown_cpu, the same programs with the tiny model on two CPU cores. Flags override the recipe.
+# Hardware: the recipe of scripts/configs that fits the GPUs' number and memory: countdown_colocate, which trains and samples
+# on all of them, countdown.yaml (the Countdown experiment, with a rollout server) on three, countdown_lora on small ones;
+# without a GPU countdown_cpu, the same programs with the tiny model on two CPU cores. Flags override the recipe.
 # Variables: MODEL, DATASET, OUTPUT, HOST and PORT of the server, SYNC_PORT (29516, carries the weights to it),
 # ROLLOUT_GPUS, TRAIN_GPUS, PROCESSES (without a GPU), START_SERVER=0 (use a server that already runs on HOST:PORT),
 # SERVER_TIMEOUT (seconds), RESUME=1 (go on from the last complete checkpoint), RESTARTS (how often a server that died is

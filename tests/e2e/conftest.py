@@ -87,7 +87,8 @@ def mixed(server_of_session, tmp_path_factory) -> Training:
     machine: test_training.py, test_mixed_tasks.py, test_nodes.py.
 
     Of the 24 completions of a step each node makes 12. A quarter of each dataset, 8 of 32 rows, is
-    kept for an evaluation of ms-swift's after the last step.
+    kept for an evaluation of ms-swift's after the last step. The weights go to the server in three
+    parts, as from recipes for GPUs: two of two layers each, and the embeddings.
     """
     folder = tmp_path_factory.mktemp("mixed")
     launcher = Launcher(folder)
@@ -98,7 +99,7 @@ def mixed(server_of_session, tmp_path_factory) -> Training:
         --split_dataset_ratio 0.25 --eval_steps {STEPS} --per_device_eval_batch_size 8
         --reward_funcs external_countdown external_accuracy external_code external_cosine
         external_format external_share_of_digits
-        --per_device_train_batch_size 12 --max_length 400
+        --per_device_train_batch_size 12 --max_length 400 --move_model_batches 3
         --save_steps {STEPS} --save_only_model true
     """
     variables = {

@@ -671,7 +671,7 @@ def test_a_package_that_is_not_installed():
 )
 def test_what_gpus_can_compute(monkeypatch, cuda, card, words, status, message):
     monkeypatch.setattr(machine, "torch_build", lambda: cuda)
-    recipe = "scripts/configs/countdown_1gpu_80gb.yaml"
+    recipe = "scripts/configs/countdown_colocate.yaml"
     found, said = outcome(machine.capabilities, *words.split(), recipe=recipe, on=gpus(**card))
     assert found == status and message in said, said
 

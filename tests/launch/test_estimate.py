@@ -4,14 +4,18 @@ checkpoints really took.
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.launch import estimate
+from swift_rlvr.launch.checks import Launch
+from swift_rlvr.launch.checks import machine as checks
 from swift_rlvr.launch.estimate import GIB, ModelSize, model_folder, model_size
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.utils.jsonl import write_jsonl
 
 TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"
 QWEN = ModelSize(3_085_938_688)
@@ -56,7 +60,9 @@ def test_a_models_name_tells_its_size(name, parameters):
 
 def test_the_size_of_a_model_that_is_here_is_that_of_its_files():
     config = json.loads((TINY / "config.json").read_text())
-    assert model_size(str(TINY)) == ModelSize(856_704, config["vocab_size"], 1024)
+    table = config["vocab_size"] * config["hidden_size"]
+    expected = ModelSize(856_704, config["vocab_size"], 1024, layers=4, embedding=table)
+    assert model_size(str(TINY)) == expected
 
 
 @pytest.mark.parametrize(
@@ -192,8 +198,9 @@ def test_rows(names, rows):
     [
         ("countdown", 3, 81559, 45.3),
         ("countdown", 8, 40960, 31.0),
-        ("countdown_1gpu_80gb", 1, 81559, 66.4),
-        ("countdown_1gpu_24gb", 1, 24564, 16.7),
+        ("countdown_colocate", 8, 40960, 22.6),
+        ("countdown_colocate", 2, 81559, 49.2),
+        ("countdown_lora", 1, 24564, 16.7),
         ("gsm8k", 1, 24564, 16.4),
         ("r1_zero", 1, 24564, 16.4),
     ],
@@ -247,7 +254,8 @@ def test_a_checkpoint_is_about_what_two_steps_left(settings, measured):
 
 def test_settings_that_take_less_memory():
     def needed(processes=2, **settings):
-        return sum(estimate.training_memory(QWEN, {**FULL, **settings}, processes).values())
+        _, total = estimate.peak_memory(QWEN, {**FULL, **settings}, processes)
+        return total
 
     assert needed(4) < needed(2) < needed(1)
     stages = [needed(deepspeed=f"zero{stage}") for stage in ("3_offload", "3", "2", "1", "0")]
@@ -256,6 +264,102 @@ def test_settings_that_take_less_memory():
     assert needed(per_device_train_batch_size=4) > needed(max_completion_length=1024) > needed()
     lora = needed(1, tuner_type="lora", deepspeed=None)
     assert 2 * QWEN.parameters < lora < needed(1) / 2
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("memory", [16376, 24564, 40960, 46068, 81559])
+def test_every_machine_gets_a_recipe_that_fits_it(gpus, memory):
+    """MiB, as nvidia-smi has them of cards of 16, 24, 40, 48 and 80 GB."""
+    cards = tuple(Gpu(str(index), "GPU", memory, 0) for index in range(gpus))
+    plan = planned("countdown", machine=Machine(cards, "580.82", 16, 131072), environ={})
+    result = estimate.memory(plan)
+    assert result.fits, result.text
+    assert plan.completions == 128
+    # Without the parts more is needed wherever ZeRO-3 has anything to gather.
+    settings = plan.settings | {"move_model_batches": None}
+    at_once = estimate.training_memory(QWEN, settings, plan.processes)["update"]
+    in_parts = estimate.training_memory(QWEN, plan.settings, plan.processes)["update"]
+    gathers = "deepspeed" in settings and plan.processes > 1
+    assert (at_once > in_parts) == gathers
+
+
+# What was needed with all weights gathered at once, some 1.5 GiB for CUDA's context and NCCL
+# included (ms-swift's issue 7822 is of the same kind). The estimate leaves these out.
+GATHERED = [("32B", 80, "lora", 78), ("14B", 40, "lora", 36), ("7B", 24, "lora", 19)]
+GATHERED += [("3B", 24, "full", 22)]
+
+
+@pytest.mark.parametrize(("model", "gigabytes", "tuner", "needed"), GATHERED)
+def test_the_update_gathers_all_weights_on_every_gpu_unless_it_is_made_in_parts(
+    model, gigabytes, tuner, needed
+):
+    mib = {80: 81559, 40: 40960, 24: 24564}[gigabytes]
+    words = ["--model", f"Qwen/Qwen2.5-{model}-Instruct", "--tuner_type", tuner]
+    words += ["--per_device_train_batch_size", 2, "--per_device_eval_batch_size", 4]
+
+    def estimated(batches):
+        flags = ("--lora_rank", 16, "--move_model_batches", batches)
+        return estimate.memory(plan_for("countdown", *words, *flags, gpus=8, memory=mib))
+
+    at_once, in_parts = estimated(0), estimated(16)
+    assert at_once.count / GIB == pytest.approx(needed - 1.5, abs=0.7)
+    said = "while vLLM gets the weights (--move_model_batches 16 sends them in parts)"
+    assert said in at_once.text
+    assert in_parts.count < at_once.count and in_parts.fits
+    assert "while vLLM gets the weights" not in in_parts.text
+
+
+def test_the_update_is_as_large_as_its_largest_part():
+    size = ModelSize(3_000_000_000, layers=36, embedding=300_000_000)
+    settings = {**FULL, "use_vllm": True, "vllm_mode": "colocate"}
+
+    def update(processes=4, size=size, **changes):
+        return estimate.training_memory(size, settings | changes, processes)["update"]
+
+    assert update() == 2 * 3e9
+    assert update(move_model_batches=9) == 2 * 3e9 / 9
+    # 36 layers in 16 parts are three each.
+    assert update(move_model_batches=16, size=size._replace(embedding=0)) == 2 * 3e9 / 12
+    assert update(move_model_batches=16) == 2 * 3e8  # the embeddings are a part of their own
+    assert update(move_model_batches=16, size=size._replace(is_tied=False)) == 4 * 3e8
+    assert update(processes=1) == update(deepspeed="zero2") == 0
+    # The first rank copies a bucket for the server.
+    server = {"vllm_mode": "server", "vllm_server_host": "127.0.0.1"}
+    assert update(**server) - update() == 2 * 3e8
+    assert update(processes=1, **server) == 2 * 3e8
+
+
+def test_the_worst_moment_of_a_gpu_is_the_largest_not_their_sum():
+    settings = {**FULL, "use_vllm": True, "sleep_level": 1, "move_model_batches": 16}
+    settings |= {"per_device_train_batch_size": 1, "split_dataset_ratio": 0.01}
+    parts = estimate.training_memory(QWEN, settings, 8)
+    states = parts["weights"] + parts["gradients"] + parts["optimizer"]
+
+    def worst(share=0, **changes):
+        return estimate.peak_memory(QWEN, settings | changes, 8, share)
+
+    step = states + parts["logits"] + parts["activations"]
+    assert worst() == ("in a step", step)
+    assert worst(per_device_eval_batch_size=8)[0] == "in an evaluation"
+    assert worst(per_device_eval_batch_size=8, eval_strategy="no") == ("in a step", step)
+    # vLLM's weights are awake while they are updated, and its whole share while it samples.
+    moment, needed = worst(share=GIB)
+    assert moment == "while vLLM gets the weights"
+    assert needed == states + parts["update"] + 2 * QWEN.parameters
+    assert worst(share=20 * GIB) == ("while vLLM samples", states + 20 * GIB)
+    kept = states - parts["optimizer"] * 2 / 3
+    assert worst(share=20 * GIB, offload_optimizer=True)[1] == pytest.approx(kept + 20 * GIB)
+    kept -= parts["weights"]
+    offloaded = worst(share=20 * GIB, offload_optimizer=True, offload_model=True)
+    assert offloaded[1] == pytest.approx(kept + 20 * GIB)
+
+
+def test_vllms_share_must_hold_the_models_weights():
+    larger = ("--model", "Qwen/Qwen2.5-14B-Instruct")
+    colocated = estimate.memory(plan_for("countdown_colocate", *larger, gpus=8))
+    assert not colocated.fits and "too few, --vllm_tensor_parallel_size divides" in colocated.text
+    divided = ("--vllm_tensor_parallel_size", 4)
+    assert estimate.memory(plan_for("countdown_colocate", *larger, *divided, gpus=8)).fits
 
 
 def test_vllm_in_the_trainers_process_takes_its_share_unless_it_sleeps():
@@ -279,3 +383,55 @@ def test_the_disk_holds_all_checkpoints_and_the_next(monkeypatch, gigabytes, fit
     plan = plan_for("countdown", gpus=3)
     assert estimate.disk(plan).fits == fits
     assert plan.settings["save_total_limit"] == 3
+
+
+def test_a_disk_that_is_too_small_is_a_warning_that_names_the_step(monkeypatch):
+    """Fewer are not kept silently."""
+    usage = SimpleNamespace(free=74 * 10**9)
+    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: usage)
+    plan = plan_for("countdown", gpus=3)
+    (result,) = checks.disk(Launch(plan))
+    assert result.status == "warning"
+    assert result.message == (
+        "3 checkpoints of 42.0 GB: 126.0 GB; 74.0 GB free, which the next one fills at step 200"
+    )
+    only_weights = plan_for("countdown", "--save_only_model", True, gpus=3)
+    assert estimate.disk(only_weights).fits
+
+
+# Hours.
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words", "gpus", "hours"),
+    [
+        # Mini-R1 itself: 192 completions a step on four GPUs, "around 6 hours".
+        (
+            "countdown",
+            ["--max_steps", 450, *["--gradient_accumulation_steps", "12"]],
+            4,
+            "5.4 to 7.3",
+        ),
+        ("countdown", [], 3, "33 to 44"),
+        ("countdown_colocate", [], 8, "12 to 17"),
+        ("countdown_colocate", ["--max_completion_length", 2048], 8, "25 to 33"),
+        ("countdown", ["--dataset", "gsm8k"], 3, None),
+        ("countdown", ["--model", "who/knows"], 3, None),
+        ("countdown_tiny_1gpu", [], 1, None),
+        ("countdown_cpu", [], 0, None),
+    ],
+)
+def test_hours_by_a_published_step(recipe, words, gpus, hours):
+    takes = estimate.hours(plan_for(recipe, *words, gpus=gpus))
+    expected = f"about {hours} h on H100s, by the step of Mini-R1; not measured here"
+    assert (takes and takes.text) == (hours and expected)
+
+
+def test_a_run_that_goes_on_is_measured_by_its_own_log(tmp_path):
+    plan = plan_for("countdown", "--max_steps", 2000, gpus=3)
+    plan = replace(plan, resume=tmp_path / "checkpoint-800", output=tmp_path)
+    assert estimate.hours(plan) is None
+    rows = [{"train_speed(s/it)": speed} for speed in (90.0, 30.0)]
+    write_jsonl(tmp_path / "logging.jsonl", [*rows, {"model_parameter_info": "3B"}])
+    expected = "about 10 h for 1,200 more steps, as measured in this run"
+    assert estimate.hours(plan).text == expected

@@ -325,6 +325,22 @@ def test_longer_completions_reach_the_server(recipe):
         )
 
 
+def test_longer_completions_reach_vllm_in_the_trainers_process(recipe):
+    recipe()
+
+    def context(name, *words):
+        path = f"scripts/configs/{name}.yaml"
+        plan = planned(path, *words, machine=machine(8), environ={})
+        return plan.settings["vllm_max_model_len"]
+
+    longer = ("--max_completion_length", 4096)
+    assert context("countdown_colocate") == 3072
+    assert context("countdown_colocate", *longer) == 2048 + 4096
+    assert context("countdown_colocate", *longer, "--vllm_max_model_len", 5000) == 5000
+    # Its context is not the sum of its lengths.
+    assert context("countdown_tiny_1gpu", *longer) == 512
+
+
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
     recipe()
     with pytest.raises(
@@ -333,48 +349,56 @@ def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
         planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
 
 
-BATCH_4 = "countdown --per_device_train_batch_size 4 --num_generations_eval 1"
-BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 4 --num_generations_eval 1"
-LORA = BATCH_2.replace(
-    " ", " --tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 ", 1
+BATCH_4 = "countdown --per_device_train_batch_size 4"
+BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 8"
+COLOCATE_4 = "countdown_colocate --per_device_train_batch_size 4 --offload_optimizer true"
+SMALL = f"{COLOCATE_4} --vllm_gpu_memory_utilization 0.45"
+LORA_16 = (
+    "countdown_lora --offload_model true --vllm_gpu_memory_utilization 0.7 "
+    "--per_device_eval_batch_size 8"
 )
-OFFLOAD = "countdown_1gpu_24gb --offload_model true --vllm_gpu_memory_utilization 0.7"
-# MiB as nvidia-smi has them of cards of 16, 24, 40, 48 and 80 GB, of a T4, of an L4 and of an H200.
-T4, RTX_4080, L4, RTX_4090, A100_40, A40, H100, H200 = (
-    *(15360, 16376, 23034, 24564),
-    *(40960, 46068, 81559, 143771),
-)
-MACHINES = [  # GPUs, their memory, the recipe with its flags
-    (0, 0, "countdown_cpu"),
-    (1, T4, OFFLOAD),
-    (1, RTX_4080, OFFLOAD),
-    (1, L4, "countdown_1gpu_24gb"),
-    (1, RTX_4090, "countdown_1gpu_24gb"),
-    (1, A40, "countdown_1gpu_24gb"),
-    (1, H100, "countdown_1gpu_80gb"),
-    (2, RTX_4080, LORA),
-    (2, RTX_4090, LORA),
-    (2, A40, LORA),
-    (2, H100, BATCH_4),
-    (2, H200, "countdown"),
-    (3, RTX_4090, LORA),
-    (3, A100_40, BATCH_2),
-    (3, A40, BATCH_4),
-    (3, H100, "countdown"),
-    (4, H100, "countdown"),
-    (5, RTX_4090, BATCH_2),
-    (8, RTX_4080, LORA),
-    (8, RTX_4090, BATCH_2),
-    (8, 32607, BATCH_4),
-    (8, A100_40, "countdown"),
-    (8, H100, "countdown"),
+# MiB as nvidia-smi has them of cards of 16, 24, 32, 40, 48 and 80 GB, of a T4, of an L4 and of an
+# H200.
+T4, RTX_4080, L4, RTX_4090, RTX_5090 = 15360, 16376, 23034, 24564, 32607
+A100_40, A40, H100, H200 = 40960, 46068, 81559, 143771
+MACHINES = [  # GPUs, their memory, the recipe with its flags, how many GPUs are left over
+    (0, 0, "countdown_cpu", 0),
+    (1, T4, LORA_16, 0),
+    (1, RTX_4080, LORA_16, 0),
+    (1, L4, "countdown_lora", 0),
+    (1, RTX_4090, "countdown_lora", 0),
+    (1, A40, "countdown_lora", 0),
+    (1, H100, COLOCATE_4, 0),
+    (1, H200, "countdown_colocate", 0),
+    (2, RTX_4080, LORA_16, 0),
+    (2, RTX_4090, "countdown_lora", 0),
+    (2, A40, COLOCATE_4, 0),
+    (2, H100, "countdown_colocate", 0),
+    # 128 completions are not divided among three trainers, and a server takes more than 24 GB.
+    (3, RTX_4090, "countdown_lora", 1),
+    (3, A100_40, BATCH_2, 0),
+    (3, A40, BATCH_4, 0),
+    (3, H100, "countdown", 0),
+    (4, RTX_4090, "countdown_lora", 0),
+    (4, RTX_5090, SMALL, 0),
+    (4, A100_40, "countdown_colocate", 0),
+    (4, H100, "countdown_colocate", 0),
+    (5, RTX_4090, BATCH_2, 0),
+    (6, H100, "countdown", 0),
+    (7, H100, "countdown", 0),
+    (8, RTX_4080, LORA_16, 0),
+    (8, L4, SMALL, 0),
+    (8, RTX_4090, SMALL, 0),
+    (8, RTX_5090, SMALL, 0),
+    (8, A100_40, "countdown_colocate", 0),
+    (8, H100, "countdown_colocate", 0),
 ]
 
 
 @pytest.mark.parametrize("model", ["Qwen/Qwen2.5-3B-Instruct", "who/knows"])
-@pytest.mark.parametrize(("gpus", "mib", "words"), MACHINES)
+@pytest.mark.parametrize(("gpus", "mib", "words", "left_over"), MACHINES)
 def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
-    recipe, gpus, mib, words, model
+    recipe, gpus, mib, words, left_over, model
 ):
     """Whatever the model is."""
     recipe()
@@ -387,28 +411,95 @@ def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
     assert shlex.join([*changes, "--model", model, "--top_p", "1"]) in shlex.join(plan.trainer.argv)
     assert plan.completions == (128 if gpus else 64)
     used = {*plan.train_gpus, *plan.server_gpus}
-    assert len(used) == gpus  # none is left over
-    is_first_choice = words in ("countdown", "countdown_1gpu_80gb", "countdown_cpu")
-    assert [note.startswith("chosen by memory: ") for note in plan.notes] == (
-        [] if is_first_choice else [True]
-    )
+    assert len(used) == gpus - left_over
+    is_first_choice = words in ("countdown", "countdown_colocate", "countdown_cpu")
+    by_memory = [note for note in plan.notes if note.startswith("chosen by memory: ")]
+    assert len(by_memory) == (not is_first_choice)
+    assert len(plan.notes) == len(by_memory) + bool(left_over)
 
 
 def test_gpus_of_unknown_memory_and_several_nodes_get_a_recipe_too(recipe):
     recipe()
     plan = planned("countdown", machine=machine(1, mib=None), environ={})
-    assert plan.recipe.stem == "countdown_1gpu_24gb" and plan.settings["offload_model"] is True
+    assert plan.recipe.stem == "countdown_lora" and plan.settings["offload_model"] is True
     # The GPUs of other nodes may differ, their settings must not.
     nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
     plan = planned("countdown", machine=machine(8, mib=RTX_4090), environ=nodes)
-    assert plan.recipe.stem == "countdown" and plan.settings["per_device_train_batch_size"] == 8
+    assert plan.recipe.stem == "countdown_colocate"
+    assert plan.settings["per_device_train_batch_size"] == 8
+
+
+def test_all_gpus_of_all_nodes_are_used(recipe):
+    recipe()
+    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
+    for rank in ("0", "1"):
+        plan = planned("countdown", machine=machine(8), environ=nodes | {"NODE_RANK": rank})
+        assert (plan.processes, plan.server, plan.notes) == (8, None, ())
+        assert plan.completions == 2 * 8 * 8
+    # Four nodes need smaller batches for it, which the note names.
+    nodes["NNODES"] = "4"
+    (note,) = planned("countdown", machine=machine(8), environ=nodes).notes
+    assert note == (
+        "GPU 4, 5, 6, 7 not used: 128 completions a step are not divided among more; "
+        "--per_device_train_batch_size 4 divides them"
+    )
+    smaller = ("countdown", "--per_device_train_batch_size", 4)
+    plan = planned(*smaller, machine=machine(8), environ=nodes)
+    assert (plan.processes, plan.completions, plan.notes) == (8, 128, ())
+
+
+def test_several_nodes_with_a_server_are_asked_for_by_its_recipe(recipe):
+    recipe()
+    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
+    words = ("countdown", "scripts/configs/countdown.yaml")
+    first = planned(*words, machine=machine(8), environ=nodes)
+    assert first.train_gpus == ("0", "1", "2", "3") and first.server_gpus == ("4", "5", "6", "7")
+    second = planned(*words, machine=machine(8), environ=nodes | {"NODE_RANK": "1"})
+    assert second.train_gpus == first.train_gpus and second.server is None
+    assert first.completions == second.completions == 128
+
+
+def test_nproc_per_node_is_the_number_of_trainers(recipe):
+    path = recipe(processes=8, vllm_server_host="10.0.0.7")
+    environ = {"NPROC_PER_NODE": "4", "START_SERVER": "0"}
+    plan = planned(path, machine=machine(8), environ=environ)
+    assert (plan.train_gpus, plan.processes) == (("0", "1", "2", "3"), 4)
+    assert plan.notes == ("GPU 4, 5, 6, 7 not used: NPROC_PER_NODE is 4",)
+    without_gpus = planned(recipe(), machine=machine(0), environ={"NPROC_PER_NODE": "4"})
+    assert without_gpus.processes == 4
+
+
+@pytest.mark.parametrize(
+    ("environ", "problem"),
+    [
+        ({"NPROC_PER_NODE": "8"}, "is 8, and 7 GPUs are free for trainers; the server has the"),
+        ({"NPROC_PER_NODE": "4", "TRAIN_GPUS": "0,1"}, "is 4, and TRAIN_GPUS names 2: leave one"),
+        ({"NPROC_PER_NODE": "0"}, "must be at least 1, got 0"),
+    ],
+)
+def test_nproc_per_node_that_cannot_be_obeyed_is_refused(recipe, environ, problem):
+    with pytest.raises(InputError, match=f"NPROC_PER_NODE: {problem}"):
+        planned(recipe(), machine=machine(8), environ=environ)
+
+
+def test_three_checkpoints_are_kept_unless_a_setting_says_otherwise(recipe):
+    path = recipe(save_total_limit=None)
+    values = yaml.safe_load(Path(path).read_text())
+    del values["save_total_limit"]
+    Path(path).write_text(yaml.safe_dump(values))
+    given = flags(planned(path, machine=machine(3), environ={}).trainer.argv)
+    assert given["save_total_limit"] == "3"
+    for limit in ("1", "0"):
+        words = ("--save_total_limit", limit)
+        plan = planned(path, *words, machine=machine(3), environ={})
+        assert flags(plan.trainer.argv)["save_total_limit"] == limit
 
 
 def test_a_server_that_leaves_no_gpu_is_told_how_many_it_can_have(recipe):
     recipe()
     words = ["--model", "Qwen/Qwen2.5-7B-Instruct", "--vllm_tensor_parallel_size", "8"]
     with pytest.raises(InputError) as error:
-        planned("countdown", *words, machine=machine(8), environ={})
+        planned("scripts/configs/countdown.yaml", *words, machine=machine(8), environ={})
     server = "the rollout server takes 8 (vllm_tensor_parallel_size)"
     assert str(error.value) == (
         f"scripts/configs/countdown.yaml: needs more than 8 GPUs: {server}, and the training needs "
@@ -480,7 +571,7 @@ def test_of_mig_instances_cuda_sees_one(recipe, tmp_path, visible, seen):
     machine = this_machine(environ)
     assert [(gpu.index, gpu.name, gpu.memory, gpu.instance) for gpu in machine.gpus] == [seen]
     recipe()
-    plan = planned("scripts/configs/countdown_1gpu_24gb.yaml", machine=machine, environ={})
+    plan = planned("scripts/configs/countdown_lora.yaml", machine=machine, environ={})
     assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == seen[0] and not plan.server
 
 

@@ -8,6 +8,7 @@ without a server.
 import ast
 import importlib.util
 import json
+import math
 import os
 import re
 import subprocess
@@ -65,7 +66,8 @@ def recipes_of(trainer: str | None) -> list[str]:
 TRAININGS = [name for name in recipes_of(None) if "rlhf_type" in recipe(name)]
 
 # The experiments, value by value as their sources have them (top_p, top_k and split_dataset_ratio
-# were ms-swift's defaults then; it reported to wandb, and named the dataset by its id).
+# were ms-swift's defaults then; it reported to wandb, and named the dataset by its id). Evaluations
+# differ: the source samples eight completions of a task, in batches of 8.
 COUNTDOWN = {
     "rlhf_type": "grpo",
     "model": "Qwen/Qwen2.5-3B-Instruct",
@@ -82,7 +84,6 @@ COUNTDOWN = {
     "max_completion_length": 1024,
     "num_train_epochs": 1,
     "per_device_train_batch_size": 8,
-    "per_device_eval_batch_size": 8,
     "learning_rate": 5e-7,
     "gradient_accumulation_steps": 8,
     "eval_steps": 500,
@@ -136,16 +137,14 @@ R1_ZERO = {
 }
 # What other hardware changes in the Countdown experiment.
 ACCUMULATES = {"gradient_accumulation_steps", "output_dir"}
-ONE_GPU = ACCUMULATES | {
-    *("per_device_train_batch_size", "vllm_mode", "vllm_server_host", "vllm_server_port"),
-}
-LORA = ONE_GPU | {"tuner_type", "learning_rate", "deepspeed", "per_device_eval_batch_size"}
+COLOCATE = ACCUMULATES | {"vllm_mode", "vllm_server_host", "vllm_server_port"}
+LORA = COLOCATE | {"per_device_train_batch_size", "tuner_type", "learning_rate", "deepspeed"}
 CARRIED = [
     ("countdown", COUNTDOWN, ACCUMULATES),
-    ("countdown_1gpu_80gb", COUNTDOWN, ONE_GPU),
-    ("countdown_1gpu_24gb", COUNTDOWN, LORA),
+    ("countdown_colocate", COUNTDOWN, COLOCATE),
+    ("countdown_lora", COUNTDOWN, LORA),
     ("gsm8k", GSM8K, set()),
-    ("r1_zero", R1_ZERO | {"per_device_eval_batch_size": 16, "eval_steps": 50}, set()),
+    ("r1_zero", R1_ZERO | {"eval_steps": 50}, set()),
     ("r1_zero_trl", R1_ZERO, set()),
 ]
 
@@ -297,7 +296,7 @@ def test_the_readmes_table_of_machines_is_what_is_planned(monkeypatch):
     table = text.partition("GiB for each trainer |\n")[2].partition("\n\n")[0]
     pattern = r"\| (\d) x (\d+) GB \| (.+?) \| (\d) x (\d) x (\d+) = (\d+) \| (\d+) \|"
     rows = re.findall(pattern, table)
-    assert len(rows) == len(table.splitlines()) - 1 > 7
+    assert len(rows) == len(table.splitlines()) - 1 > 11
     for gpus, gigabytes, roles, *step, needed in rows:
         cards = tuple(Gpu(str(index), "GPU", memory[gigabytes], 0) for index in range(int(gpus)))
         machine = Machine(cards, "580.82", cores=16, memory=131072)
@@ -310,6 +309,37 @@ def test_the_readmes_table_of_machines_is_what_is_planned(monkeypatch):
         assert memory_line.text.startswith(f"training about {needed} of "), (gpus, gigabytes)
         if plan.server_gpus:
             assert roles.startswith(f"{plan.processes} + {len(plan.server_gpus)}")
+        else:
+            assert roles in ("all do both", "both do both", "it does both")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "words", "tasks", "batches"),
+    [
+        (3, "countdown", 500, 16),
+        (8, "countdown", 500, 4),
+        (1, "scripts/configs/r1_zero.yaml", 99, 4),
+        # As the sources have it.
+        (3, "countdown --num_generations_eval 8 --per_device_eval_batch_size 8", 500, 250),
+    ],
+)
+def test_an_evaluation_is_a_few_batches(gpus, words, tasks, batches, monkeypatch):
+    """ms-swift makes them one after another; the numbers are those of the README."""
+    monkeypatch.chdir(ROOT)
+    plan = on(gpus, *words.split())
+    at_once = plan.processes * plan.settings["per_device_eval_batch_size"]
+    completions = tasks * plan.settings["num_generations_eval"]
+    assert math.ceil(completions / at_once) == batches
+    # GRPOTrainer asserts it.
+    assert tasks >= at_once // plan.settings["num_generations_eval"]
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_recipe_for_several_gpus_sends_the_weights_in_parts(name):
+    values = recipe(name)
+    if name.endswith("_cpu.yaml") or values["ENV"]["NPROC_PER_NODE"] == 1:
+        return
+    assert values["move_model_batches"] == 16
 
 
 @pytest.mark.slow

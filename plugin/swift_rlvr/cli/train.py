@@ -72,7 +72,7 @@ def _launch(plan: Plan, console: Console) -> int:
 
 
 def _show_plan(plan: Plan, console: Console) -> None:
-    """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be
+    """Print what will run where in eleven lines; with DRY_RUN also the commands, as they could be
     typed.
     """
     from swift_rlvr.launch import estimate
@@ -85,6 +85,10 @@ def _show_plan(plan: Plan, console: Console) -> None:
         "devices": _devices(plan),
         "a step": _step(plan),
         "steps": estimate.steps(plan).text,
+    }
+    if takes := estimate.hours(plan):
+        lines["time"] = takes.text
+    lines |= {
         "tokens": estimate.tokens(plan).text,
         "memory": estimate.memory(plan).text,
         "disk": estimate.disk(plan).text,

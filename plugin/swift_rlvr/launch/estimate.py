@@ -1,8 +1,9 @@
-"""How long a planned run is and what it needs: steps, tokens, memory and disk, each as a line for
-people.
+"""How long a planned run is and what it needs: steps, hours, tokens, memory and disk, each as a line
+for people.
 
-Steps and tokens are counted. Memory and disk are rough, and only warn: `training_memory` is the
-formula, and what was measured on a GPU goes into it.
+Steps and tokens are counted. Hours are the run's own, or those that others published. Memory and
+disk are rough, and only warn: `training_memory` is the formula, and what was measured on a GPU goes
+into it.
 """
 
 import json
@@ -19,8 +20,9 @@ from typing import Any, NamedTuple
 from rich.filesize import decimal
 
 from swift_rlvr.launch.plan import BATCH, TENSOR, Plan, longest_completion
-from swift_rlvr.runs.folder import checkpoints
+from swift_rlvr.runs.folder import LOG, checkpoints
 from swift_rlvr.tasks.sources import SUFFIXES
+from swift_rlvr.training.recipes import uses_servers
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LONGEST_ROW, read_json, read_jsonl
 from swift_rlvr.utils.settings import as_list, number
@@ -28,6 +30,14 @@ from swift_rlvr.utils.settings import as_list, number
 GIB, MIB = 2**30, 2**20
 # Above this share of a GPU what the formula leaves out may no longer fit.
 TIGHT = 0.9
+# Moments of a training GPU.
+STEP, UPDATE = "in a step", "while vLLM gets the weights"
+# What ms-swift sends to a rollout server at once, as SWIFT_UPDATE_WEIGHTS_BUCKET_SIZE is by default.
+BUCKET = 512 * MIB
+# vLLM's, for CUDA graphs and the logits of 256 sequences.
+VLLM_RESERVES = 1.4 * GIB
+# Of Qwen2.5-3B; 7B has 28, 32B 64.
+LAYERS = 36
 # Bytes of a .safetensors' header, as its own reader has the limit.
 LONGEST_HEADER = 100_000_000
 
@@ -139,15 +149,91 @@ def tokens(plan: Plan) -> Estimate:
     return Estimate(f"{text}, of {limit:,} ({name})", completion, completion < limit)
 
 
+# Hours.
+
+
+@dataclass(frozen=True)
+class Published:
+    """A step's time that others measured and published.
+
+    seconds: from, to. tokens: the longest completion.
+    """
+
+    source: str
+    seconds: tuple[float, float]
+    gpus: int
+    kind: str
+    parameters: float
+    completions: int
+    tokens: int
+
+
+# Mini-R1 is the experiment's model and task, all parameters trained with TRL 0.14: around 45 to 60 s
+# a step on four H100s of 80 GB, of which one sampled, and around 6 hours for 450 steps. A step is 3
+# trainers x 1 prompt x 8 accumulated x 8 completions of at most 1,024 tokens. Philipp Schmid, January
+# 2025: https://www.philschmid.de/mini-deepseek-r1
+MINI_R1 = Published("Mini-R1", (45, 60), 4, "H100", 3.1e9, 192, 1024)
+# Below so many parameters a step is mostly what does not depend on them.
+SMALLEST_TO_SCALE = 0.3e9
+
+
+def hours(plan: Plan) -> Estimate | None:
+    """How long the run takes: by its own log where it goes on, else by MINI_R1, in proportion to the
+    work for each GPU. None where nothing is known. count: seconds at least.
+    """
+    total = steps(plan).count
+    if total is None:
+        return None
+    if plan.resume is not None:
+        left = total - int(plan.resume.name.rpartition("-")[2])
+        measured = _measured_seconds(plan.output / LOG)
+        if measured is None:
+            return None
+        text = f"about {_hours(left * measured)} h for {left:,} more steps, as measured in this run"
+        return Estimate(text, round(left * measured))
+
+    model = model_size(str(plan.settings.get("model")))
+    gpus = len(plan.train_gpus) * plan.variables.nnodes + len(plan.server_gpus)
+    if model is None or not gpus or model.parameters < SMALLEST_TO_SCALE:
+        return None
+    work = plan.completions * longest_completion(plan.settings) * model.parameters / gpus
+    published = MINI_R1.completions * MINI_R1.tokens * MINI_R1.parameters / MINI_R1.gpus
+    shortest, longest = (total * seconds * work / published for seconds in MINI_R1.seconds)
+    text = f"about {_hours(shortest)} to {_hours(longest)} h on {MINI_R1.kind}s"
+    return Estimate(f"{text}, by the step of {MINI_R1.source}; not measured here", round(shortest))
+
+
+def _measured_seconds(log: Path) -> float | None:
+    """The mean step in a run's log; None where it has none."""
+    seconds = None
+    with suppress(InputError):
+        for _, row in read_jsonl(log, LONGEST_ROW):
+            seconds = row.get("train_speed(s/it)", seconds)
+    return seconds
+
+
+def _hours(seconds: float) -> str:
+    """With one digit after the point below ten."""
+    return f"{seconds / 3600:.{int(seconds < 36000)}f}"
+
+
 # The size of a model.
 
 
 class ModelSize(NamedTuple):
-    """What the formulas need of a model. context: in tokens; None where it is not known."""
+    """What the formulas need of a model; the defaults are Qwen2.5's. context: in tokens; None where
+    it is not known.
+
+    embedding: numbers in the table of embeddings, 0 where it is not known. is_tied: the table is
+    also the head that makes the logits.
+    """
 
     parameters: int
-    vocabulary: int = 150_000  # Qwen2.5's
+    vocabulary: int = 150_000
     context: int | None = None
+    layers: int = LAYERS
+    embedding: int = 0
+    is_tied: bool = True
 
 
 def model_size(model: str) -> ModelSize | None:
@@ -166,7 +252,11 @@ def model_size(model: str) -> ModelSize | None:
     if match is None:
         return None
     unit = 1e9 if match[2].upper() == "B" else 1e6
-    return ModelSize(round(float(match[1]) * unit))
+    parameters = round(float(match[1]) * unit)
+    # As Qwen2.5: about sqrt(P) / 27 wide, and below 5B with one table for both ends.
+    width = math.sqrt(parameters) / 27
+    size = ModelSize(parameters, is_tied=parameters < 5e9)
+    return size._replace(embedding=round(size.vocabulary * width))
 
 
 def _size_of_files(folder: Path) -> ModelSize:
@@ -175,7 +265,15 @@ def _size_of_files(folder: Path) -> ModelSize:
     parameters = sum(_parameters(path) for path in folder.glob("*.safetensors"))
     if not parameters:
         raise InputError(f"{folder}: no weights in .safetensors")
-    return ModelSize(parameters, config["vocab_size"], config.get("max_position_embeddings"))
+    vocabulary, width = config["vocab_size"], config.get("hidden_size", 0)
+    return ModelSize(
+        parameters,
+        vocabulary,
+        config.get("max_position_embeddings"),
+        config.get("num_hidden_layers", LAYERS),
+        vocabulary * width,
+        config.get("tie_word_embeddings", True),
+    )
 
 
 def _parameters(weights: Path) -> int:
@@ -218,10 +316,37 @@ def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path |
 # Memory and disk.
 
 
+def peak_memory(
+    model: ModelSize, settings: Mapping[str, Any], processes: int, share: float = 0
+) -> tuple[str, float]:
+    """The worst moment of a training GPU and its bytes, roughly: a step, an update of vLLM's weights,
+    an evaluation, or vLLM's sampling where it is on the same GPU.
+
+    processes: of all nodes. share: vLLM's bytes where it is on the same GPU, else 0.
+    """
+    parts = training_memory(model, settings, processes)
+    states = parts["weights"] + parts["gradients"] + parts["optimizer"]
+    moments = {
+        STEP: states + parts["logits"] + parts["activations"],
+        UPDATE: states + parts["update"],
+        "in an evaluation": states + parts["evaluation"],
+    }
+    if share and number(settings, "sleep_level", 0):
+        # vLLM gives its share back while the trainer computes, but for the weights while they are
+        # updated.
+        moments[UPDATE] += _vllm_weights(model, settings)
+        moments["while vLLM samples"] = _kept_while_sampling(parts, settings) + share
+    elif share:
+        moments = {moment: needed + share for moment, needed in moments.items()}
+    worst = max(moments, key=lambda moment: moments[moment])
+    return worst, moments[worst]
+
+
 def training_memory(
     model: ModelSize, settings: Mapping[str, Any], processes: int
 ) -> dict[str, float]:
-    """Bytes on a training GPU at its worst moment, by what they hold; roughly.
+    """Bytes on a training GPU by what they hold; roughly. The last four are not there at the same
+    time: logits and activations are a step's, update and evaluation are moments of their own.
 
     processes: of all nodes. For P parameters and N processes, of which ZeRO-3 divides everything,
     ZeRO-2 gradients and optimizer, and ZeRO-1 the optimizer (Rajbhandari et al. 2020, arXiv
@@ -234,6 +359,10 @@ def training_memory(
       each of the vocabulary.
     - activations: with gradient checkpointing about 4.8 sqrt(P) bytes a token in 16 bits, which is
       what 8 x hidden + 4 x intermediate + hidden x layers makes for Qwen2.5 of 0.5B to 32B.
+    - update: what ZeRO-3 gathers on every GPU to send it to vLLM, and the first GPU's copy of it
+      (`_update_memory`).
+    - evaluation: ms-swift runs the policy on a whole batch, without gradients: its logits, the
+      log-softmax of one row, and the first two terms of the activations, 2.2 sqrt(P) bytes a token.
 
     Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together.
     """
@@ -251,13 +380,74 @@ def training_memory(
     context = number(settings, "vllm_max_model_len", 0)
     if context:
         row = min(row, context)
+    logits_a_row = size * completion * model.vocabulary
+    activations_a_row = size * row * math.sqrt(model.parameters)
+    evaluation = 0.0
+    if evaluated := _evaluated_at_once(settings):
+        evaluation = (evaluated + 1) * logits_a_row + 1.1 * evaluated * activations_a_row
     return {
         "weights": copies * size * model.parameters / (processes if stage == 3 else 1),
         "gradients": gradients * trained / (processes if stage in (2, 3) else 1),
         "optimizer": optimizer * trained / (processes if stage in (1, 2, 3) else 1),
-        "logits": 4 * size * rows * completion * model.vocabulary,
-        "activations": 2.4 * size * rows * row * math.sqrt(model.parameters),
+        "logits": 4 * rows * logits_a_row,
+        "activations": 2.4 * rows * activations_a_row,
+        "update": _update_memory(model, settings, processes),
+        "evaluation": evaluation,
     }
+
+
+def _update_memory(model: ModelSize, settings: Mapping[str, Any], processes: int) -> float:
+    """Bytes of the weights that are gathered at once for vLLM, and of the copy that goes to a
+    server.
+
+    ms-swift's `_move_full_model_to_vllm` gathers each group of `split_batches` on every GPU: all
+    weights, or with move_model_batches so many groups of layers, and one of the embeddings with the
+    head. For a server the first GPU copies each group in buckets of 512 MiB, or of one tensor if
+    that is larger. One process has its weights as they are.
+    """
+    if not settings.get("use_vllm"):
+        return 0
+    batch = float(model.parameters)
+    batches = number(settings, "move_model_batches", 0)
+    if batches:
+        layers = math.ceil(model.layers / batches)
+        ends = model.embedding if model.is_tied else 2 * model.embedding
+        batch = max(layers * model.parameters / model.layers, ends)
+
+    size = _bytes_a_parameter(settings)
+    stage, _ = zero_stage(settings)
+    needed = 0.0
+    if stage == 3 and processes > 1:
+        needed += size * batch
+    if uses_servers(settings):
+        needed += min(size * batch, max(BUCKET, size * model.embedding))
+    return needed
+
+
+def _evaluated_at_once(settings: Mapping[str, Any]) -> int:
+    """Completions of an evaluation that a GPU computes at once; 0 without ms-swift's evaluation."""
+    has_rows = settings.get("val_dataset") or number(settings, "split_dataset_ratio", 0.0) > 0
+    if not has_rows or settings.get("eval_strategy") in ("no", False):
+        return 0
+    return number(settings, "per_device_eval_batch_size", 1)
+
+
+def _kept_while_sampling(parts: Mapping[str, float], settings: Mapping[str, Any]) -> float:
+    """Bytes of the trainer that stay on a GPU while vLLM samples there."""
+    kept = parts["gradients"] + parts["optimizer"]
+    if settings.get("offload_optimizer") is True:
+        # The two moments go; under DeepSpeed the weights in 32 bits stay, a third.
+        kept -= parts["optimizer"]
+        if zero_stage(settings)[0] is not None:
+            kept += parts["optimizer"] / 3
+    if settings.get("offload_model") is not True:
+        kept += parts["weights"]
+    return kept
+
+
+def _vllm_weights(model: ModelSize, settings: Mapping[str, Any]) -> float:
+    """Bytes of the model's weights on each of vLLM's GPUs."""
+    return _bytes_a_parameter(settings) * model.parameters / number(settings, TENSOR, 1)
 
 
 def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
@@ -293,46 +483,41 @@ def _trained_parameters(model: ModelSize, settings: Mapping[str, Any]) -> float:
 
 
 def memory(plan: Plan) -> Estimate:
-    """GiB of each training GPU, or of the host where there is none. count: bytes."""
+    """GiB of each training GPU at its worst moment, or of the host where there is none. count:
+    bytes.
+    """
     model = model_size(str(plan.settings.get("model")))
     if model is None:
         return Estimate(f"not known: neither files nor name of {_model(plan)} tell its size")
     context = plan.server_settings.get("vllm_max_model_len")
     settings = plan.settings | {"vllm_max_model_len": context}
-    parts = training_memory(model, settings, plan.processes * plan.variables.nnodes)
+    processes = plan.processes * plan.variables.nnodes
     if not plan.machine.gpus:
-        return _host_memory(plan, model, sum(parts.values()) * plan.processes)
+        _, needed = peak_memory(model, settings, processes)
+        return _host_memory(plan, model, needed * plan.processes)
 
     available = _smallest(plan, plan.train_gpus)
     if not available:
-        return Estimate("the GPUs' memory is not known", round(sum(parts.values())))
+        _, needed = peak_memory(model, settings, processes)
+        return Estimate("the GPUs' memory is not known", round(needed))
     is_colocated = bool(settings.get("use_vllm")) and not plan.hosts
     server_gpu = available if is_colocated else _smallest(plan, plan.server_gpus)
     share = server_gpu * number(plan.server_settings, "vllm_gpu_memory_utilization", 0.9)
-    needed = sum(parts.values())
-    if is_colocated:
-        needed = _colocated_memory(parts, share, settings)
+    moment, needed = peak_memory(model, settings, processes, share if is_colocated else 0)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
+    if moment != STEP:
+        text += f", {moment}"
+    gathers = zero_stage(settings)[0] == 3 and processes > 1
+    if moment == UPDATE and gathers and not settings.get("move_model_batches"):
+        text += " (--move_model_batches 16 sends them in parts)"
+    fits = needed <= TIGHT * available
     if server_gpu:
-        workers = number(plan.server_settings, TENSOR, 1)
-        weights = _bytes_a_parameter(settings) * model.parameters / workers
+        weights = _vllm_weights(model, plan.server_settings)
         text += f"; vLLM {share / GIB:.0f}, of which weights {weights / GIB:.1f}"
-    return Estimate(text, round(needed), needed <= TIGHT * available)
-
-
-def _colocated_memory(
-    parts: Mapping[str, float], share: float, settings: Mapping[str, Any]
-) -> float:
-    """Bytes of a GPU that trains and samples in turn. share: vLLM's."""
-    if not number(settings, "sleep_level", 0):
-        return sum(parts.values()) + share
-    # With sleep_level vLLM gives its share back while training.
-    sampling = share
-    if settings.get("offload_model") is not True:
-        sampling += parts["weights"]
-    if settings.get("offload_optimizer") is not True:
-        sampling += parts["gradients"] + parts["optimizer"]
-    return max(sum(parts.values()), sampling)
+        if weights + VLLM_RESERVES > share:
+            text += f": too few, --{TENSOR} divides them"
+            fits = False
+    return Estimate(text, round(needed), fits)
 
 
 def _host_memory(plan: Plan, model: ModelSize, needed: float) -> Estimate:
@@ -366,9 +551,15 @@ def disk(plan: Plan) -> Estimate:
         text = f"checkpoints of {decimal(size)}, their number is not known; {left}"
         return Estimate(text, size, size <= free)
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
-    text = f"{kept} checkpoints of {decimal(size)}: {decimal(kept * size)}; {left}"
+    text = (
+        f"{kept} checkpoint{'s' * (kept != 1)} of {decimal(size)}: {decimal(kept * size)}; {left}"
+    )
     # One more: the oldest is deleted when the next is written.
-    return Estimate(text, kept * size, (missing + 1) * size <= free)
+    fits = (missing + 1) * size <= free
+    if not fits:
+        every = number(plan.settings, "save_steps", 500.0)
+        text += f", which the next one fills at step {(free // size + 1) * every:,.0f}"
+    return Estimate(text, kept * size, fits)
 
 
 def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:

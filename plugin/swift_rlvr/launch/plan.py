@@ -44,8 +44,7 @@ _SERVER_TAKES = (
     *("multi_turn_scheduler", "max_turns", "gym_env", "use_gym_env"),
 )
 _TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
-# The server's recipe has the context of the trainings' recipes; a flag for one of these asks for
-# another.
+# vLLM's context is that of the recipes' lengths; a flag for one of these asks for another.
 _LENGTHS = ("max_length", "max_completion_length", "multi_turn_scheduler", "max_turns")
 # Settings whose type ms-swift itself would need half a minute to check.
 _NUMBERS = (
@@ -72,6 +71,9 @@ class Variables(Settings):
     train_gpus: tuple[str, ...] = setting((), "The trainers' GPUs, such as 0,1.")
     rollout_gpus: tuple[str, ...] = setting((), "The server's GPUs.")
     processes: int | None = setting(None, "Of the trainer, where there is no GPU.", at_least=1)
+    nproc_per_node: int | None = setting(
+        None, "Trainers on each machine; else as many as the recipe has at most.", at_least=1
+    )
     nnodes: int = setting(1, "Machines that train.", at_least=1)
     node_rank: int = setting(0, "Which of them this is.", at_least=0)
     master_addr: str | None = setting(None, "An address of node 0.")
@@ -224,7 +226,7 @@ def make_plan(
         variable.
     """
     environ = os.environ if environ is None else environ
-    variables = Variables.from_environment({**recipe.env, **environ})
+    variables = _variables(recipe, environ)
     words = _words(recipe, flags, environ)
     overrides = read_flags(words)
     settings = recipe.settings | overrides
@@ -237,14 +239,15 @@ def make_plan(
     has_server = starts_server or _server_runs_here(hosts, variables)
 
     train_gpus, server_gpus = _share_gpus(recipe, settings, variables, machine, has_server)
-    processes = len(train_gpus) or variables.processes or _recipes_processes(recipe)
+    processes = len(train_gpus) or _processes_on_cpu(recipe, variables)
     all_processes = processes * variables.nnodes
 
     derived = _accumulation(recipe, settings, overrides, all_processes)
     derived |= _checkpoint(settings, variables)
     derived |= _defaults(settings, variables, hosts)
-    if starts_server:
-        derived |= _context(settings, overrides)
+    is_colocated = bool(settings.get("use_vllm")) and not hosts
+    if starts_server or is_colocated:
+        derived |= _context(recipe, settings, overrides)
     settings = settings | derived
     completions = _completions(settings, all_processes)
 
@@ -277,11 +280,20 @@ def make_plan(
         server=server,
         trainer=trainer,
         resume=derived.get("resume_from_checkpoint"),
-        notes=_notes(recipe, overrides, machine, {*train_gpus, *server_gpus}, completions),
+        notes=_notes(recipe, overrides, variables, machine, train_gpus, server_gpus, completions),
     )
 
 
 # Settings.
+
+
+def _variables(recipe: Recipe, environ: Mapping[str, str]) -> Variables:
+    """The launcher's variables: the environment's, else the recipe's.
+
+    NPROC_PER_NODE of a recipe is the most that it is for, and so no variable of the launcher.
+    """
+    of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
+    return Variables.from_environment({**of_recipe, **environ})
 
 
 def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> list[str]:
@@ -339,17 +351,31 @@ def _defaults(
         defaults["ddp_timeout"] = max(1800, variables.server_timeout)
     if settings.get("add_version") is not False:
         defaults["add_version"] = False
+    if "save_total_limit" not in settings:
+        # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
+        defaults["save_total_limit"] = 3
     if hosts and "vllm_server_timeout" not in settings:
         defaults["vllm_server_timeout"] = variables.server_timeout
     return defaults
 
 
-def _context(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The server's context, where a flag asks for other lengths than the server's recipe has."""
-    if "vllm_max_model_len" in settings or not any(name in overrides for name in _LENGTHS):
+def _context(
+    recipe: Recipe, settings: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """vLLM's context, where a flag asks for other lengths than the recipe has: the sum of prompt and
+    completion, unless a recipe has another for its own lengths.
+    """
+    name = "vllm_max_model_len"
+    if name in overrides or not any(length in overrides for length in _LENGTHS):
         return {}
-    prompt = number(settings, "max_length", 512)
-    return {"vllm_max_model_len": prompt + longest_completion(settings)}
+    if recipe.settings.get(name) not in (None, _longest_row(recipe.settings)):
+        return {}
+    return {name: _longest_row(settings)}
+
+
+def _longest_row(settings: Mapping[str, Any]) -> int:
+    """Tokens of the longest prompt and completion."""
+    return number(settings, "max_length", 512) + longest_completion(settings)
 
 
 def longest_completion(settings: Mapping[str, Any]) -> int:
@@ -459,6 +485,7 @@ def _share_gpus(
     if not train:
         count = _number_of_trainers(recipe, settings, variables, len(free) - needed)
         train, free = free[:count], free[count:]
+    _check_processes(variables, train, needed)
     if not train and server:
         raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
     if not train or len(free) < needed:
@@ -470,6 +497,22 @@ def _share_gpus(
     if needed:
         server = free[-needed:]
     return train, server
+
+
+def _check_processes(variables: Variables, train: Sequence[str], needed: int) -> None:
+    """InputError where NPROC_PER_NODE asks for another number of trainers than have GPUs. needed: of
+    the server.
+    """
+    asked = variables.nproc_per_node
+    if asked in (None, len(train)):
+        return
+    if variables.train_gpus:
+        problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
+    else:
+        problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
+        if needed:
+            problem += "; the server has the others (a recipe with vllm_mode: colocate has none)"
+    raise InputError(problem, "NPROC_PER_NODE")
 
 
 def _check_named_gpus(
@@ -490,9 +533,12 @@ def _check_named_gpus(
 def _number_of_trainers(
     recipe: Recipe, settings: Mapping[str, Any], variables: Variables, available: int
 ) -> int:
-    """The largest number with which the recipe's completions a step can be kept, else the largest
-    that there are GPUs for; at most as many as the recipe has.
+    """As many as NPROC_PER_NODE asks for and there are GPUs for. Without it the largest number with
+    which the recipe's completions a step can be kept, else the largest that there are GPUs for; at
+    most as many as the recipe has.
     """
+    if variables.nproc_per_node:
+        return max(0, min(variables.nproc_per_node, available))
     most = max(0, min(_recipes_processes(recipe), available))
     wanted = _recipes_completions(recipe)
     for count in range(most, 0, -1):
@@ -532,6 +578,11 @@ def _too_few_gpus(
 
 
 # Batches.
+
+
+def _processes_on_cpu(recipe: Recipe, variables: Variables) -> int:
+    """Trainer processes where there is no GPU."""
+    return variables.processes or variables.nproc_per_node or _recipes_processes(recipe)
 
 
 def _recipes_processes(recipe: Recipe) -> int:
@@ -630,23 +681,43 @@ def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:
 def _notes(
     recipe: Recipe,
     overrides: Mapping[str, Any],
+    variables: Variables,
     machine: Machine,
-    used_gpus: set[str],
+    train_gpus: Sequence[str],
+    server_gpus: Sequence[str],
     completions: int,
 ) -> tuple[str, ...]:
     """What a user may not expect of the plan."""
     notes = []
     if recipe.note:
         notes.append(recipe.note)
-    unused = [gpu.index for gpu in machine.gpus if gpu.index not in used_gpus]
+    used = {*train_gpus, *server_gpus}
+    unused = [gpu.index for gpu in machine.gpus if gpu.index not in used]
     if unused:
-        processes = f"{recipe.path} is for {_recipes_processes(recipe)} trainer processes"
-        notes.append(f"GPU {', '.join(unused)} not used: {processes}")
+        why = _why_unused(recipe, variables, len(train_gpus), len(unused))
+        notes.append(f"GPU {', '.join(unused)} not used: {why}")
     wanted = _recipes_completions(recipe)
     if completions != wanted:
         why = "as the flags say" if ACCUMULATION in overrides else "which cannot be kept"
         notes.append(f"{completions} completions a step; the recipe has {wanted}, {why}")
     return tuple(notes)
+
+
+def _why_unused(recipe: Recipe, variables: Variables, trainers: int, unused: int) -> str:
+    """Why GPUs are left over, and what would give them work."""
+    if variables.train_gpus:
+        return "TRAIN_GPUS names others"
+    if variables.nproc_per_node:
+        return f"NPROC_PER_NODE is {trainers}"
+    most = _recipes_processes(recipe)
+    if trainers >= most:
+        return f"{recipe.path} is for {most} trainer processes"
+    completions = _recipes_completions(recipe)
+    why = f"{completions} completions a step are not divided among more"
+    all_processes = min(most, trainers + unused) * variables.nnodes
+    if completions % all_processes == 0:
+        why += f"; --{BATCH} {completions // all_processes} divides them"
+    return why
 
 
 def _as_flags(settings: Mapping[str, Any]) -> list[str]:

@@ -14,17 +14,16 @@
 # Hardware: one to eight NVIDIA GPUs. Without one the CPU takes their place, and what only a GPU can show is skipped.
 # It installs first, as every script does, and that counts as time of --minutes. Its last lines are the rows of the table
 # "What was run on which hardware" in scripts/README.md, filled in for this machine: please open an issue with report.md.
-# Variables: PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 where a step has failed.
+# Variables: KIND, PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 where a step has failed.
 
 set -euo pipefail
+for word in "$@"; do
+  if [ "$word" = --cpu ]; then export CUDA_VISIBLE_DEVICES=; fi  # the CPU's environment too
+done
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
 installed=0
 if [ "${INSTALL:-1}" != 0 ] && ! ls "$VENV"/.installed-* >/dev/null 2>&1; then installed=1; fi
-for word in "$@"; do
-  # For the CPU's environment, where that was asked for.
-  if [ "$word" = --cpu ]; then export CUDA_VISIBLE_DEVICES=; fi
-done
 start=$SECONDS
 ensure_environment
 if [ "$installed" = 1 ]; then export GPU_CHECK_INSTALL_SECONDS=$((SECONDS - start)); fi

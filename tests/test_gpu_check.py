@@ -4,11 +4,12 @@ failure and within its time, and that its measurements can fail.
 
 import importlib.util
 import json
+import shutil
 import sys
 import time
 
 import pytest
-from gpu_check import names, order, report, steps, trainings, weights
+from gpu_check import names, order, report, sampling, steps, trainings, weights
 from gpu_check.__main__ import main, run_steps
 from gpu_check.programs import Command, Memory, OutOfTime, Program, ProgramFailed, left_behind, run
 from gpu_check.steps import DRY, FAILED, NO_TIME, PASSED, SKIPPED, Check, Measured, Step
@@ -16,6 +17,7 @@ from helpers import run as run_script
 from paths import ROOT
 from rich.console import Console
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.plan import Plan
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json
 
@@ -87,35 +89,28 @@ def test_what_a_machine_cannot_show_is_skipped(gpus, skipped, tmp_path):
     assert {step.name for step in order.STEPS if step.why_not(check)} == skipped
 
 
-def planned_trainings(check: Check):
-    """The plan of every training that the check would start."""
-    for step_ in order.STEPS:
-        if step_.why_not(check):
-            continue
-        for command in step_.commands(check):
-            if "train" in command.argv:
-                yield step_.name, trainings.plan_of(check, command)
-
-
-@pytest.mark.parametrize("model", [None, str(TINY_MODEL)])
-@pytest.mark.parametrize("gpus", MACHINES)
-def test_every_training_can_be_planned(gpus, model, tmp_path, monkeypatch):
-    """With the recipes as they are: a flag or a recipe that is gone would be found only on a GPU."""
-    monkeypatch.setattr(trainings, "whole_checkpoints", lambda folder: [])
-    check = check_of(tmp_path, gpus, model)
-    resumed = ("--max_steps", str(trainings.SECOND_END))
+def planned_trainings(check: Check) -> dict[str, Plan]:
+    """The plan of the first training of each step that starts one."""
     plans = {}
     for step_ in order.STEPS:
         if step_.why_not(check):
             continue
-        for command in step_.commands(check):
-            if "train" in command.argv and resumed[1] not in command.argv:
-                plans[step_.name] = trainings.plan_of(check, command)
+        command = step_.commands(check)[0]
+        if "train" in command.argv:
+            plans[step_.name] = trainings.plan_of(check, command)
+    return plans
+
+
+@pytest.mark.parametrize("model", [None, str(TINY_MODEL)])
+@pytest.mark.parametrize("gpus", MACHINES)
+def test_every_training_can_be_planned(gpus, model, tmp_path):
+    """With the recipes as they are: a flag or a recipe that is gone would be found only on a GPU."""
+    plans = planned_trainings(check_of(tmp_path, gpus, model))
     assert len(plans) >= 14
     for name, plan in plans.items():
         assert plan.output.is_relative_to(tmp_path), name
-        is_colocated = not plan.hosts
-        assert is_colocated == bool(gpus and not plan.server_gpus and name != "nodes"), name
+        if gpus == 0:
+            assert plan.server is not None, name
     if gpus:
         assert not plans["time_colocate"].hosts
     if gpus >= 3:
@@ -305,6 +300,20 @@ def test_a_program_that_fails_is_told_with_its_last_lines(tmp_path):
         run(command, tmp_path / "log", time.monotonic() + HOUR)
     with pytest.raises(OutOfTime):
         run(Command(("sleep", "600")), tmp_path / "log", time.monotonic())
+
+
+def test_the_path_without_nvcc_has_everything_else(tmp_path, monkeypatch):
+    """Where nvcc is in one folder with the compiler that Triton calls."""
+    for folder, programs in {"cuda": ["nvcc", "gcc"], "other": ["ls"]}.items():
+        (tmp_path / folder).mkdir()
+        for name in programs:
+            (tmp_path / folder / name).write_text("#!/bin/sh\n")
+            (tmp_path / folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/cuda:{tmp_path}/other")
+    without = sampling.path_without_nvcc(tmp_path / "out")
+    sampling.copy_without_nvcc(tmp_path / "out")
+    for name, is_there in {"nvcc": False, "gcc": True, "ls": True}.items():
+        assert (shutil.which(name, path=without) is not None) == is_there, name
 
 
 def test_an_empty_variable_is_taken_away(tmp_path, monkeypatch):

@@ -43,6 +43,7 @@ SLEEP_AND_OFFLOAD = (
 )
 # Fewer and shorter completions where a CPU computes them.
 SMALL_ON_CPU = ("--gradient_accumulation_steps", "1", "--max_completion_length", "64")
+LONG_ON_CPU = ("--max_completion_length", "320")
 # What lets a recipe for GPUs run on a CPU, with a server in place of colocate.
 IN_PLACE_OF_A_GPU = (
     *("--torch_dtype", "float32", "--bf16", "false", "--fp16", "false"),

@@ -23,15 +23,34 @@ LEARNED = 0.1
 # vLLM.
 
 
-def path_without_nvcc() -> str:
-    """The PATH without the folders in which there is an nvcc."""
-    folders = os.environ["PATH"].split(":")
-    return ":".join(folder for folder in folders if not Path(folder, "nvcc").exists())
+def path_without_nvcc(folder: Path) -> str:
+    """The PATH with a copy in place of each folder in which there is an nvcc: gcc may be there too.
+
+    folder: where the copies are, which `copy_without_nvcc` makes.
+    """
+    folders = []
+    for number, name in enumerate(os.environ["PATH"].split(":")):
+        folders.append(str(folder / f"bin{number}") if Path(name, "nvcc").exists() else name)
+    return ":".join(folders)
+
+
+def copy_without_nvcc(folder: Path) -> None:
+    """The folders that `path_without_nvcc` names, of links."""
+    for number, name in enumerate(os.environ["PATH"].split(":")):
+        if not Path(name, "nvcc").exists():
+            continue
+        copy = folder / f"bin{number}"
+        copy.mkdir(parents=True, exist_ok=True)
+        for program in Path(name).iterdir():
+            link = copy / program.name
+            if program.name != "nvcc" and not link.is_symlink():
+                link.symlink_to(program.absolute())
 
 
 def vllm_commands(check: Check) -> list[Command]:
     """The same greedy completions, each in a process of its own."""
-    environments = {"without nvcc": {"PATH": path_without_nvcc(), "CUDA_HOME": ""}}
+    path = path_without_nvcc(check.folder / "vllm")
+    environments = {"without nvcc": {"PATH": path, "CUDA_HOME": "", "CUDA_PATH": ""}}
     if shutil.which("nvcc"):
         environments["with nvcc"] = {}
     commands = []
@@ -50,6 +69,7 @@ def vllm_commands(check: Check) -> list[Command]:
 
 def measure_vllm(check: Check, commands: Sequence[Command]) -> Measured:
     """A command that fails stops no other."""
+    copy_without_nvcc(check.folder / "vllm")
     texts: dict[str, list[str]] = {}
     failures = {}
     for command in commands:
@@ -78,7 +98,7 @@ def quickstart_commands(check: Check) -> list[Command]:
     ports = {"PORT": str(free_port()), "SYNC_PORT": str(free_port())}
     env = {"OUTPUT": str(folder / "out"), **ports}
     if not check.gpus:
-        env["CUDA_VISIBLE_DEVICES"] = ","
+        env["CUDA_VISIBLE_DEVICES"] = "-1"
     return [Command(("bash", "scripts/quickstart.sh"), env, folder)]
 
 

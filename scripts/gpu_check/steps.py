@@ -53,7 +53,7 @@ class Check:
             "PYTHONPATH": python_path(names.HOOKS),
         }
         if not self.gpus:
-            variables["CUDA_VISIBLE_DEVICES"] = ","  # names no GPU
+            variables["CUDA_VISIBLE_DEVICES"] = "-1"
         return Command(argv, variables | (env or {}), path)
 
     def tiny(
@@ -76,6 +76,8 @@ class Check:
         mode: server or colocate, in place of what this machine's recipe has.
         """
         words = (*names.QUIET, *names.K3_KL, *flags)
+        if not self.gpus:
+            words = (*names.SMALL_ON_CPU, *words)
         recipes = {
             names.MACHINES: names.TINY,
             names.IN_SERVER_MODE: names.WITH_SERVER if self.gpus else names.ON_CPU,

@@ -70,5 +70,5 @@ def stacked(sums: Mapping[str, int], packed: Mapping[str, list[str]]) -> dict[st
 def cause(program: Program, command: Command) -> str:
     """Why a training has ended: the first line of its launcher that says so, and the error."""
     lines = [line.strip() for line in program.text().splitlines()]
-    telling = [line for line in lines if re.match(r"Error: |\w*Error: ", line)]
+    telling = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
     return " | ".join(dict.fromkeys(line[:200] for line in telling[:2]))

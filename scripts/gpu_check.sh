@@ -3,7 +3,7 @@
 # output/gpu_check/<time>/report.md and report.json, after each step. A step that fails stops no other.
 #
 #   bash scripts/gpu_check.sh                                        the tiny model of this repository, no download
-#   bash scripts/gpu_check.sh --model FOLDER --dataset countdown:FILE    memory, checkpoints and times with your model
+#   bash scripts/gpu_check.sh --model FOLDER --dataset FILE    memory, checkpoints and times with your model
 #   bash scripts/gpu_check.sh --minutes 20                           what fits into 20 minutes; 55 by default
 #   bash scripts/gpu_check.sh --dry-run                              what each step would do
 #   bash scripts/gpu_check.sh --list                                 the steps

@@ -2,6 +2,7 @@
 failure and within its time, and that its measurements can fail.
 """
 
+import doctest
 import importlib.util
 import json
 import shutil
@@ -9,7 +10,7 @@ import sys
 import time
 
 import pytest
-from gpu_check import names, order, report, sampling, steps, trainings, weights
+from gpu_check import names, notes, order, report, sampling, steps, trainings, weights
 from gpu_check.__main__ import main, run_steps
 from gpu_check.programs import Command, Memory, OutOfTime, Program, ProgramFailed, left_behind, run
 from gpu_check.steps import DRY, FAILED, NO_TIME, PASSED, SKIPPED, Check, Measured, Step
@@ -203,7 +204,9 @@ def test_what_has_passed_in_a_folder_is_not_run_again(tmp_path):
     all_steps = (step("a", passes), step("b", counts))
     assert run_all(check_of(tmp_path), *all_steps)[0] == 1
     assert run_all(check_of(tmp_path), *all_steps)[0] == 0
-    assert run_all(check_of(tmp_path), step("a", None), step("b", None))[0] == 0
+    # With --only the others stay in the report.
+    status, results = run_all(check_of(tmp_path), step("b", None))
+    assert status == 0 and [result.name for result in results] == ["a", "b"]
     assert len(calls) == 2
 
 
@@ -382,21 +385,25 @@ HELD = {"a.qkv_proj.weight": 2, "n": 5}, {"a.qkv_proj.weight": 12, "n": 7}
     ],
 )
 def test_weights_are_compared_after_each_update(sent, held, problem, tmp_path):
-    notes = tmp_path / "notes"
-    written(notes, "trainer", 1, *sent)
+    folder = tmp_path / "notes"
+    written(folder, "trainer", 1, *sent)
     for worker in (2, 3):
-        written(notes, "engine", worker, *held, packed=PACKED)
-    command = Command((), {"GPU_CHECK_FOLDER": str(notes)}, tmp_path)
+        written(folder, "engine", worker, *held, packed=PACKED)
+    command = Command((), {"GPU_CHECK_FOLDER": str(folder)}, tmp_path)
     measured = weights.compare_weights(command)
     assert measured.passed == (problem is None)
     assert (problem or "all checksums are equal") in measured.text
     assert "2 workers" in measured.text
 
 
+def test_the_example_of_stacked_parameters():
+    assert doctest.testmod(notes).attempted and doctest.testmod(notes).failed == 0
+
+
 def test_no_worker_is_no_proof(tmp_path):
-    notes = tmp_path / "notes"
-    written(notes, "trainer", 1, FIRST, SECOND)
-    command = Command((), {"GPU_CHECK_FOLDER": str(notes)}, tmp_path)
+    folder = tmp_path / "notes"
+    written(folder, "trainer", 1, FIRST, SECOND)
+    command = Command((), {"GPU_CHECK_FOLDER": str(folder)}, tmp_path)
     assert not weights.compare_weights(command).passed
 
 

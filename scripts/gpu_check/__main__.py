@@ -36,7 +36,9 @@ def options(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--minutes", type=float, default=55, help="for all steps together (55)")
     parser.add_argument("--model", help="a folder, for the steps that measure a recipe's memory")
-    parser.add_argument("--dataset", help="NAME:FILE for --model; by default Countdown's own tasks")
+    parser.add_argument(
+        "--dataset", help="FILE or NAME:FILE for --model; by default 64 tasks of Countdown"
+    )
     parser.add_argument("--only", nargs="+", metavar="STEP", help="these steps alone")
     parser.add_argument("--list", action="store_true", help="the steps, and what each claims")
     parser.add_argument("--dry-run", "--dry_run", action="store_true", help="say what it would do")
@@ -63,6 +65,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell has its background ignore Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     return run_steps(check, steps, console, given.minutes * 60, given.dry_run)
 
 
@@ -86,11 +90,14 @@ def prepared(given: argparse.Namespace, machine: Machine) -> Check:
     if given.model and not Path(given.model, "config.json").is_file():
         raise InputError(f"{given.model}: expected a folder with config.json and weights", "model")
     if given.dataset and not Path(given.dataset.rpartition(":")[2].partition("#")[0]).is_file():
-        raise InputError(f"{given.dataset}: no such file; expected NAME:FILE", "dataset")
+        raise InputError(f"{given.dataset}: no such file; expected FILE or NAME:FILE", "dataset")
     now = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = Path(given.output or f"output/gpu_check/{now}").absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    return Check(machine, folder, given.model, given.dataset)
+    dataset = given.dataset
+    if dataset and ":" not in dataset:
+        dataset = f"countdown:{dataset}"
+    return Check(machine, folder, given.model, dataset)
 
 
 def run_steps(
@@ -100,37 +107,28 @@ def run_steps(
     end = time.monotonic() + seconds - float(os.environ.get(INSTALL_SECONDS) or 0)
     about = about_machine(check)
     console.print(f"[bold]{about['name']}[/bold]; the report is {check.folder / report.MARKDOWN}")
-    before = {result.name: result for result in report.read(check.folder)}
-    results: list[Result] = []
+    # Those of earlier runs in this folder stay in the report, and what has passed is not run again.
+    results = {result.name: result for result in report.read(check.folder)}
     interrupted = False
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a shell that starts it in the background ignores Ctrl-C
-        signal.signal(number, signal.default_int_handler)
     for step in steps:
-        earlier = before.get(step.name)
-        if earlier is not None and earlier.verdict == PASSED:
-            results.append(earlier)
-            say(earlier, console)
-            continue
-        with console.status(f"{step.name}: {step.claim}"):
-            try:
-                result = run_step(check, step, end, dry)
-            except KeyboardInterrupt:
-                interrupted = True
-                result = replace(described(check, step), verdict=FAILED, measured="interrupted")
-        results.append(result)
-        report.write(check.folder, results, about)
-        say(result, console)
+        earlier = results.get(step.name)
+        if earlier is None or earlier.verdict != PASSED:
+            with console.status(f"{step.name}: {step.claim}"):
+                try:
+                    result = run_step(check, step, end, dry)
+                except KeyboardInterrupt:
+                    interrupted = True
+                    result = replace(described(check, step), verdict=FAILED, measured="interrupted")
+            results[step.name] = result
+            report.write(check.folder, list(results.values()), about)
+        say(results[step.name], console)
         if interrupted:
             break
-    report.write(check.folder, results, about)
-    for line in report.rows(results, about):
+    for line in report.rows(list(results.values()), about):
         console.print(line, markup=False)
     if interrupted:
         return 130
-    return 1 if any(result.verdict == FAILED for result in results) else 0
+    return 1 if any(results[step.name].verdict == FAILED for step in steps) else 0
 
 
 def run_step(check: Check, step: Step, end: float, dry: bool) -> Result:

@@ -29,18 +29,19 @@ def endless(name: str):
 
 
 def kill_worker(program: Program) -> str:
-    """SIGKILL for the process that samples; in colocate mode that is the trainer's."""
+    """SIGKILL for the process that samples; in colocate mode that is a rank of the trainer."""
     processes = members(program, "server") or members(program, "trainer")
-    # The worker is a descendant of the first of them, and the last to be started.
-    victim = max(processes, key=lambda process: process.create_time())
-    name = " ".join(victim.cmdline()[:4])[:80]
+    # Below the one that the launcher has started, the largest: the others track resources or compile.
+    below = [process for process in processes if process.ppid() != program.process.pid]
+    victim = max(below or processes, key=lambda process: process.memory_info().rss)
+    name = " ".join(victim.cmdline()[:3])[:60]
     victim.kill()
-    return f"process {victim.pid} ({name})"
+    return f"killed process {victim.pid} ({name})"
 
 
 def terminate(program: Program) -> str:
     program.process.send_signal(signal.SIGTERM)
-    return "the launcher"
+    return "SIGTERM for the launcher"
 
 
 def members(program: Program, name: str) -> list[psutil.Process]:

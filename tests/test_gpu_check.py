@@ -13,7 +13,17 @@ import pytest
 from gpu_check import names, notes, order, report, sampling, steps, trainings, weights
 from gpu_check.__main__ import main, run_steps
 from gpu_check.programs import Command, Memory, OutOfTime, Program, ProgramFailed, left_behind, run
-from gpu_check.steps import DRY, FAILED, NO_TIME, PASSED, SKIPPED, Check, Measured, Step
+from gpu_check.steps import (
+    DRY,
+    FAILED,
+    INTERRUPTED,
+    NO_TIME,
+    PASSED,
+    SKIPPED,
+    Check,
+    Measured,
+    Step,
+)
 from helpers import run as run_script
 from paths import ROOT
 from rich.console import Console
@@ -216,7 +226,7 @@ def test_an_interrupted_run_has_its_report(tmp_path):
 
     status, results = run_all(check_of(tmp_path), step("a", passes), step("b", interrupted))
     assert status == 130
-    assert [result.verdict for result in results] == [PASSED, FAILED]
+    assert [result.verdict for result in results] == [PASSED, INTERRUPTED]
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,16 @@ from gpu_check import report
 from gpu_check.environment import INSTALL_SECONDS
 from gpu_check.order import STEPS
 from gpu_check.programs import OutOfTime, ProgramFailed
-from gpu_check.steps import DRY, FAILED, NO_TIME, PASSED, SKIPPED, Check, Result, Step
+from gpu_check.steps import DRY, FAILED, INTERRUPTED, NO_TIME, PASSED, SKIPPED, Check, Result, Step
 
-STYLES = {PASSED: "green", FAILED: "bold red", SKIPPED: "yellow", NO_TIME: "yellow", DRY: "cyan"}
+STYLES = {
+    PASSED: "green",
+    FAILED: "bold red",
+    SKIPPED: "yellow",
+    NO_TIME: "yellow",
+    INTERRUPTED: "yellow",
+    DRY: "cyan",
+}
 # Seconds of the budget below which no step begins.
 LEAST = 60
 
@@ -118,7 +125,7 @@ def run_steps(
                     result = run_step(check, step, end, dry)
                 except KeyboardInterrupt:
                     interrupted = True
-                    result = replace(described(check, step), verdict=FAILED, measured="interrupted")
+                    result = replace(described(check, step), verdict=INTERRUPTED)
             results[step.name] = result
             report.write(check.folder, list(results.values()), about)
         say(results[step.name], console)
@@ -148,9 +155,10 @@ def run_step(check: Check, step: Step, end: float, dry: bool) -> Result:
         measured = step.run(check, commands)
     except OutOfTime as error:
         minutes = (time.monotonic() - started) / 60
-        result = replace(
-            result, verdict=FAILED, measured=f"out of time ({minutes:.1f} min): {error}"
-        )
+        text = f"out of time ({minutes:.1f} min): {error}"
+        # Its own time, or what was left of the budget.
+        verdict = FAILED if check.until < end else NO_TIME
+        result = replace(result, verdict=verdict, measured=text)
     except (ProgramFailed, InputError) as error:
         result = replace(result, verdict=FAILED, measured=str(error))
     except Exception as error:  # whatever it is, the steps that follow have their own worth

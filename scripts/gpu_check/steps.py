@@ -15,6 +15,7 @@ from gpu_check import names
 from gpu_check.programs import Command
 
 PASSED, FAILED, SKIPPED, NO_TIME, DRY = "passed", "failed", "skipped", "not run: no time", "dry"
+INTERRUPTED = "interrupted"
 NEEDS_GPU = "needs a GPU"
 
 

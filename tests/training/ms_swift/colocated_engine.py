@@ -69,7 +69,6 @@ class Trainer:
 
     vllm_mode = "colocate"
     accelerator = SimpleNamespace(is_main_process=True, device=torch.device("cpu"))
-    _reset_vllm_cache = RolloutTrainerMixin._reset_vllm_cache
 
     def __init__(self, engine: GRPOVllmEngine, policy: Policy):
         self.engine = engine
@@ -92,7 +91,7 @@ class Trainer:
             self.engine.engine.add_lora(request)
 
         confirmed_move(move_adapter)(self)
-        self._reset_vllm_cache()
+        RolloutTrainerMixin._reset_vllm_cache(self)  # patched by now
 
     def send_base(self, left_out: str = "") -> None:
         """A full update, under its patch."""

@@ -1,0 +1,134 @@
+"""vLLM with and without nvcc, with both of its model runners; and the quickstart, from one end to
+the other.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from swift_rlvr.runs.records import read_records
+from swift_rlvr.utils.jsonl import read_json
+from swift_rlvr.utils.network import free_port
+
+from gpu_check import names
+from gpu_check.programs import Command, run
+from gpu_check.steps import Check, Measured, Step, needs_gpu
+
+# By how much the quickstart's training raises success at least.
+LEARNED = 0.1
+
+
+# vLLM.
+
+
+def path_without_nvcc(folder: Path) -> str:
+    """The PATH with a copy in place of each folder in which there is an nvcc: gcc may be there too.
+
+    folder: where the copies are, which `copy_without_nvcc` makes.
+    """
+    folders = []
+    for number, name in enumerate(os.environ["PATH"].split(":")):
+        folders.append(str(folder / f"bin{number}") if Path(name, "nvcc").exists() else name)
+    return ":".join(folders)
+
+
+def copy_without_nvcc(folder: Path) -> None:
+    """The folders that `path_without_nvcc` names, of links."""
+    for number, name in enumerate(os.environ["PATH"].split(":")):
+        if not Path(name, "nvcc").exists():
+            continue
+        copy = folder / f"bin{number}"
+        copy.mkdir(parents=True, exist_ok=True)
+        for program in Path(name).iterdir():
+            link = copy / program.name
+            if program.name != "nvcc" and not link.is_symlink():
+                link.symlink_to(program.absolute())
+
+
+def vllm_commands(check: Check) -> list[Command]:
+    """The same greedy completions, each in a process of its own."""
+    path = path_without_nvcc(check.folder / "vllm")
+    environments = {"without nvcc": {"PATH": path, "CUDA_HOME": "", "CUDA_PATH": ""}}
+    if shutil.which("nvcc"):
+        environments["with nvcc"] = {}
+    commands = []
+    for nvcc, env in environments.items():
+        for runner in ("0", "1"):
+            folder = check.folder / "vllm" / f"runner {'V2' if runner == '1' else 'V1'} {nvcc}"
+            argv = (
+                *(sys.executable, "-m", "swift_rlvr.cli", "evaluate", names.TINY_MODEL),
+                *("--dataset", f"{names.TINY_TEST}#8", "--engine", "vllm"),
+                *("--temperature", "0", "--max_completion_length", "24"),
+                *("--out", str(folder / "out")),
+            )
+            commands.append(Command(argv, {**env, names.RUNNER: runner}, folder))
+    return commands
+
+
+def measure_vllm(check: Check, commands: Sequence[Command]) -> Measured:
+    """A command that fails stops no other."""
+    copy_without_nvcc(check.folder / "vllm")
+    texts: dict[str, list[str]] = {}
+    failures = {}
+    for command in commands:
+        name = command.folder.name
+        try:
+            run(command, command.folder / "log", check.until)
+        except Exception as error:
+            failures[name] = str(error)
+            continue
+        records = read_records(command.folder / "out" / "records.jsonl")
+        texts[name] = [record.completion for record in records]
+    differ = [name for name, found in texts.items() if found != next(iter(texts.values()))]
+    parts = [f"{name}: {len(found)} completions" for name, found in texts.items()]
+    parts += [f"{name}: {problem}" for name, problem in failures.items()]
+    if differ:
+        parts.append(f"other texts: {', '.join(differ)}")
+    figures = {"runs": list(texts), "failed": list(failures), "differ": differ}
+    return Measured(not failures and not differ, "; ".join(parts), figures)
+
+
+# The quickstart.
+
+
+def quickstart_commands(check: Check) -> list[Command]:
+    folder = check.folder / "quickstart"
+    ports = {"PORT": str(free_port()), "SYNC_PORT": str(free_port())}
+    env = {"OUTPUT": str(folder / "out"), **ports}
+    if not check.gpus:
+        env["CUDA_VISIBLE_DEVICES"] = "-1"
+    return [Command(("bash", "scripts/quickstart.sh"), env, folder)]
+
+
+def measure_quickstart(check: Check, commands: Sequence[Command]) -> Measured:
+    (command,) = commands
+    run(command, command.folder / "log", check.until)
+    out = Path(command.env["OUTPUT"])
+    success = []
+    for name in ("before", "after"):
+        summary = read_json(out / name / "summary.json")
+        success.append(float(summary["success"]))
+    before, after = success
+    text = f"success {before:.3f} before, {after:.3f} after"
+    return Measured(after - before >= LEARNED, text, {"before": before, "after": after})
+
+
+VLLM = Step(
+    name="vllm",
+    claim="vLLM samples without nvcc on the PATH and with it, with Model Runner V1 and V2",
+    expected="each writes the same greedy completions",
+    minutes=8,
+    commands=vllm_commands,
+    run=measure_vllm,
+    why_not=needs_gpu,
+)
+QUICKSTART = Step(
+    name="quickstart",
+    claim="bash scripts/quickstart.sh trains the tiny model, evaluated before and after",
+    expected=f"success rises by {LEARNED} at least, from the records of 400 held-out tasks",
+    minutes=20,
+    commands=quickstart_commands,
+    run=measure_quickstart,
+)

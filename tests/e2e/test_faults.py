@@ -12,7 +12,7 @@ import time
 
 import pytest
 from e2e.conftest import HELD_OUT
-from e2e.programs import interrupt, kill_all
+from e2e.programs import HANG, interrupt, kill_all
 from paths import DATASETS
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
@@ -185,6 +185,23 @@ def test_a_signal_while_the_programs_start(launcher):
     message = "Error: stopped by SIGTERM, before the first step"
     launcher.ends(run, "SIGTERM while starting", 143, message)
     assert "There is no checkpoint to go on from" in run.text()
+
+
+def test_of_three_launches_at_once_one_gets_the_ports(launcher):
+    """None of their programs listens yet when the others look."""
+    folders = [launcher.folder / f"run-{number}" for number in range(3)]
+    runs = [launcher.start("--output_dir", folder) for folder in folders]
+    end = time.monotonic() + HANG
+    while sum(run.process.poll() is None for run in runs) > 1 and time.monotonic() < end:
+        time.sleep(0.1)
+    (winner,) = [run for run in runs if run.process.poll() is None]
+    for run, folder in zip(runs, folders, strict=True):
+        if run is not winner:
+            launcher.refused(run, "another launch at once", "another launch is starting or running")
+            assert not folder.exists()
+    winner.wait_for(lambda: launcher.members(winner, "server"), "its server")
+    winner.process.terminate()
+    launcher.ends(winner, "SIGTERM of the one", 143, "Error: stopped by SIGTERM")
 
 
 # What is refused before anything starts

@@ -1002,6 +1002,12 @@ def test_ports(monkeypatch):
             status, message = outcome(machine.ports)
         assert status == "failed" and f"port {port} ({purpose}): Address already in use" in message
         assert f"(pid {os.getpid()})" in message and f"set {name} to a free port" in message
+    monkeypatch.setattr(machine, "reserved_by", lambda port: 4711)
+    status, message = outcome(machine.ports)
+    assert status == "failed" and "another launch is starting or running with it" in message
+    assert "(pid 4711)" in message and "or set PORT to a free port" in message
+    monkeypatch.setattr(machine, "reserved_by", lambda port: os.getpid())  # its own
+    assert outcome(machine.ports)[0] == "passed"
     monkeypatch.setenv("SYNC_PORT", os.environ["PORT"])
     status, message = outcome(machine.ports)
     assert status == "failed" and "is meant for rollout server and for weight sync" in message

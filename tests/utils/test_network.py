@@ -1,5 +1,7 @@
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 from swift_rlvr.utils import network
@@ -24,3 +26,30 @@ def test_why_a_hub_cannot_be_reached(monkeypatch):
         assert network.why_no_hub(use_hf=True) is None
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     assert network.why_no_hub(use_hf=True) is None
+
+
+HOLDER = """
+import sys, time
+from swift_rlvr.utils.network import reserved
+with reserved([int(sys.argv[1])]):
+    print("reserved", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_reserved_port_is_another_process_until_that_ends():
+    port = network.free_port()
+    assert network.reserved_by(port) is None
+    argv = [sys.executable, "-c", HOLDER, str(port)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout.readline() == "reserved\n"
+            assert network.reserved_by(port) == holder.pid
+            with network.reserved([port]):  # it stays the other's
+                assert network.reserved_by(port) == holder.pid
+        finally:
+            holder.kill()  # and not by its own code
+    assert network.reserved_by(port) is None
+    with network.reserved([port]):
+        assert network.reserved_by(port) == os.getpid()
+    assert network.reserved_by(port) is None

@@ -15,6 +15,7 @@ from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
 from swift_rlvr.runs.folder import checkpoints, is_finished
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.utils.errors import DivergedError, InputError, require
+from swift_rlvr.utils.network import reserved
 
 
 def train(words: flags.Launch = None) -> None:
@@ -60,15 +61,18 @@ def _launch(plan: Plan, console: Console) -> int:
     require("swift", "train", "training with ms-swift")
     from swift_rlvr.cli.doctor import print_results
     from swift_rlvr.launch import doctor
+    from swift_rlvr.launch.checks.machine import wanted_ports
     from swift_rlvr.launch.supervisor import supervise
 
-    with Console(stderr=True).status("Checking"):
-        results = [result for result in doctor.check(plan) if result.status != "passed"]
-    print_results(results, console)
-    if any(result.status == "failed" for result in results):
-        hint = "`swift-rlvr doctor` with the same arguments shows all checks"
-        raise InputError(f"nothing was started; {hint}")
-    return supervise(plan, console)
+    # From before the check on: of two launches at once only one finds the ports free.
+    with reserved(port for port, _, _ in wanted_ports(plan)):
+        with Console(stderr=True).status("Checking"):
+            results = [result for result in doctor.check(plan) if result.status != "passed"]
+        print_results(results, console)
+        if any(result.status == "failed" for result in results):
+            hint = "`swift-rlvr doctor` with the same arguments shows all checks"
+            raise InputError(f"nothing was started; {hint}")
+        return supervise(plan, console)
 
 
 def _show_plan(plan: Plan, console: Console) -> None:

@@ -5,7 +5,10 @@ import ipaddress
 import os
 import random
 import socket
+import struct
 import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
@@ -91,3 +94,42 @@ def why_not_free(port: int, reuse: bool = True) -> OSError | None:
         except OSError as error:
             return error
     return None
+
+
+@contextmanager
+def reserved(ports: Iterable[int]) -> Iterator[None]:
+    """Keep ports from the plans of others inside the block: `reserved_by` names this process there.
+
+    A program listens on its port many seconds after the launch has found it free, and until then
+    another launch would find it free as well. The mark is a socket of Linux's abstract namespace,
+    which the system takes away with the process, however it ends. A port that another process has
+    reserved is left to it.
+    """
+    with ExitStack() as marks:
+        for port in ports:
+            mark = marks.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            try:
+                mark.bind(_mark_of(port))
+            except OSError:
+                continue
+            mark.listen()
+        yield
+
+
+def reserved_by(port: int) -> int | None:
+    """The process that has reserved a port, None where none has; 0 for one that does not answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        try:
+            client.connect(_mark_of(port))
+            credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        except TimeoutError:
+            return 0
+        except OSError:
+            return None
+    pid, _, _ = struct.unpack("3i", credentials)
+    return pid
+
+
+def _mark_of(port: int) -> str:
+    return f"\0swift-rlvr port {port}"

@@ -13,12 +13,13 @@ from pathlib import Path
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.machine import MIB, Gpu, output_of
+from swift_rlvr.launch.plan import Plan
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json
-from swift_rlvr.utils.network import refusal_of_server, why_not_free
+from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
 from swift_rlvr.utils.nvcc import SAMPLER, find_nvcc, why_no_nvcc
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
@@ -363,12 +364,16 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
 def ports(launch: Launch) -> Iterator[CheckResult]:
     """The ports that the plan's programs will listen on, and who holds those that are taken."""
     taken_for: dict[int, str] = {}
-    for port, purpose, variable in _wanted_ports(launch):
+    for port, purpose, variable in wanted_ports(launch.plan):
         if not 0 < port < 65536:
             yield failed("ports", f"{variable}: {port} is no port", "choose one from 1024 to 65535")
         elif port in taken_for:
             message = f"port {port} is meant for {taken_for[port]} and for {purpose}"
             yield failed("ports", message, f"set {variable} to another one")
+        elif (holder := reserved_by(port)) not in (None, os.getpid()):
+            message = f"port {port} ({purpose}): another launch is starting or running with it (pid {holder})"
+            remedy = f"wait for its end, or set {variable} to a free port"
+            yield failed("ports", message, remedy)
         elif (error := why_not_free(port)) is None:
             yield passed("ports", f"{port} ({purpose}) is free")
         else:
@@ -378,11 +383,10 @@ def ports(launch: Launch) -> Iterator[CheckResult]:
         taken_for[port] = purpose
 
 
-def _wanted_ports(launch: Launch) -> Iterator[tuple[int, str, str]]:
+def wanted_ports(plan: Plan) -> Iterator[tuple[int, str, str]]:
     """Each port that a program of the plan will listen on, what for, and the variable that sets
     it.
     """
-    plan = launch.plan
     # A server that runs already may hold its own from the training before.
     if plan.server is not None:
         yield plan.ports[0], "rollout server", "PORT"

@@ -25,7 +25,6 @@ from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOutCallback
 from swift_rlvr.training.ms_swift.datasets import register_task
-from swift_rlvr.training.ms_swift.multi_turn import register_scheduler
 from swift_rlvr.training.reason_callback import ReasonCallback
 
 logger = get_logger()
@@ -62,7 +61,14 @@ for name, callback in callbacks.items():
     if name in callbacks_map:
         raise ValueError(f"the callback {name} is registered already: load this plugin once")
     callbacks_map[name] = callback
-register_scheduler()
+try:
+    from swift_rlvr.training.ms_swift.multi_turn import register_scheduler
+except ModuleNotFoundError as error:
+    # Before 4.3 ms-swift's own schedulers need vLLM, and rewards and datasets do not.
+    if error.name != "vllm":
+        raise
+else:
+    register_scheduler()
 
 for task in TASKS.values():
     try:

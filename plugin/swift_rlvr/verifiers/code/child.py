@@ -271,7 +271,7 @@ def serve(lock_down: Callable, provide: Callable, end_with: Callable) -> None:
             child = os.fork()
         except OSError as error:
             # The machine has no room for a process just now: the parent tries again.
-            child = -error.errno
+            child = -(error.errno or 1)
         if child == 0:
             # By this socket code could ask for a child with limits of its own choice.
             control.close()

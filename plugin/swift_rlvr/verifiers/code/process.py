@@ -386,21 +386,16 @@ class Child:
 
         # A child that sleeps uses no CPU time, and would never come to its end. It is not its fault
         # where a message waits for it, or where the machine has no time for it.
-        if self._most_asleep == math.inf or self._is_due():
-            return wait(min(left, _TICK))
+        may_not_sleep = self._most_asleep < math.inf
+        sleeps = may_not_sleep and not self._is_due() and _is_asleep(self._process.pid)
         start = time.monotonic()
-        computed, queued = self._cpu(), _queued(self._process.pid)
-        own = _own_queued()
         try:
             return wait(min(left, _TICK))
         finally:
-            # What it did at the moment of a look would say little: code can decide when that is, by
-            # a byte of output, and compute just then. So all of the time counts that it has neither
-            # computed nor stood in the queue for a core; waiting for the disk counts too. Not more
-            # than a tick: where this process itself had to wait, the child may have waited for it.
-            elapsed = min(time.monotonic() - start - (_own_queued() - own), _TICK)
-            busy = self._cpu() - computed + _queued_since(self._process.pid, queued)
-            self._asleep += max(0.0, elapsed - busy)
+            if sleeps:
+                # Not more than a tick: where this process itself had to wait for a core, the child
+                # may have computed.
+                self._asleep += min(time.monotonic() - start, _TICK)
 
     def _look_at_its_use(self, folder: str) -> None:
         """Raise Ended where it has too many threads or has written too much."""
@@ -548,35 +543,20 @@ def _threads(process: int) -> int:
         return 0
 
 
-def _queued(process: int) -> dict[str, float]:
-    """By thread, the seconds for which it could have computed and had to wait for a core."""
+def _is_asleep(process: int) -> bool:
+    """Whether none of its threads computes, or would if the machine had time for it."""
     try:
-        threads = os.listdir(f"/proc/{process}/task")
+        for thread in os.listdir(f"/proc/{process}/task"):
+            stat = Path(f"/proc/{process}/task/{thread}/stat")
+            text = stat.read_text(encoding="utf-8", errors="replace")
+            # The state follows the name in parentheses, which the code chooses: it may have a
+            # parenthesis in it.
+            state = text.rpartition(")")[2].split()[0]
+            if state in "RD":
+                return False
     except OSError:  # it has just ended
-        return {}
-    seconds = {}
-    for thread in threads:
-        with suppress(OSError):
-            seconds[thread] = _waited(f"/proc/{process}/task/{thread}/schedstat")
-    return seconds
-
-
-def _queued_since(process: int, before: Mapping[str, float]) -> float:
-    """The same for all threads together, since a time at which it was `before`."""
-    return sum(seconds - before.get(thread, 0.0) for thread, seconds in _queued(process).items())
-
-
-def _own_queued() -> float:
-    """The same for the calling thread."""
-    try:
-        return _waited("/proc/thread-self/schedstat")
-    except OSError:
-        return 0.0
-
-
-def _waited(path: str) -> float:
-    # nanoseconds on a core, nanoseconds in the queue for one, how often it got one
-    return int(Path(path).read_text(encoding="ascii").split()[1]) / 1e9
+        return False
+    return True
 
 
 def _is_full(folder: str) -> bool:

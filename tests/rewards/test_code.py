@@ -973,3 +973,25 @@ def test_long_outputs_of_numbers_are_compared_in_little_time():
         assert not same_output("9" * 1_000_000, "9" * 999_999 + ".5")
         assert same_output("1.0 " * 200_000, "1.00 " * 200_000)
         assert not same_output("1e-999 " * 100_000, "1e+999 " * 100_000)
+
+
+def test_a_number_longer_than_python_writes_does_not_raise():
+    tests = ["assert f() == 1"]
+    code = "```python\ndef f(): return 1\n```"
+    assert CodeReward()([code], tests=[tests], entry_point=["f"], other=[10**5000]) == [1.0]
+    assert CodeReward()([code], tests=[10**5000]) == [None]
+
+
+def test_a_machine_without_room_gives_none(monkeypatch):
+    """No process can be started, and no thread for a second worker."""
+
+    def refuse(*arguments, **options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    def no_thread(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("swift_rlvr.verifiers.code.process.subprocess.Popen", refuse)
+    monkeypatch.setattr("threading.Thread.start", no_thread)
+    codes = [f"```python\ndef f(): return {number} - 77\n```" for number in range(2)]
+    assert CodeReward(max_workers=2)(codes, tests=[["assert f() == 1"]] * 2) == [None, None]

@@ -3,12 +3,14 @@ sandbox.
 """
 
 import hashlib
+import pickle
 import threading
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TypeVar
 
 from swift_rlvr.rewards.base import (
     Columns,
@@ -32,6 +34,7 @@ from swift_rlvr.verifiers.code.cases import ProgramTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
+_NO_ROOM = "no room to run it"
 _LONGEST_CODE = 100_000  # characters; the longest solutions that people submit have a tenth of that
 _RULES = {
     _BAD_TESTS: "the row's tests can be read",
@@ -39,6 +42,8 @@ _RULES = {
     _TOO_LONG: f"it has at most {_LONGEST_CODE} characters",
     _SYNTAX_ERROR: "it compiles",
 }
+Run = TypeVar("Run")
+Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
@@ -49,7 +54,8 @@ class CodeReward(Reward):
     """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that
     it passes.
 
-    None where the tests cannot be read. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
+    None where the tests cannot be read, and where the machine has no room for another process, pipe
+    or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
     `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
     taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
     is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
@@ -76,7 +82,7 @@ class CodeReward(Reward):
         )
     }
     reasons = (
-        *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG),
+        *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM),
         *(failure for failure in FAILURES if failure != WRONG),
     )
     examples = (
@@ -108,6 +114,10 @@ class CodeReward(Reward):
         packages: tuple[str, ...] = setting(
             (),
             "modules that code and tests may import besides the standard library, such as numpy; installed here",
+        )
+        without_landlock: bool = setting(
+            False,
+            "also without Landlock (Linux 5.13): code can then read all the user can, also expected results",
         )
         max_workers: int = setting(
             0, "completions to run at a time; 0: one for each core of its rank", at_least=0
@@ -141,12 +151,11 @@ class CodeReward(Reward):
             del runs[key]
         self._read_tests_of(runs.values())
         workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
-        with ThreadPoolExecutor(workers) as pool:
-            explained = pool.map(lambda run: self._run(*run), runs.values())
-            for key, (explanation, repeatable) in zip(runs, explained, strict=True):
-                grades[key] = Grade(explanation.reward, explanation.reason)
-                if repeatable:
-                    _VERDICTS.keep(key, grades[key])
+        explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers)
+        for key, (explanation, repeatable) in zip(runs, explained, strict=True):
+            grades[key] = Grade(explanation.reward, explanation.reason)
+            if repeatable:
+                _VERDICTS.keep(key, grades[key])
         return [grades[key] for key in keys]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
@@ -168,8 +177,18 @@ class CodeReward(Reward):
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
         parameters = self.parameters
-        limits = Limits(parameters.timeout, parameters.memory_mb, parameters.packages)
-        outcomes = sandbox.check(code, tests, limits, row.get("entry_point"), parameters.partial)
+        limits = Limits(
+            parameters.timeout,
+            parameters.memory_mb,
+            parameters.packages,
+            parameters.without_landlock,
+        )
+        try:
+            outcomes = sandbox.check(
+                code, tests, limits, row.get("entry_point"), parameters.partial
+            )
+        except OSError as error:
+            return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
         repeatable = all(outcome.reason in _REPEATABLE for outcome in outcomes)
         if outcomes[0].reason == _SYNTAX_ERROR:
             detail = outcomes[0].detail
@@ -185,11 +204,16 @@ class CodeReward(Reward):
         return _explanation(share, reason, code, tests, outcomes), repeatable
 
     def _read_tests(self, row: Row) -> Tests:
-        return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
+        try:
+            return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
+        except ValueError as error:  # a whole number of more digits than Python reads or writes
+            if isinstance(error, BadTests):
+                raise
+            raise BadTests(str(error)) from None
 
     def _read_tests_of(self, runs: Iterable[tuple[str | None, Row]]) -> None:
         """Read the tests of all rows, which are kept, before several threads ask for them."""
-        for row in {repr(row): row for _, row in runs}.values():
+        for row in {_key_of(row): row for _, row in runs}.values():
             with suppress(BadTests):
                 self._read_tests(row)
 
@@ -200,8 +224,51 @@ class CodeReward(Reward):
         decisive = (
             (text is None, code, row, parameters.partial),
             (parameters.timeout, parameters.memory_mb, parameters.packages),
+            parameters.without_landlock,
         )
-        return hashlib.sha256(repr(decisive).encode("utf-8", "surrogatepass")).hexdigest()
+        return _key_of(decisive)
+
+
+def _key_of(value: object) -> str:
+    """A short text that tells plain values apart."""
+    try:
+        written = repr(value).encode("utf-8", "surrogatepass")
+    except ValueError:  # a whole number of more digits than Python writes in decimals
+        written = pickle.dumps(value)
+    return hashlib.sha256(written).hexdigest()
+
+
+def _in_threads(run: Callable[[Run], Result], runs: list[Run], workers: int) -> list[Result]:
+    """The results of all runs, by this thread and up to `workers - 1` others, fewer where the
+    machine has no room for them.
+    """
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    waiting = deque(enumerate(runs))
+
+    def work() -> None:
+        while not errors:
+            try:
+                number, one = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                results[number] = run(one)
+            except BaseException as error:
+                errors.append(error)
+
+    threads = []
+    for _ in range(workers - 1):
+        thread = threading.Thread(target=work)
+        with suppress(RuntimeError):
+            thread.start()
+            threads.append(thread)
+    work()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(runs))]
 
 
 class _Verdicts:

@@ -31,7 +31,8 @@ Known limits:
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above
   64 KiB.
-- Where the kernel has no Landlock it can read what the user can read. It cannot send it anywhere.
+- With `Limits.without_landlock`, where the kernel has none, it can read what the user can read,
+  expected results included. It cannot send it anywhere.
 - Packages that are named in `Limits.packages` are imported before the lockdown, and their C code
   can be called.
 - It can use a whole CPU and its memory for all of its time, and fill the disk for that long with

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ WRONG = "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
 
+_WAITS = (0.1, 0.3, 1.0)  # seconds before code is run again that found no room to run
 _SPARE_OUTPUT = 1 << 16  # bytes that a program may write beside twice what is expected
 _LONGEST_VALUE = 1 << 20  # characters
 _SAME_HASH = 64  # elements of a set, or keys of a dict, that may be hashed alike
@@ -55,6 +56,8 @@ def check(
 
     Raises:
         SandboxError: where the code cannot be run safely; none of it has been run then.
+        OSError: where the machine has no room for another process, pipe or folder, also after some
+            waiting.
 
     >>> from swift_rlvr.verifiers.code import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
@@ -70,6 +73,21 @@ def check(
         "entry_point": entry_point,
         "longest": _longest(units),
     }
+    for seconds in _WAITS:
+        # Other processes, or another completion's threads, can take all the room for a moment.
+        with suppress(OSError):
+            return _run_all(job, programs, units, limits, all_tests)
+        time.sleep(seconds)
+    return _run_all(job, programs, units, limits, all_tests)
+
+
+def _run_all(
+    job: dict,
+    programs: list[ProgramTest],
+    units: list[UnitTest],
+    limits: Limits,
+    all_tests: bool,
+) -> list[Verdict]:
     verdicts = []
     with closing(Zygote(limits.packages)) as zygote:
         seconds = ALL_TESTS * limits.seconds

@@ -244,8 +244,8 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
 
 
 def serve(lock_down: Callable, provide: Callable, end_with: Callable) -> None:
-    """Fork a child for every message with pipes, and say its number; for a child's number say how
-    that ended.
+    """Fork a child for every message with pipes, and say its number, or the negative errno where that
+    fails; for a child's number say how that ended.
 
     The pipes are those of `connect`, and for a program its standard input and output. The arguments
     are functions of `lockdown` and `prelude`, which `main` needs. The program's are the parent, the
@@ -267,7 +267,11 @@ def serve(lock_down: Callable, provide: Callable, end_with: Callable) -> None:
             control.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
             continue
         pipes = array.array("i", sent[0][2])
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError as error:
+            # The machine has no room for a process just now: the parent tries again.
+            child = -(error.errno or 1)
         if child == 0:
             # By this socket code could ask for a child with limits of its own choice.
             control.close()

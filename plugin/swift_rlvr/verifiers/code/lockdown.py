@@ -23,8 +23,11 @@ which is checked. Neither answer lets a call through.
 Resource limits (CPU, address space, file size, open files, no core dump) cannot be raised again
 because all capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts
 all processes of the user and does not bind root. With Landlock (Linux 5.13) only Python's own
-library and what that needs can be read, and only the run's folder can be written. Without it
-nothing can be written, but all that the user can read stays readable.
+library and what that needs can be read, and only the run's folder can be written. Without it the
+lockdown is refused, unless the caller allows for what is lost: nothing can be written then, but all
+that the user can read stays readable, other processes' memory included.
+
+No filter and no limit counts the threads of one process: the parent does (`process.py`).
 
 Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a
 libseccomp.so.2 that slim images and conda environments lack, so that code could not be run there.
@@ -104,10 +107,11 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _THREAD_FLAGS = (0x003D0F00, 0x007D0F00)
 # SOCK_STREAM, with or without SOCK_NONBLOCK and SOCK_CLOEXEC
 _STREAMS = (1, 0x801, 0x80001, 0x80801)
-# F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_GETLK F_SETLK F_SETLKW F_DUPFD_CLOEXEC F_GETPIPE_SZ;
-# without F_SETOWN and F_SETSIG, which have the kernel send any signal to any process of the user
-# when input arrives
-_FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
+# F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_SETLK F_SETLKW F_DUPFD_CLOEXEC F_GETPIPE_SZ; without
+# F_GETLK, by which one completion would see the read locks of another on a file of the library
+# (F_SETLK sees none there: a write lock needs a file that is open for writing), and without F_SETOWN
+# and F_SETSIG, which have the kernel send any signal to any process of the user when input arrives
+_FCNTL_COMMANDS = (0, 1, 2, 3, 4, 6, 7, 1030, 1032)
 # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -146,13 +150,14 @@ def lock_down(
     file_size: int,
     landlock: bool = True,
     readable: Sequence[str] = (),
+    without_landlock: bool = False,
 ) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
     It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of
     address space) and `file_size` (of one file) are in bytes. The folders `readable` can be read
-    besides the standard library. Without `landlock` it is as on a kernel that has none, for tests
-    of that.
+    besides the standard library. Without `landlock` it is as on a kernel that has none. On such a
+    kernel it is refused unless `without_landlock`: the code could read what the user can read.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -177,6 +182,12 @@ def lock_down(
     # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
     confined = landlock and _confine_files(folder, readable)
+    if not (confined or without_landlock):
+        raise LockdownError(
+            "the kernel has no Landlock (Linux 5.13, and `landlock` in its list of security modules), "
+            "so code could read the expected results in the trainer's memory, and every file that "
+            "the user can read; the parameter without_landlock allows that"
+        )
     # Without capabilities root, too, cannot raise its limits again.
     _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     # Last, since the filter refuses the calls above.

@@ -57,12 +57,16 @@ _LONGEST_REPORT = 1 << 16  # bytes; a longer one would fill the parent's memory
 
 ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
 LOAD = 10  # times that again on the wall, where the machine is busy
-_TICK = 0.1  # seconds between looks at the folder and the clocks
+_TICK = 0.1  # seconds between looks at the folder and the clocks, at most
 
 # What a child may write to the disk.
 _FILE_SIZE = 16 << 20  # bytes of one file
 _FOLDER_SIZE = 64 << 20  # bytes of all of them
 _FOLDER_FILES = 256
+
+# Threads of a child. With small stacks thousands would fit into its memory, and the machine would
+# have no room left for a process of anyone else's. Programs of people have a dozen.
+_THREADS = 128
 
 
 class SandboxError(RuntimeError):
@@ -93,7 +97,10 @@ class Limits:
     memory_mb: int = 512
     # modules besides the standard library that code may import, such as numpy
     packages: tuple[str, ...] = ()
-    # use it where the kernel has it; without it no file can be written, but all can be read
+    # run code also where the kernel has no Landlock: it can then read what the user can read, the
+    # expected results in the trainer's memory included
+    without_landlock: bool = False
+    # use it where the kernel has it; False is for tests of how it is on a kernel that has none
     landlock: bool = True
 
 
@@ -152,14 +159,21 @@ class Zygote:
         self.pid = self._process.pid
 
     def fork(self, pipes: list[int]) -> _Process:
-        """Start a child that has these pipes. Raises SandboxError where the zygote has ended."""
+        """Start a child that has these pipes.
+
+        Raises SandboxError where the zygote has ended, OSError where the machine has no room for
+        another process just now.
+        """
         with suppress(OSError):
             socket.send_fds(self._socket, [b"fork"], pipes)
         answer = self._receive(None)
         if not answer:
             status = self._process.wait()
             raise SandboxError(f"{_REFUSED}: {sys.executable} ended early: exit status {status}")
-        return _Fork(self, int(answer))
+        number = int(answer)
+        if number < 0:
+            raise OSError(-number, os.strerror(-number))
+        return _Fork(self, number)
 
     def wait(self, child: int, timeout: float | None, is_asked: bool) -> int:
         """The exit status of a child. Raises TimeoutError; the next call must then say that it is
@@ -244,6 +258,7 @@ class Child:
         self._asleep = 0.0
         self._most_cpu = math.inf
         self._most_asleep = math.inf
+        self._next_look = 0.0  # at the folder, by `time.monotonic`
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
         # read how many bytes at most.
@@ -366,9 +381,8 @@ class Child:
         left = self.deadline - time.monotonic()
         if left <= 0 or self._asleep >= self._most_asleep or self._cpu() >= self._most_cpu:
             raise Ended("timeout")
-        # Each file is limited by RLIMIT_FSIZE; many of them would fill the disk all the same.
-        if self.folder is not None and _is_full(self.folder):
-            raise Ended("too many files")
+        if self.folder is not None:
+            self._look_at_its_use(self.folder)
 
         # A child that sleeps uses no CPU time, and would never come to its end. It is not its fault
         # where a message waits for it, or where the machine has no time for it.
@@ -382,6 +396,18 @@ class Child:
                 # Not more than a tick: where this process itself had to wait for a core, the child
                 # may have computed.
                 self._asleep += min(time.monotonic() - start, _TICK)
+
+    def _look_at_its_use(self, folder: str) -> None:
+        """Raise Ended where it has too many threads or has written too much."""
+        if _threads(self._process.pid) > _THREADS:
+            raise Ended("killed", f"more than {_THREADS} threads")
+        # Each file is limited by RLIMIT_FSIZE; many of them would fill the disk all the same. Code
+        # decides by its output how often this is called, and the look takes the trainer's time.
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _TICK
+            if _is_full(folder):
+                raise Ended("too many files")
 
     def _is_due(self) -> bool:
         """Whether something can be sent to it now; a pipe that is full has to wait for the
@@ -472,6 +498,7 @@ def sandboxed(
             # The kernel's own limit. It ends a child also while this process has no time to look.
             "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
             "landlock": limits.landlock,
+            "without_landlock": limits.without_landlock,
             "readable": readable,
         }
         with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
@@ -505,6 +532,15 @@ def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:
 
 def _line(message: dict) -> bytes:
     return json.dumps(message).encode() + b"\n"
+
+
+def _threads(process: int) -> int:
+    """How many threads a process has; 0 where it has ended."""
+    try:
+        # A folder has a link for itself, one from above, and one for each folder in it.
+        return os.stat(f"/proc/{process}/task").st_nlink - 2
+    except OSError:
+        return 0
 
 
 def _is_asleep(process: int) -> bool:

@@ -35,6 +35,10 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"problem": "1 + 1?", "answer": "even"}, "even"),
         ({"problem": "1 + 1?", "answer": "It is easy.\n#### 2"}, "2"),
         ({"problem": "1 + 1?", "answer": ["2"]}, "2"),
+        ({"question": "1 + 1?", "expected_answer": "2"}, "2"),  # NeMo-Gym
+        ({"question": "1 + 1?", "expected_answer": "2", "solution": "No box."}, "2"),
+        # an index is no answer to a question of mathematics
+        ({"question": "1 + 1?", "options": ["2", "3"], "answer_index": 0}, None),
         ({"problem": "1 + 1?", "answer": ["2", r"\frac{1}{"]}, None),
         ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, ["2", "4/2"]),  # for gold_is_list
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
@@ -107,8 +111,35 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
         ({"choices": ["oxygen", "iron"], "answer": "lead"}, None),
         ({"choices": ["iron", "iron"], "answer": "A"}, None),
         ({"choices": ["iron"], "answer": "A"}, None),
-        ({"choices": [str(n) for n in range(9)], "answer": "A"}, None),
+        ({"choices": [str(n) for n in range(11)], "answer": "A"}, None),
         ({"answer": "A"}, None),
+        # letters and indices beside `options`, in the forms of other datasets
+        ({"options": ["oxygen", "iron", "salt"], "expected_answer": "B"}, "B"),
+        ({"options": ["oxygen", "iron", "salt"], "answer": "[B]"}, "B"),
+        ({"options": ["oxygen", "iron", "salt"], "answer": "b"}, "B"),
+        ({"options": {"A": "oxygen", "B": "iron"}, "answer": "B"}, "B"),
+        ({"options": {"A": "oxygen", "B": "iron"}, "answer": 1}, "B"),
+        ({"options": {"A": "oxygen", "B": "iron", "C": None}, "answer_idx": "B"}, "B"),  # MedQA
+        ({"options": {"A": "oxygen", "B": "iron"}, "answer": "iron", "answer_idx": "B"}, "B"),
+        ({"options": ["A)oxygen", "B)iron"], "correct": "B"}, "B"),  # AQuA
+        ({"options": ["(A) oxygen", "(B) iron"], "answer": "(B)"}, "B"),
+        ({"options": [{"A": "oxygen"}, {"B": "iron"}], "expected_answer": "B"}, "B"),  # NeMo-Gym
+        (
+            {
+                "choices": [{"label": "A", "text": "oxygen"}, {"label": "B", "text": "iron"}],
+                "answerKey": "B",
+            },
+            "B",
+        ),
+        ({"options": ["oxygen", "iron", *"CDEFGH"], "answer": "B", "answer_index": 1}, "B"),
+        ({"options": "['oxygen', 'iron']", "answer": "B"}, "B"),  # of a .csv file
+        ({"options": '["oxygen", "iron"]', "answer_index": 1}, "B"),
+        ({"options": "oxygen or iron", "answer": "B"}, None),
+        ({"options": ["oxygen", "iron"], "answer": "C"}, None),
+        ({"options": ["oxygen", "iron"], "answer_index": 2}, None),
+        ({"options": ["oxygen", "iron"], "answer": True}, None),
+        ({"options": ["oxygen", ["iron"]], "answer": "B"}, None),
+        ({"options": [{"A": "oxygen"}, {"A": "iron"}], "answer": "B"}, None),
     ],
 )
 def test_multiple_choice(columns, letter):
@@ -117,8 +148,17 @@ def test_multiple_choice(columns, letter):
         with pytest.raises(RowError):
             TASKS["choice"].preprocess(row)
         return
-    prepared = TASKS["choice"].preprocess(row)
-    assert prepared["solution"] == letter
+    task = TASKS["choice"]
+    assert task.find_columns(row)["answer"] and task.identity(row)
+    prepared = task.preprocess(row)
+    assert (
+        prepared["solution"] == letter
+        and prepared["options"][:2] == ["oxygen", "iron"]
+        or (prepared["options"] == ["0", "1", "2"])
+    )
+    assert REWARDS["accuracy"]()(
+        [task.gold_completion(row)], solution=[letter], options=[prepared["options"]]
+    ) == [1.0]
     assert re.search("Which is a metal\\?\n\nA. .*\nB. .*\n", prepared["messages"][-1]["content"])
     texts = [
         f"<answer>{each}</answer>"
@@ -221,12 +261,55 @@ DIFFERENT = [
     # texts of which no two are one answer
     ("C", "C++", "C#", "C-", "C*", "C+", "C^"),
     ("Rh", "Rh+", "Rh-", "Rh--"),
-    ("10^5", "105", "10/5", "10*5", "10-5", "10.5", "10:5", "10+5", "10=5", "10, 5", "10'5", "10...5"),
-    ("50", "50%", "$50", "€50", "50°", "50‰", "#50", "<50", ">50", "~50", "50!", "50+", "50*", "-50"),
+    (
+        "10^5",
+        "105",
+        "10/5",
+        "10*5",
+        "10-5",
+        "10.5",
+        "10:5",
+        "10+5",
+        "10=5",
+        "10, 5",
+        "10'5",
+        "10...5",
+    ),
+    (
+        "50",
+        "50%",
+        "$50",
+        "€50",
+        "50°",
+        "50‰",
+        "#50",
+        "<50",
+        ">50",
+        "~50",
+        "50!",
+        "50+",
+        "50*",
+        "-50",
+    ),
     ("3", "-3", "+3", "±3", "=3", "3-"),
     ("H2O", "HO", "H20", "H2O2", "H3O+", "H2O-"),
     ("A", "A*", "A+", "A-", "A**", "-A", "A′"),
-    ("xy", "x-y", "x+y", "x*y", "x/y", "x=y", "x<y", "x>y", "x^y", "x|y", "x&y", "x_y", "x y", "x\\y"),
+    (
+        "xy",
+        "x-y",
+        "x+y",
+        "x*y",
+        "x/y",
+        "x=y",
+        "x<y",
+        "x>y",
+        "x^y",
+        "x|y",
+        "x&y",
+        "x_y",
+        "x y",
+        "x\\y",
+    ),
     ("1.5", "15", "1:5", "1/5", "1-5"),
     ("x²", "x2", "2x"),
     ("1½", "11/2", "1/2"),

@@ -56,6 +56,24 @@ FORMAT = [
     ("<think></think><answer>2</answer>", "empty think part"),
     ("<think> \n </think><answer>2</answer>", "empty think part"),
     ("<think>1 + 1</think><answer>\n</answer>", "empty answer"),
+    # what says nothing is empty
+    ("<think>.</think><answer>.</answer>", "empty think part"),
+    ("<think>...</think><answer>2</answer>", "empty think part"),
+    ("<think>…\n---\n***</think><answer>2</answer>", "empty think part"),
+    ("<think>。！？</think><answer>2</answer>", "empty think part"),
+    ("<think>1 + 1</think><answer>.</answer>", "empty answer"),
+    ("<think>1 + 1</think><answer>...</answer>", "empty answer"),
+    ("<think>1 + 1</think><answer> … </answer>", "empty answer"),
+    ("<think>1 + 1</think><answer>, ; : ! ?</answer>", "empty answer"),
+    ("<think>1 + 1</think><answer>。</answer>", "empty answer"),
+    # what is an answer
+    ("<think>1 + 1</think><answer><</answer>", "ok"),
+    ("<think>1 + 1</think><answer>+</answer>", "ok"),
+    ("<think>1 + 1</think><answer>-</answer>", "ok"),
+    ("<think>1 + 1</think><answer>∅</answer>", "ok"),
+    ("<think>1 + 1</think><answer>(</answer>", "ok"),
+    ("<think>1 + 1</think><answer>-1.</answer>", "ok"),
+    ("<think>相加</think><answer>二</answer>", "ok"),
 ]
 STRICT = [
     # (text, reason of external_format_strict), where external_format says ok
@@ -182,8 +200,11 @@ def test_strict_is_the_recipe_without_repeated_tags_and_empty_parts(text):
     match = re.fullmatch(
         r"<think>\n(.*)\n</think>\n<answer>\n(.*)\n</answer>", text.rstrip(), re.DOTALL
     )
-    recipe = match is not None and all(
-        part.strip() and not re.search("</?(think|answer)>", part) for part in match.groups()
+    recipe = (
+        match is not None
+        and re.search(r"\w", match[1]) is not None
+        and bool(match[2].strip())
+        and not re.search("</?(think|answer)>", match[1] + match[2])
     )
     assert one(FormatStrictReward(), text).reward == recipe
     assert one(FormatReward(), text).reward >= recipe

@@ -161,6 +161,10 @@ def test_soft_overlong_takes_the_limit_of_the_training(args, parameters, max_len
         ("\U00020000\U00020001", ["\U00020000", "\U00020001"]),
         ("한국어는 띄어 씁니다", ["한국어는", "띄어", "씁니다"]),  # Korean has spaces
         ("\ud800 a", ["\ud800", "a"]),
+        # counted words are the same word, variables and numbers are not
+        ("wait1 wait2, wait-3 wait_4 wait5.", ["wait", "wait,", "wait", "wait", "wait."]),
+        ("x1 x2 2x 3rd 12 1.5 H2O F16", ["x1", "x2", "2x", "3rd", "12", "1.5", "h2o", "f16"]),
+        ("sin2x a_12 step1a total=24", ["sin2x", "a_12", "step1a", "total=24"]),
     ],
 )
 def test_words(text, expected):
@@ -177,6 +181,8 @@ def test_words(text, expected):
         ("a a a a a", 3, -0.1 * (1 - 1 / 3), "repetition"),
         ("A b C a B c", 3, -0.1 * (1 - 3 / 4), "repetition"),  # case does not hide it
         ("a a", 1, -0.1 * (1 - 1 / 2), "repetition"),
+        ("wait1 wait2 wait3 wait4 wait5", 3, -0.1 * (1 - 1 / 3), "repetition"),
+        ("x1 x2 x3 x4 x5", 3, 0.0, "no repetition"),
         ("好的好的好的", 2, -0.1 * (1 - 2 / 5), "repetition"),
         ("好的", 3, 0.0, "too short"),
     ],

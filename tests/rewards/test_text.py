@@ -165,6 +165,14 @@ WORDS = [
     ("προσθέτουμε και", {"Greek": 2}),
     ("เราบวกเลข", {"Thai": 3}),  # nine signs
     ("যোগ করি", {"other": 1}),  # a script without a language here
+    # a word has a vowel, also one with an accent
+    ("Xqzt brfl mn pqr", {}),
+    ("5 cm and 3 kg, LHS, RHS, sqrt", {"Latin": 1}),
+    ("là où ça, höchst, tím, sự, rhythm, øl", {"Latin": 8}),
+    # prose in code and formulas
+    ("```python\nx = 1  # 我们相加\n```", {"Han": 4}),
+    ("`相加` $\\text{相加} + x$ \\(\\text{мы складываем}\\)", {"Han": 4, "Cyrillic": 2}),
+    ("$$\\text{因为}$$ and ```\nтак как", {"Latin": 1, "Han": 2, "Cyrillic": 2}),
     # nothing that has words
     ("", {}),
     ("3 + 4 = 7, ٣ ३ ３ ½ ² ① Ⅳ ℝ 𝑥 µ", {}),
@@ -224,7 +232,9 @@ def test_the_scripts_are_those_that_unicode_names():
         script = NAMES.get(first, "other" if first in OTHERS else None)
         if script is None or any(sign in name for sign in NO_LETTERS) or code in (0x2184, 0xAB65):
             continue
-        if count_words(letter * 4).keys() != {script}:
+        # a Latin word has a vowel
+        word = f"{letter}a{letter}" if script == "Latin" else letter * 4
+        if count_words(word).keys() != {script}:
             wrong.append(f"{code:04x} {name}")
     assert not wrong
 
@@ -245,6 +255,19 @@ LANGUAGE = [
     ("en", "we " * 99 + "它", 0.99, "consistent"),
     ("en", "<think>3 + 4 = $x$</think>", 0.0, "no words"),
     ("en", "<answer>We add</answer>", 0.0, "no words"),
+    ("en", "<think>Xqzt brfl</think>", 0.0, "no words"),
+    # what hides from a think part, and from the words
+    ("en", "<think>We add.</think>我们相加<answer>7</answer>", 2 / 6, "other language"),
+    ("en", "<think>We add.</think><answer>7</answer>我们相加", 2 / 6, "other language"),
+    ("en", "我们相加<think>We add.</think><answer>7</answer>", 2 / 6, "other language"),
+    ("en", "我们相加<think>We add.</think>", 2 / 6, "other language"),
+    ("en", "<think>We add.\n```\n我们相加\n```</think>", 2 / 6, "other language"),
+    ("en", "<think>We add. $\\text{我们相加}$</think>", 2 / 6, "other language"),
+    ("zh", "<think>相加</think>We add them all<answer>7</answer>", 2 / 6, "other language"),
+    ("zh", "<think>我们相加\n```python\nx = 1  # 相加\n```</think>", 1.0, "consistent"),
+    # without an answer block what follows the think part is the answer
+    ("en", "<think>We add.</think> 七", 1.0, "consistent"),
+    ("en", "<think>We add.</think><answer>七", 1.0, "consistent"),
     ("en", "", 0.0, "no text"),
     ("en", None, 0.0, "no text"),
     ("zh", "我们把 x 和 $\\text{speed}$ 相加", 1.0, "consistent"),

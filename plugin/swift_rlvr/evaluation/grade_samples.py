@@ -63,8 +63,10 @@ def grade_samples(
 
 def _kept_columns(task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
     """What a record keeps of a row: the columns that its task's rewards read."""
-    names = task.of(row).reward_columns or [name for name in row if name != "messages"]
-    return {name: row[name] for name in (*names, "task") if name in row}
+    own = task.of(row)
+    names = own.reward_columns or [name for name in row if name != "messages"]
+    optional = REWARDS[own.verifier].optional_columns if own.verifier else ()
+    return {name: row[name] for name in (*names, *optional, "task") if name in row}
 
 
 def _reward_names(task: Task, with_formats: bool) -> list[str]:

@@ -13,6 +13,7 @@ from swift_rlvr.rewards.base import (
     Row,
     rules_in_order,
 )
+from swift_rlvr.rewards.options import with_options
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -43,7 +44,7 @@ class AccuracyReward(Reward):
     A row whose solution cannot be read is not graded (None), unless the answer is written like it;
     with ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
     `swift_rlvr.verifiers.mathematics` defines what counts as the answer and as equal. A verdict
-    depends on the completion and the solution alone.
+    depends on the completion, the solution and, where the row has some, the choices in `options`.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
@@ -53,6 +54,7 @@ class AccuracyReward(Reward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
+    optional_columns = ("options",)
     reasons = tuple(map(str, Reason))
     examples = (
         Example(
@@ -88,11 +90,11 @@ class AccuracyReward(Reward):
         self.neutral = 0.5 if self.parameters.neutral_gold else None
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        verdicts = self._verdicts(list(texts), list(columns["solution"]))
+        verdicts = self._verdicts(list(texts), list(columns["solution"]), list(columns["options"]))
         return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], [row["solution"]])
+        (verdict,) = self._verdicts([text], [row["solution"]], [row["options"]])
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.reason is Reason.BAD_GOLD:
             details[RULES[Reason.BAD_GOLD]] = _about_gold(verdict, row["solution"])
@@ -105,10 +107,16 @@ class AccuracyReward(Reward):
             rules.append(rule)
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[Verdict]:
+    def _verdicts(
+        self, texts: list[str | None], golds: list[object], options: list[object]
+    ) -> list[Verdict]:
         parameters = self.parameters
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units)
-        return grade_all(texts, golds, parameters.gold_is_list, leniency)
+        verdicts = grade_all(texts, golds, parameters.gold_is_list, leniency)
+        for index, choices in enumerate(options):
+            if choices is not None:
+                verdicts[index] = with_options(verdicts[index], golds[index], choices, leniency)
+        return verdicts
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

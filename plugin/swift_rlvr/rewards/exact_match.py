@@ -51,6 +51,8 @@ class ExactMatchReward(Reward):
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
     >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)
     [1.0, 0.0, 0.0]
+    >>> ExactMatchReward(literal=True)(texts, accepted_answers=[["Rhine."]] * 3)
+    [1.0, 0.0, 0.0]
     """
 
     name = "external_exact_match"
@@ -68,6 +70,11 @@ class ExactMatchReward(Reward):
         partial: bool = setting(
             False, "give an answer that is not right the F1 of its words, at most 0.99"
         )
+        literal: bool = setting(
+            False,
+            "a right answer is the same text: case, articles, punctuation and white space count, "
+            "as in a program's output",
+        )
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         answer = last_answer(text or "")
@@ -79,7 +86,7 @@ class ExactMatchReward(Reward):
             reason = "unclosed answer" if has_unclosed_answer(text or "") else "no answer"
         else:
             answer = answer.strip()
-            share, reason = _compared(answer, golds)
+            share, reason = _compared(answer, golds, self.parameters.literal)
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
@@ -95,14 +102,18 @@ def _golds(value: object) -> list[str] | None:
     return list(golds)
 
 
-def _compared(answer: str, golds: list[str]) -> tuple[float, str]:
+def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]:
     """The share of an answer that is right, and the reason."""
     if not answer:
         return 0.0, "empty answer"
     if len(answer) > MAX_ANSWER_CHARS:
         return 0.0, "too long"
-    words = normalised_answer(answer)
-    accepted = [normalised_answer(gold) for gold in golds]
+    if literal:
+        words = answer
+        accepted = [gold.strip() for gold in golds]
+    else:
+        words = normalised_answer(answer)
+        accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
     best = max(f1(words, gold) for gold in accepted)

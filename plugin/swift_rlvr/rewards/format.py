@@ -16,6 +16,9 @@ from swift_rlvr.verifiers.answers import completion_text, without_end_tokens
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
+# A thought has words or figures. An answer may be a sign, such as < or +, but is not "." or "...".
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_MORE_THAN_STOPS = re.compile(r"[^\s.,;:!?…。，、；：！？]")
 # The reason where a tag is missing, in the order of TAGS.
 MISSING = ("no think part", "think part not closed", "no answer part", "answer part not closed")
 OK = "ok"
@@ -29,8 +32,8 @@ RULES = {
     "repeated tag": "no tag is repeated",
     "wrong order": "the tags come in the order <think> </think> <answer> </answer>",
     "text outside the tags": "there is nothing but white space outside the two parts",
-    "empty think part": "the think part is not empty",
-    "empty answer": "the answer is not empty",
+    "empty think part": "the think part has a letter or a digit",
+    "empty answer": "the answer has more than full stops and the like",
 }
 STRICT_RULES = RULES | {
     "tag not on its own line": "each tag is on a line of its own",
@@ -83,9 +86,9 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     for part in (before, between, after):
         if part.strip():
             return "text outside the tags", repr(part.strip()[:40])
-    if not think.strip():
+    if not _LETTER_OR_DIGIT.search(think):
         return "empty think part", ""
-    if not answer.strip():
+    if not _MORE_THAN_STOPS.search(answer):
         return "empty answer", ""
     if strict:
         return _layout_fault(text, parts)
@@ -108,8 +111,8 @@ def _layout_fault(text: str, parts: list[str]) -> tuple[str, str]:
 class FormatReward(ShapingReward):
     """Reward 1.0 for ``<think>...</think>`` and then ``<answer>...</answer>``, and nothing else.
 
-    Neither part may be empty. White space around the parts and special tokens at the end are
-    ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
+    Neither part may be empty, or hold nothing but full stops and the like. White space around the
+    parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
 
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])

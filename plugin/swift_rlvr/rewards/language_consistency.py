@@ -2,14 +2,16 @@ r"""The language consistency reward: is the reasoning in the language asked for?
 
 Source: DeepSeek-R1 (arXiv 2501.12948, section 2.3.2): the share of words of the target language in
 the chain of thought. A word is a run of letters, of which a single Latin or Greek one does not
-count, since it is usually a variable; in Han and kana each character; in Thai and every script that
-has no language here four letters. Code, formulas, LaTeX commands, tags, addresses and digits are
-skipped. For Japanese, Han characters count up to four times the kana, so that Chinese does not pass
-for Japanese.
+count, since it is usually a variable, nor a Latin one without a vowel, such as `cm` or `xqzt`; in
+Han and kana each character; in Thai and every script that has no language here four letters. Latin
+and Greek letters of code, formulas, LaTeX commands, tags and addresses are skipped, those of other
+scripts are not. For Japanese, Han characters count up to four times the kana, so that Chinese does
+not pass for Japanese.
 """
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 
 import regex
@@ -17,7 +19,7 @@ import regex
 from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import reasoning
+from swift_rlvr.verifiers.answers import CLOSE, OPEN, THINK_END, reasoning
 
 # Language code -> script.
 LANGUAGES = {
@@ -61,6 +63,8 @@ _SCRIPTS = {
 }
 # Scripts whose single letters are usually variables: `x`, `α`.
 _SCRIPTS_OF_VARIABLES = ("Latin", "Greek")
+# Without one a run of Latin letters is an abbreviation, or no word at all.
+_VOWEL = re.compile(r"[aeiouyæœøıə]", re.IGNORECASE)
 # Letters of formulas, in a circle or a square, raised or lowered: `ℝ`, `①`, `²`.
 _SIGNS = (
     r"ªºµ\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u33ff"
@@ -127,10 +131,16 @@ def count_words(text: str) -> dict[str, int]:
     >>> count_words("设 $x = \\text{speed}$, 因为 x > 0, we know: 最小值")
     {'Latin': 2, 'Han': 6}
     """
-    text = _LEFT_OUT.sub(" ", text)
+    prose = _LEFT_OUT.sub(" ", text)
+    # Code and formulas are in Latin and Greek; what is in another script there is prose.
+    elsewhere = " ".join(match[0] for match in _LEFT_OUT.finditer(text))
     counts = {}
     for script, pattern in _RUNS.items():
-        runs = pattern.findall(text)
+        runs = pattern.findall(prose)
+        if script == "Latin":
+            runs = [run for run in runs if _has_vowel(run)]
+        elif script not in _SCRIPTS_OF_VARIABLES:
+            runs += pattern.findall(elsewhere)
         if not runs:
             continue
         per_word = _LETTERS_PER_WORD.get(script)
@@ -142,8 +152,33 @@ def count_words(text: str) -> dict[str, int]:
     return counts
 
 
+def _has_vowel(word: str) -> bool:
+    if _VOWEL.search(word):
+        return True
+    # "là" is "la" with an accent.
+    return not word.isascii() and bool(_VOWEL.search(unicodedata.normalize("NFKD", word)))
+
+
+def thought(text: str) -> str:
+    """All of a completion that is no answer: the reasoning, and what stands outside the think part
+    where an answer block follows.
+
+    >>> thought("<think>We add.</think> 相加 <answer>7</answer> 好"), thought("<think>We add.</think> It is 7.")
+    ('<think>We add.</think> 相加   好', ' We add.')
+    """
+    think_end = text.rfind(THINK_END)
+    start = text.rfind(OPEN)
+    if start < think_end or start < 0:
+        before, opened, _ = text.partition("<think>")
+        return f"{before} {reasoning(text)}" if opened else reasoning(text)
+    end = text.find(CLOSE, start)
+    after = text[end + len(CLOSE) :] if end >= 0 else ""
+    return f"{text[:start]} {after}"
+
+
 class LanguageConsistencyReward(ShapingReward):
-    """Reward the share of words in the reasoning that are in the language asked for.
+    """Reward the share of words in the reasoning, and in what else is no answer, that are in the
+    language asked for.
 
     Reasoning without words gets 0.0. The language is the row's `language`, or else the parameter. A
     row with an unknown language is not graded.
@@ -187,7 +222,7 @@ class LanguageConsistencyReward(ShapingReward):
         if text is None or not has_text:
             return Explanation(0.0, "no text", None, rules)
 
-        part = reasoning(text)
+        part = thought(text)
         counts = count_words(part)
         share = _share(counts, script)
         if not counts:

@@ -17,15 +17,20 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+# The number in wait1, wait-2 and step_3, which are one word; not that of x1, 3rd, 2x or H2O.
+_NUMBER_OF_WORD = re.compile(r"(?<=[^\W\d_]{3})[-_.]?\d+(?=[^\w\s]*(?:\s|\Z))")
 
 
 def words(text: str) -> list[str]:
-    """A text's words in lower case, and its characters where the script has no spaces.
+    """A text's words in lower case, and its characters where the script has no spaces. A number at
+    the end of a word is no part of it: words that are only counted are the same.
 
+    >>> words("wait1 wait-2, x1")
+    ['wait', 'wait,', 'x1']
     >>> words("The answer is 42. 答えは42です")
     ['the', 'answer', 'is', '42.', '答', 'え', 'は', '42', 'で', 'す']
     """
-    return _WORD.findall(text.lower())
+    return _WORD.findall(_NUMBER_OF_WORD.sub("", text.lower()))
 
 
 def count_ngrams(units: Sequence, n: int) -> tuple[int, int]:

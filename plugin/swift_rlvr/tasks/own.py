@@ -6,19 +6,19 @@ variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prom
 system prompt and the question; `messages` that end with a user turn stay as they are.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
-- `choice`: `choices` or `options` are a list, a dict by label or ``{"text": [...], "label":
-  [...]}``, or columns A, B and so on. The answer is a label, a choice as it is written, or its
-  index from 0. The policy is asked for the letter.
+- `choice`: `choices` or `options` in any form that `options.py` reads, or columns A, B and so on.
+  The answer is a label, a choice as it is written, or its index from 0. The policy is asked for the
+  letter.
 - `qa`: a text, a list of texts of which any will do, or SQuAD's ``{"text": [...]}``, for
   `external_exact_match`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
+from swift_rlvr.tasks.options import LETTERS, choices_by_label
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answers import normalised_answer
@@ -31,15 +31,18 @@ NAMES = {
         *("题目", "问题", "messages"),
     ),
     "answer": (
-        *("answer", "final_answer", "gold", "target", "ground_truth", "reward_model", "answers"),
-        *("answerkey", "label", "solution", "output", "response", "答案", "解答"),
+        *("answer", "final_answer", "expected_answer", "gold", "target", "ground_truth"),
+        *("reward_model", "answers", "answerkey", "label", "solution", "output", "response"),
+        *("答案", "解答"),
     ),
 }
+# Further ones, of the right choice alone: elsewhere an index would be taken for the answer.
+_RIGHT_CHOICE = ("answer_idx", "answer_index", "answer_letter", "correct_answer", "correct")
 _CHOICES = ("choices", "options", "选项")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
-# The labels of choices; I and J are numbers to the verifier of mathematics.
-_LETTERS = ascii_uppercase[:8]
+# "B", "(B)", "B."
+_MARKS_OF_LABEL = "()[]{}.: "
 
 Messages = list[dict[str, str]]
 
@@ -52,8 +55,11 @@ class ColumnSettings(Settings):
     answer_column: str | None = setting(None, "The column with the right answer.")
 
 
-def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
-    """For `problem` and `answer` the columns that may hold them, the likeliest first."""
+def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[str, list[str]]:
+    """For `problem` and `answer` the columns that may hold them, the likeliest first.
+
+    further: names of the answer's column, besides those in `NAMES`.
+    """
     known: dict[str, str] = {}  # the column of the file, by its name in any case
     for name in present:
         known.setdefault(name.strip().casefold(), name)
@@ -64,7 +70,8 @@ def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
     columns = {}
     for column, usual in NAMES.items():
         choice = chosen[column]
-        names = (choice,) if choice else usual
+        more = further if column == "answer" else ()
+        names = (choice,) if choice else (*usual, *more)
         columns[column] = [known[name] for name in names if name in known]
     return columns
 
@@ -82,11 +89,13 @@ def conversation(messages: Any) -> Messages:
     return [dict(message) for message in messages]
 
 
-def _read(row: Row) -> tuple[Messages, list[Any]]:
+def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
     """The messages of a row, and what may be its right answer, the likeliest first; RowError where
     there is none.
+
+    further: as in `find_columns`.
     """
-    columns = find_columns(row)
+    columns = find_columns(row, further)
     questions = [row[name] for name in columns["problem"] if row[name] is not None]
     answers = [row[name] for name in columns["answer"] if row[name] is not None]
     if not questions:
@@ -175,9 +184,16 @@ def _readable(answers: Sequence[Any]) -> tuple[list[str], bool] | None:
 
 
 def prepare_math(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, `solution` and `task`."""
+    """Raw row -> row for training: `messages`, `solution`, `options` where it has choices, and
+    `task`.
+    """
     messages, _ = _read(row)
-    return {"messages": messages, "solution": math_answer(row), "task": "math"}
+    prepared = {"messages": messages, "solution": math_answer(row), "task": "math"}
+    choices = choices_by_label(_choices_value(row))
+    # Only those that a letter can name: the reward calls them A, B, C.
+    if choices and list(choices) == list(LETTERS[: len(choices)]):
+        prepared["options"] = list(choices.values())
+    return prepared
 
 
 def math_gold(row: Row) -> Gold:
@@ -192,32 +208,19 @@ def math_gold(row: Row) -> Gold:
 def choices_of(row: Row) -> dict[str, str]:
     """The choices by their labels; RowError where there are none."""
     value = _choices_value(row)
-    by_label: dict[str, str] = {}
-    if isinstance(value, Mapping):
-        for label, choice in value.items():
-            if choice is not None:
-                by_label[str(label)] = choice.strip() if isinstance(choice, str) else ""
-    texts = list(by_label.values())
-    if not 2 <= len(texts) <= len(_LETTERS) or not all(texts) or len({*texts}) < len(texts):
-        expected = f"2 to {len(_LETTERS)} different texts, in a list or by label"
+    choices = choices_by_label(value)
+    if not choices:
+        expected = f"2 to {len(LETTERS)} different texts, in a list or by label"
         raise RowError("choices", f"expected {expected}, got {shown(value)}")
-    return by_label
+    return choices
 
 
 def _choices_value(row: Row) -> Any:
-    """The choices of a row by their labels, or something that is none."""
-    values = [row[name] for name in _CHOICES if row.get(name) is not None]
-    if not values:
-        return {letter: row.get(letter) for letter in _LETTERS}  # columns A, B and so on
-    value = values[0]
-    if isinstance(value, Mapping) and {"text", "label"} <= value.keys():  # as in ARC
-        labels, texts = value["label"], value["text"]
-        if not (isinstance(labels, list) and isinstance(texts, list)):
-            return None
-        return dict(zip(map(str, labels), texts, strict=False))
-    if isinstance(value, (list, tuple)):
-        return dict(zip(ascii_uppercase, value, strict=False))
-    return value
+    """The choices of a row in the form that the row has, or something that is none."""
+    for name in _CHOICES:
+        if row.get(name) is not None:
+            return row[name]
+    return {letter: row.get(letter) for letter in LETTERS}  # columns A, B and so on
 
 
 def right_choice(row: Row) -> str:
@@ -225,11 +228,11 @@ def right_choice(row: Row) -> str:
     two.
     """
     choices = choices_of(row)
-    _, answers = _read(row)
+    _, answers = _read(row, _RIGHT_CHOICE)
     for answer in map(_only, answers):
         numbers = _numbers_of(answer, choices)
         if len(numbers) == 1:
-            return _LETTERS[numbers[0]]
+            return LETTERS[numbers[0]]
     expected = f"one of {', '.join(choices)}, a choice or its index from 0"
     raise RowError("answer", f"expected {expected}, got {shown(_only(answers[-1]))}")
 
@@ -237,11 +240,11 @@ def right_choice(row: Row) -> str:
 def _numbers_of(answer: Any, choices: dict[str, str]) -> list[int]:
     """The choices that an answer may mean, counted from 0."""
     text = str(answer).strip()
-    label = text.strip("().")  # as in "(B)"
+    label = text.strip(_MARKS_OF_LABEL).casefold()
     numbers = [
         number
         for number, (known, choice) in enumerate(choices.items())
-        if label == known or text == choice
+        if label == known.casefold() or text == choice
     ]
     if not numbers and type(answer) is int and 0 <= answer < len(choices):
         return [answer]
@@ -249,17 +252,29 @@ def _numbers_of(answer: Any, choices: dict[str, str]) -> list[int]:
 
 
 def prepare_choice(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, where the choices follow the question, `solution`
-    and `task`.
+    """Raw row -> row for training: `messages`, where the choices follow the question, `solution`,
+    `options` and `task`.
     """
-    messages, _ = _read(row)
+    messages, _ = _read(row, _RIGHT_CHOICE)
     solution = right_choice(row)
+    choices = list(choices_of(row).values())
     lines = [messages[-1]["content"], ""]
-    for letter, choice in zip(_LETTERS, choices_of(row).values(), strict=False):
+    for letter, choice in zip(LETTERS, choices, strict=False):
         lines.append(f"{letter}. {choice}")
     lines += ["", "Answer with the letter of the right choice."]
     question = {"role": "user", "content": "\n".join(lines)}
-    return {"messages": [*messages[:-1], question], "solution": solution, "task": "choice"}
+    return {
+        "messages": [*messages[:-1], question],
+        "solution": solution,
+        "options": choices,
+        "task": "choice",
+    }
+
+
+def choice_identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
+    messages, _ = _read(row, _RIGHT_CHOICE)
+    return normalised(messages[-1]["content"])
 
 
 def choice_gold(row: Row) -> Gold:
@@ -307,6 +322,14 @@ class OwnTask(Task):
         return find_columns(present)
 
 
+@dataclass(frozen=True)
+class ChoiceTask(OwnTask):
+    """The same, whose answer may also be an index or a letter in a column of its own."""
+
+    def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
+        return find_columns(present, _RIGHT_CHOICE)
+
+
 MATH = OwnTask(
     name="math",
     columns=("problem", "answer"),
@@ -319,11 +342,14 @@ MATH = OwnTask(
         {"problem": "Solve $x^2 = 2$.", "answer": r"Thus $x = \boxed{\pm\sqrt{2}}$."},
     ),
 )
-CHOICE = replace(
-    MATH,
+CHOICE = ChoiceTask(
     name="choice",
+    columns=MATH.columns,
     preprocess=prepare_choice,
+    identity=choice_identity,
     gold=choice_gold,
+    system=R1_ZERO_SYSTEM,
+    reward_columns=("solution", "options"),
     examples=(
         {"problem": "Which is a metal?", "choices": ["oxygen", "iron"], "answer": "B"},
         {"problem": "Which is a gas?", "choices": ["helium", "lead", "salt"], "answer": 0},

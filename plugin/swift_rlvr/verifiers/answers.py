@@ -40,12 +40,35 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?([^\s:,;{}]*)")
 _PYTHON = ("python", "python3", "py", "py3")
 
-# Texts that are compared as SQuAD does it.
+# Texts that are compared as SQuAD does it, except that signs and digits say what they say.
 # the comma of 1,234 and of 1,234,567; not that of 1,2
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-# the marks within 1.5, 3:30, 1/2 and 2024-05-01, the point of .5, and the sign of -3
-_IN_NUMBERS = re.compile(r"(?<=\d)[-.,:/](?=\d)|(?<!\d)\.(?=\d)|(?<![\w)])-(?=\W?\d)")
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+# NFKC would make 10⁵ 105; the ² of Ca²⁺ is no exponent
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_EXPONENT = re.compile(rf"(?<=[\w)])(⁻?[{_RAISED}]+)(?![⁺⁻{_RAISED}])")
+# ... and 1½ 11/2
+_MIXED_NUMBER = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
+_ONE_SIGN = str.maketrans(dict.fromkeys("−‐‑‒–—", "-") | {"⁄": "/"})
+# what Markdown and LaTeX put around a text: **Rhine**, `Rhine`, _Rhine_, $5$, # Rhine
+_MARKUP = re.compile(
+    r"(?<![\w)\]])(\*{1,3}|_|`+)(?=\S)(?P<text>[^*_`]+)(?<=\S)\1(?!\w)"
+    r"|\$(?=\S)(?P<formula>[^$]+)(?<=\S)\$(?!\d)|^#{1,6}\s"
+)
+# 50 % is 50%, and x = 5 is x=5
+_SPACE_AT_SIGN = re.compile(r"\s+(?=[%‰°^=<>/])|(?<=[\^=<>/])\s+")
+# punctuation that says something wherever it stands: C++, C#, 10^5, A*, AT&T
+_SIGNS = frozenset("+#%^*=<>/&@|~‰‱′″‴")
+# ... or here: in 1.5, 3:30 and 5'11, in .5, $5, 5!, n! and snake_case
+_KEPT = re.compile(
+    r"(?<=\d)[^\w\s]+(?=\d)|(?<!\d)\.(?=\d)|\$(?=\.?\d)|(?<=\d)!|(?<!\w)[^\W\d_]!|(?<=\w)[_\\]+(?=\w)"
+)
+# The hyphen of well-known and x-ray, and a dash between words. Any other is a minus: -3, Rh-, x-y
+_HYPHEN = re.compile(
+    r"(?<=[^\W\d_]{2})-+(?=[^\W\d_])|(?<=[^\W\d_])-+(?=[^\W\d_]{2})"
+    r"|(?<!\S)-+(?=\s[^\W\d_]{2})|(?<=[^\W\d_]{2}\s)-+(?!\S)"
+)
+# not the A of "vitamin A"
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b(?=\s+\S)")
 
 
 def completion_text(completion: object) -> str | None:
@@ -269,18 +292,30 @@ def normalised_answer(text: str) -> str:
     """A text answer for comparison: without case, punctuation, articles and further white space, as
     SQuAD does it.
 
-    Unlike there the marks within a number and its sign stay, commas of thousands do not, and of
-    what would be nothing without articles or punctuation more is kept: neither ``15`` is 1.5, nor
-    is nothing the answer "A".
+    Unlike there signs stay, and the marks within a number, whose commas of thousands do not: C++ is
+    not C, nor is 10^5 105. An article at the end stays, and of what would be nothing without
+    articles or punctuation more is kept: nothing is not the answer "A".
 
     >>> normalised_answer("The  Rhine."), normalised_answer("-1,234.5 km"), normalised_answer("A.")
     ('rhine', '-1234.5 km', 'a')
+    >>> normalised_answer("**C++**"), normalised_answer("well-known"), normalised_answer("10⁵"), normalised_answer("Rh-")
+    ('c++', 'wellknown', '10^5', 'rh-')
     """
-    text = unicodedata.normalize("NFKC", text).replace("−", "-").lower()
-    text = _THOUSANDS.sub("", text)
-    kept = {match.start() for match in _IN_NUMBERS.finditer(text)}
-    bare = "".join(c for i, c in enumerate(text) if i in kept or not _is_punctuation(c))
-    words = _ARTICLES.sub(" ", bare).split() or bare.split() or text.split()
+    text = _MIXED_NUMBER.sub(" ", _EXPONENT.sub(r"^\1", text))
+    text = unicodedata.normalize("NFKC", text).translate(_ONE_SIGN).lower()
+    text = " ".join(text.split())
+    text = _MARKUP.sub(lambda match: match["text"] or match["formula"] or "", text)
+    text = _SPACE_AT_SIGN.sub("", _THOUSANDS.sub("", text))
+
+    kept = {position for match in _KEPT.finditer(text) for position in range(*match.span())}
+    folded = {position for match in _HYPHEN.finditer(text) for position in range(*match.span())}
+    bare = []
+    for position, character in enumerate(text):
+        is_sign = character in _SIGNS or (character == "-" and position not in folded)
+        if is_sign or position in kept or not _is_punctuation(character):
+            bare.append(character)
+    without_marks = "".join(bare)
+    words = _ARTICLES.sub(" ", without_marks).split() or without_marks.split() or text.split()
     return " ".join(words)
 
 

@@ -3,6 +3,7 @@ answers.
 """
 
 import json
+import re
 from decimal import Decimal
 from importlib.util import find_spec
 
@@ -117,8 +118,89 @@ def test_what_theirs_pays_in_full():
         "39 or 40 days",
         entry_of("time_intervals", answer="39 days", task_type="date"),
     )
+    check("figlet_font", "abcdefghijx", entry_of("figlet_font", answer="abcdefghijk"))
     sokoban = entry_of("sokoban")
     check("sokoban", f"or {sokoban['answer']}", sokoban)
+
+
+DEVILS = {
+    "names": ["Emma", "Liam"],
+    "knight_knave_terms": {
+        "knight": "angel",
+        "knave": "devil",
+        "a_knight": "an angel",
+        "a_knave": "a devil",
+        "Knight": "Angel",
+        "Knave": "Devil",
+    },
+    "answer": "Emma is an angel, and Liam is a devil.",
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Emma is an angel, and Liam is a devil.", True),
+        ("Emma is an angel, and Liam is a devil", True),
+        ("emma is an angel and liam is a devil", True),
+        ("Liam is a devil, Emma is an angel", True),
+        ("Emma is an angel. Liam is a devil.", True),
+        ("Emma is angel, Liam is devil", True),
+        ("Emma is a angel\nLiam is a devil\n", True),  # as the question's own format has it
+        ("So Emma is an angel, and Liam is a devil.", True),
+        ("Therefore, Emma is an angel, and Liam is a devil.", True),
+        # what theirs pays
+        ("not Emma is an angel, and Liam is a devil", False),
+        ("Emma is not an angel, and Liam is a devil", False),
+        ("Emma is an angel, and Liam is not a devil", False),
+        ("Emma is an angel, and not Liam is a devil", False),
+        ("if Emma is an angel then Liam is a devil", False),
+        ("Emma is an angel if and only if Liam is a devil", False),
+        ("Emma is an angel or Liam is a devil", False),
+        ("it is not the case that (Emma is an angel and Liam is a devil)", False),
+        ("either Emma is an angel, or Liam is a devil", False),
+        ("Liam said that Emma is an angel and Liam is a devil", False),
+        ("It is wrong that Emma is an angel, and Liam is a devil", False),
+        ("Not quite: Emma is an angel, and Liam is a devil", False),
+        ("Emma is an angel, and Liam is a devil. Or not.", False),
+        ("Emma is an angel, and Liam is a devil?", False),
+        ("Emma is an angel, and Liam is a devil, unless", False),
+        # what neither pays
+        ("Emma is an angel, and Liam is an angel", False),
+        ("Emma is a devil, and Liam is an angel", False),
+        ("Emma is an angel", False),
+        ("Emma is an angel, Emma is a devil, and Liam is a devil", False),
+        ("Emma is an angel, Liam is a devil, and Noah is a devil", False),
+        ("Emma is an angel/devil, and Liam is an angel/devil", False),
+        ("Emma is a knight, and Liam is a knave", False),
+        ("angel devil", False),
+        ("", False),
+    ],
+)
+def test_who_is_a_knight_is_stated_and_nothing_else(answer, right):
+    entry = entry_of("knights_knaves", **DEVILS)
+    theirs = library.create("knights_knaves", {}, seed=0, size=1)
+    score = SCORERS["knights_knaves"](answer, entry, theirs)
+    assert (score == 1.0) is right
+    assert score <= theirs.score_answer(answer, entry)
+
+
+def test_statements_of_the_question_earn_nothing():
+    """Each person's own words, which are mostly an implication or the like about all of them."""
+    theirs = library.create("knights_knaves", {}, seed=0, size=1)
+    paid = 0
+    for index in range(40):
+        entry = entry_of("knights_knaves", index)
+        for sentence in entry["question"].split(". ")[2:]:
+            copied = sentence.partition("(Format")[0].strip()
+            assert SCORERS["knights_knaves"](copied, entry, theirs) < 1.0
+            paid += theirs.score_answer(copied, entry) == 1.0
+            said = re.search(r'"(.+?)[.,]?"', copied)
+            if said and " is " in said[1]:
+                paid += theirs.score_answer(said[1], entry) == 1.0
+                if re.search(r"\b(?:if|or|not)\b", said[1]):
+                    assert SCORERS["knights_knaves"](said[1], entry, theirs) < 1.0
+    assert paid  # by theirs
 
 
 def test_a_turn_a_billion_times_is_not_tried():

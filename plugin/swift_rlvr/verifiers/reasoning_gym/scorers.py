@@ -271,6 +271,22 @@ def multiplication(answer: str, entry: Entry, theirs: Any) -> float:
     return float(same_polynomial(answer, entry["answer"]))
 
 
+def knights_knaves(answer: str, entry: Entry, theirs: Any) -> float:
+    """Theirs looks for names and roles, and passes over any other word: "not Emma is a sage" is that
+    she is one, and so is "if Emma is a sage then ...", copied from the question.
+    """
+    terms = entry["metadata"]["knight_knave_terms"]
+    roles = "|".join(re.escape(terms[term]) for term in ("knight", "knave"))
+    claim = rf"\w+\s+is\s+(?:an?\s+)?(?:{roles})"
+    # "So Emma is a sage, and Liam is a fool."
+    claims = (
+        rf"(?:(?:so|thus|hence|therefore)\b[,:\s]*)?{claim}(?:[.,\s]+(?:and\s+)?{claim})*[.\s]*"
+    )
+    if not re.fullmatch(claims, answer, re.IGNORECASE):
+        return 0.0
+    return theirs.score_answer(answer, entry)
+
+
 def _is_complex_number(answer: str) -> bool:
     return re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) is not None
 
@@ -286,6 +302,10 @@ def _has_moves_only(answer: str) -> bool:
 
 def _is_one_fraction(answer: str, entry: Entry) -> bool:
     return _ANY_FRACTION.fullmatch(answer) is not None
+
+
+def _is_the_word(answer: str, entry: Entry) -> bool:
+    return answer.replace(" ", "").lower() == entry["answer"].strip().lower()
 
 
 def _is_the_board(answer: str, entry: Entry) -> bool:
@@ -314,11 +334,13 @@ SCORERS: dict[str, Scorer] = {
     "complex_arithmetic": _checked(_is_complex_number),
     "countdown": _expression(lambda entry: entry["metadata"]["target"]),
     "decimal_arithmetic": decimal_arithmetic,
+    "figlet_font": _only(_is_the_word),
     "fraction_simplification": _only(_is_one_fraction),
     "game_of_life": _only(_is_the_board),
     "game_of_life_halting": halting,
     "gsm_symbolic": gsm_symbolic,
     "intermediate_integration": integration,
+    "knights_knaves": knights_knaves,
     "letter_jumble": _only(_has_the_words),
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,

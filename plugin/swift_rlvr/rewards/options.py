@@ -1,0 +1,141 @@
+r"""An answer to a multiple choice, where the row has the column `options`: its letter or its value.
+
+The verifier of mathematics sees a letter and a value. With the choices the two are one: for the
+gold A the value of choice A is right, for the gold 7 the letter of the choice 7. A letter beside
+the value of another choice is a hedge, and wrong.
+"""
+
+import re
+from typing import NamedTuple
+
+from swift_rlvr.tasks.options import LETTERS, choices_by_label
+from swift_rlvr.verifiers.answers import normalised_answer
+from swift_rlvr.verifiers.mathematics import Leniency, Reason, Verdict, grade
+
+# \text{(A) iron}, \textbf{A}
+_TEXT_COMMAND = re.compile(r"\\(?:text|math)[a-z]{0,2}\s*\{([^{}]*)\}")
+_SPACING = re.compile(r"\\[,;:! ]|\\q?quad\b|~|\$|\\[()\[\]]|\*\*|`")
+# A, (A), [A], "Option A:", "the answer is (A)"; and behind it a value: "(A) 7", "A. 7", "A = 7"
+_BEFORE = r"(?:(?:the )?(?:correct |right )?(?:answer|option|choice)(?: is)?:?\s*)"
+_LETTER_FIRST = re.compile(
+    rf"{_BEFORE}*(?:[(\[]([A-J])[)\]][.:]?|([A-J])[).:]|([A-J])(?=\Z|\s[-–—]\s|\s*=))"
+    r"\s*(?:[-–—=,:]\s*)?(.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+# "A 7"; in lower case it may be a word
+_BARE_LETTER_FIRST = re.compile(r"([A-J])\s+(.*)", re.DOTALL)
+# "7 (A)", "7, option A"
+_LETTER_LAST = re.compile(
+    r"(\S.*?)[\s,]*(?:[(\[](?:option |choice )?([A-J])[)\]]|(?:option|choice) ([A-J]))\.?",
+    re.DOTALL | re.IGNORECASE,
+)
+_LETTER_IN_BRACKETS = re.compile(r"[(\[]([A-J])[)\]]", re.IGNORECASE)
+
+
+class _Answer(NamedTuple):
+    """An answer in its two parts, of which one may be missing."""
+
+    letter: str | None
+    value: str
+
+
+def with_options(verdict: Verdict, gold: object, options: object, leniency: Leniency) -> Verdict:
+    """The verdict on an answer by a gold, where the row has choices: the same where they say
+    nothing about it.
+
+    >>> def reason(answer, gold, options=("7", "8")):
+    ...     return str(with_options(grade(f"<answer>{answer}</answer>", gold), gold, options, Leniency()).reason)
+    >>> reason("7", "A"), reason("A", "7"), reason("(A) 7", "A"), reason("(A) 8", "A"), reason("8", "A")
+    ('correct', 'correct', 'correct', 'wrong answer', 'wrong answer')
+    """
+    if verdict.answer is None or verdict.reason is Reason.ERROR:
+        return verdict
+    choices = _choices(options)
+    right = _right_letter(gold, verdict.gold, choices)
+    if right is None:
+        return verdict
+
+    answer = _read(verdict.answer, choices)
+    stated = _letters_of(answer.value, choices, leniency) if answer.value else []
+    if answer.letter is None:
+        # Of two choices with the value, such as 5 cm and 5 m for 5, it is neither.
+        is_right = stated == [right] or (verdict.reason is Reason.CORRECT and not stated)
+        is_wrong = bool(stated) and not is_right
+    else:
+        is_right = answer.letter == right and (not answer.value or right in stated)
+        is_wrong = answer.letter != right or (bool(stated) and right not in stated)
+    if _others_in_brackets(answer, right, choices):
+        is_right, is_wrong = False, True
+    if is_right:
+        return verdict._replace(reward=Reason.CORRECT.reward, reason=Reason.CORRECT)
+    if is_wrong:
+        return verdict._replace(reward=Reason.WRONG.reward, reason=Reason.WRONG)
+    return verdict
+
+
+def _choices(options: object) -> dict[str, str]:
+    """The choices by their letters; empty where they have other labels, or are letters
+    themselves.
+    """
+    choices = choices_by_label(options)
+    if list(choices) != list(LETTERS[: len(choices)]):
+        return {}
+    if any(text.strip("().").upper() in choices for text in choices.values()):
+        return {}
+    return choices
+
+
+def _right_letter(gold: object, gold_text: str | None, choices: dict[str, str]) -> str | None:
+    """The letter of the right choice; None where the gold is none of them, or could be two."""
+    if not choices or not isinstance(gold, (str, int, float)) or isinstance(gold, bool):
+        return None
+    text = gold_text or str(gold)
+    written = _read(text, choices)
+    if written.letter is not None:
+        return written.letter
+    letters = _letters_of(text, choices, Leniency())
+    return letters[0] if len(letters) == 1 else None
+
+
+def _read(text: str, choices: dict[str, str]) -> _Answer:
+    """The letter and the value that an answer gives. A letter is one of the choices'."""
+    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", text)).strip().rstrip(".").strip()
+    # "C. elegans", "A = 5" and "A body" may be choices themselves.
+    if bare.casefold() in [choice.rstrip(".").casefold() for choice in choices.values()]:
+        return _Answer(None, text)
+    first = _LETTER_FIRST.fullmatch(bare)
+    if first:
+        letter = (first[1] or first[2] or first[3]).upper()
+        if letter in choices:
+            return _Answer(letter, first[4].strip())
+    bare_letter = _BARE_LETTER_FIRST.fullmatch(bare)
+    if bare_letter and bare_letter[1] in choices:
+        return _Answer(bare_letter[1], bare_letter[2].strip())
+    last = _LETTER_LAST.fullmatch(bare)
+    if last:
+        letter = (last[2] or last[3]).upper()
+        if letter in choices:
+            return _Answer(letter, last[1].strip())
+    return _Answer(None, text)
+
+
+def _letters_of(value: str, choices: dict[str, str], leniency: Leniency) -> list[str]:
+    """The letters of the choices that a value is."""
+    words = normalised_answer(value)
+    letters = [letter for letter, text in choices.items() if normalised_answer(text) == words]
+    if letters:
+        return letters
+    completion = f"<answer>{value}</answer>"
+    return [
+        letter
+        for letter, text in choices.items()
+        if grade(completion, text, leniency).reason is Reason.CORRECT
+    ]
+
+
+def _others_in_brackets(answer: _Answer, right: str, choices: dict[str, str]) -> bool:
+    """Whether the value names another choice: "7, or (B)"."""
+    if answer.value in choices.values():
+        return False
+    letters = [letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)]
+    return any(letter in choices and letter != right for letter in letters)

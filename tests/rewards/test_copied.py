@@ -1,10 +1,14 @@
 r"""refuse_copied: a formula of the question is no answer to it, a number of the question may be."""
 
 import json
+import re
 
 import pytest
+from paths import DATASETS
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.copied import is_copied, question_of
+from swift_rlvr.tasks import RowError
+from swift_rlvr.tasks.sources import parse_source
 
 ROWS = [
     # (question, gold, answer, is it copied)
@@ -80,3 +84,36 @@ def test_question_of():
     assert question_of({"prompts": "text"}) == "text"
     assert question_of({}) is None
     assert question_of(json.loads('{"messages": [1, null], "prompts": 7}')) is None
+
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)
+
+
+def formulas_of(question):
+    """What stands between $ in a question, and the sides of its equations."""
+    for match in FORMULA.finditer(question):
+        formula = match[1] or match[2]
+        yield from {formula, formula.partition("=")[0], formula.rpartition("=")[2]}
+
+
+def test_on_the_samples_copies_are_refused_and_golds_are_not():
+    lenient, strict = REWARDS["accuracy"](), REWARDS["accuracy"](refuse_copied=True)
+    rows = 0
+    paid = {"without": 0, "with": 0}
+    for name in ("math", "numina_math_tir", "bespoke_stratos", "gsm8k"):
+        for split in ("train", "test"):
+            source = parse_source(f"{name}:{DATASETS / name / split}.jsonl")
+            for _, raw in source.rows():
+                try:
+                    row = source.task.preprocess(raw)
+                except RowError:
+                    continue
+                rows += 1
+                columns = {name: [row[name]] for name in ("solution", "messages")}
+                assert strict([source.task.gold_completion(raw)], **columns) == [1.0]
+                answers = set(formulas_of(row["messages"][-1]["content"]))
+                texts = [f"<answer>{answer}</answer>" for answer in answers]
+                columns = {name: values * len(texts) for name, values in columns.items()}
+                paid["without"] += 1.0 in lenient(texts, **columns)
+                paid["with"] += 1.0 in strict(texts, **columns)
+    assert (rows, paid) == (123, {"without": 14, "with": 2})  # the page of the rewards says so

@@ -55,7 +55,7 @@ class AccuracyReward(Reward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
-    optional_columns = ("options",)
+    optional_columns: tuple[str, ...] = ("options",)
     reasons = tuple(map(str, Reason))
     examples = (
         Example(

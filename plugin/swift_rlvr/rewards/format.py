@@ -112,7 +112,8 @@ class FormatReward(ShapingReward):
     """Reward 1.0 for ``<think>...</think>`` and then ``<answer>...</answer>``, and nothing else.
 
     Neither part may be empty, or hold nothing but full stops and the like. White space around the
-    parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
+    parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv
+    2501.12948, section 2.2.2).
 
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])

@@ -298,8 +298,8 @@ def normalised_answer(text: str) -> str:
 
     >>> normalised_answer("The  Rhine."), normalised_answer("-1,234.5 km"), normalised_answer("A.")
     ('rhine', '-1234.5 km', 'a')
-    >>> normalised_answer("**C++**"), normalised_answer("well-known"), normalised_answer("10⁵"), normalised_answer("Rh-")
-    ('c++', 'wellknown', '10^5', 'rh-')
+    >>> [normalised_answer(text) for text in ("**C++**", "well-known", "10⁵", "Rh-")]
+    ['c++', 'wellknown', '10^5', 'rh-']
     """
     text = _MIXED_NUMBER.sub(" ", _EXPONENT.sub(r"^\1", text))
     text = unicodedata.normalize("NFKC", text).translate(_ONE_SIGN).lower()

@@ -308,3 +308,28 @@ def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
 def test_a_task_whose_answers_all_differ_pays_no_constant():
     found = check(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
     assert found.constants == []
+
+
+def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkeypatch):
+    golds = ["C", "c", "C++", ["the Rhine", "Rhine"], "Rhine", "[1]", "(1)", "-3", "3", "C"]
+    rows = [{"question": f"No. {n}?", "answer": gold} for n, gold in enumerate(golds)]
+    path = write(tmp_path / "rows.jsonl", rows)
+    found = json.loads(ran("check", f"qa:{path}", "--json"))
+    assert found["folded_golds"] == 2 and found["bad"] == 0
+    assert [tuple(folded.values()) for folded in found["folded"]] == [
+        (2, "c", 1, "C"),
+        (7, "(1)", 6, "[1]"),
+    ]
+    shown = ran("check", f"qa:{path}", columns=400)
+    assert "2 golds differ from another row's only by case, articles, punctuation" in shown
+    assert "'c' (line 2) and 'C' (line 1), '(1)' (line 7) and '[1]' (line 6)" in shown
+    assert "EXTERNAL_EXACT_MATCH_LITERAL=true" in shown
+    monkeypatch.setenv("EXTERNAL_EXACT_MATCH_LITERAL", "true")
+    assert json.loads(ran("check", f"qa:{path}", "--json"))["folded"] == []
+    assert "differ from another row's" not in ran("check", f"qa:{path}", columns=400)
+
+
+def test_a_sample_without_such_golds_has_no_warning():
+    for name in ("train", "test"):
+        found = check(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
+        assert (found.bad, found.folded_golds) == (0, 0)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.rewards.code import UNUSABLE
+from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
@@ -89,6 +91,9 @@ class Findings:
     # What constants earn, the best one first, and of how many rows.
     constants: list[Constant] = field(default_factory=list)
     constant_rows: int = 0
+    # Golds that external_exact_match takes for that of another row: how many, and the first SHOWN.
+    folded_golds: int = 0
+    folded: list[FoldedGold] = field(default_factory=list)
 
     @property
     def too_many(self) -> bool:
@@ -102,7 +107,13 @@ class Findings:
     def as_json(self) -> dict[str, Any]:
         problems = [{"line": line, "problem": problem} for line, problem in self.problems]
         constants = [constant._asdict() for constant in self.constants]
-        computed = {"too_many": self.too_many, "problems": problems, "constants": constants}
+        folded = [gold._asdict() for gold in self.folded]
+        computed = {
+            "too_many": self.too_many,
+            "problems": problems,
+            "constants": constants,
+            "folded": folded,
+        }
         return {**vars(self), **computed}
 
 
@@ -124,6 +135,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     findings = Findings(limit, shared=dict.fromkeys(identities, 0))
 
     first_lines: dict[str, int] = {}  # by identity
+    is_literal = ExactMatchReward().parameters.literal
+    gold_texts = GoldTexts()
     verified: dict[str, list[Gold]] = {}  # the first rows, by verifier
     rows = source.rows()
     while batch := list(islice(rows, BATCH)):
@@ -151,6 +164,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                     findings.shared[name] += 1
                     findings.problems.append((line, f"is in {name} as well"))
 
+            if task.verifier == ExactMatchReward.name and not is_literal:
+                _note_folded(findings, gold_texts, line, prepared)
             bad += _remarks(findings, task, line, prepared, has_gold=completion is not None)
             if completion is not None:
                 gold = Gold(line, prepared, completion)
@@ -167,6 +182,17 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
     findings.constants = _constants(verified)
     return findings
+
+
+def _note_folded(findings: Findings, texts: GoldTexts, line: int, row: dict[str, Any]) -> None:
+    """Count a row whose golds another row writes differently."""
+    golds = golds_of(row.get("accepted_answers"))
+    folded = texts.add(line, golds or [])
+    if folded is None:
+        return
+    findings.folded_golds += 1
+    if len(findings.folded) < SHOWN:
+        findings.folded.append(folded)
 
 
 def _constants(verified: dict[str, list[Gold]]) -> list[Constant]:

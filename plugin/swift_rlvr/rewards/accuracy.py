@@ -13,6 +13,7 @@ from swift_rlvr.rewards.base import (
     Row,
     rules_in_order,
 )
+from swift_rlvr.rewards.copied import QUESTION_COLUMNS, is_copied, question_of
 from swift_rlvr.rewards.options import with_options
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
@@ -54,7 +55,7 @@ class AccuracyReward(Reward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
-    optional_columns = ("options",)
+    optional_columns: tuple[str, ...] = ("options",)
     reasons = tuple(map(str, Reason))
     examples = (
         Example(
@@ -84,17 +85,22 @@ class AccuracyReward(Reward):
         convert_units: bool = setting(
             False, "a gold with a unit accepts the same quantity in another unit"
         )
+        refuse_copied: bool = setting(
+            False, "a formula that is copied from the question earns nothing"
+        )
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
         self.neutral = 0.5 if self.parameters.neutral_gold else None
+        if self.parameters.refuse_copied:
+            self.optional_columns = (*self.optional_columns, *QUESTION_COLUMNS)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        verdicts = self._verdicts(list(texts), list(columns["solution"]), list(columns["options"]))
+        verdicts = self._verdicts(texts, columns)
         return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], [row["solution"]], [row["options"]])
+        (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.reason is Reason.BAD_GOLD:
             details[RULES[Reason.BAD_GOLD]] = _about_gold(verdict, row["solution"])
@@ -107,16 +113,27 @@ class AccuracyReward(Reward):
             rules.append(rule)
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(
-        self, texts: list[str | None], golds: list[object], options: list[object]
-    ) -> list[Verdict]:
+    def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters
+        golds = columns["solution"]
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units)
         verdicts = grade_all(texts, golds, parameters.gold_is_list, leniency)
-        for index, choices in enumerate(options):
+        for index, choices in enumerate(columns.get("options", [None] * len(golds))):
             if choices is not None:
                 verdicts[index] = with_options(verdicts[index], golds[index], choices, leniency)
+            elif parameters.refuse_copied:
+                row = {name: columns[name][index] for name in QUESTION_COLUMNS}
+                verdicts[index] = _without_copies(verdicts[index], question_of(row))
         return verdicts
+
+
+def _without_copies(verdict: Verdict, question: str | None) -> Verdict:
+    """The verdict, which is that of a wrong answer where a right one is copied from the question."""
+    if verdict.reason is not Reason.CORRECT or not (verdict.answer and verdict.gold and question):
+        return verdict
+    if not is_copied(verdict.answer, verdict.gold, question):
+        return verdict
+    return verdict._replace(reward=Reason.WRONG.reward, reason=Reason.WRONG)
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

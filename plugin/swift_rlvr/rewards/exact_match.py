@@ -78,7 +78,7 @@ class ExactMatchReward(Reward):
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         answer = last_answer(text or "")
-        golds = _golds(row["accepted_answers"])
+        golds = golds_of(row["accepted_answers"])
         if golds is None:
             return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
         share = 0.0
@@ -92,7 +92,7 @@ class ExactMatchReward(Reward):
         return Explanation(reward, reason, answer, rules)
 
 
-def _golds(value: object) -> list[str] | None:
+def golds_of(value: object) -> list[str] | None:
     """The accepted texts of a row; None where they cannot be read."""
     golds = [value] if isinstance(value, str) else value
     if not isinstance(golds, (list, tuple)) or not golds:

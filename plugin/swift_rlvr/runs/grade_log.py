@@ -10,7 +10,7 @@ from swift_rlvr.verifiers.answers import completion_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
-NOT_OF_THE_ROW = {*TOKENS, "prompts", "trainer_state"}
+NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 
 
 class GradeLog:

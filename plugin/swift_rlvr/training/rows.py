@@ -17,8 +17,8 @@ from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.utils.errors import InputError
 
-# Columns of rewards that the trainer fills in, and no dataset.
-FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")
+# Columns of rewards that the trainer fills in, and no dataset; the messages are in `prompts`.
+FROM_TRAINER = ("messages", "prompts", "completion_ids", "response_token_ids")
 
 
 def read_data(

@@ -16,6 +16,7 @@ from swift_rlvr.tasks.sources import Source, parse_source
 LONGEST_PROBLEM = 200
 LONGEST_CONSTANT = 60
 SHOWN_CONSTANTS = 3
+SHOWN_FOLDED = 3
 
 
 def check(
@@ -71,6 +72,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
     if findings.problems:
         console.print()
     _print_constants(console, findings)
+    _print_folded(console, findings)
     _print_conclusion(console, findings)
 
 
@@ -116,6 +118,28 @@ def _print_constants(console: Console, findings: checking.Findings) -> None:
                 f": line {lines}" + (" ..." if len(constant.lines) == checking.SHOWN else "")
             )
         console.print(text, style=style, soft_wrap=True)
+
+
+def _print_folded(console: Console, findings: checking.Findings) -> None:
+    """The golds that external_exact_match does not tell apart."""
+    if not findings.folded:
+        return
+    pairs = []
+    for folded in findings.folded[:SHOWN_FOLDED]:
+        gold, earlier = (
+            visible(repr(text), LONGEST_CONSTANT, console.encoding)
+            for text in (folded.gold, folded.earlier_gold)
+        )
+        pairs.append(f"{gold} (line {folded.line}) and {earlier} (line {folded.earlier_line})")
+    text = (
+        f"{findings.folded_golds:,} golds differ from another row's only by case, articles, "
+        f"punctuation or white space, which external_exact_match does not see: {', '.join(pairs)}"
+    )
+    if findings.folded_golds > len(pairs):
+        text += " ..."
+    console.print(text, style="yellow", soft_wrap=True, markup=False)
+    remedy = "EXTERNAL_EXACT_MATCH_LITERAL=true tells them apart."
+    console.print(remedy, style="yellow", soft_wrap=True)
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:

@@ -135,6 +135,8 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
         ({"options": "['oxygen', 'iron']", "answer": "B"}, "B"),  # of a .csv file
         ({"options": '["oxygen", "iron"]', "answer_index": 1}, "B"),
         ({"options": "oxygen or iron", "answer": "B"}, None),
+        ({"options": "{[]: 1}", "answer": "B"}, None),
+        ({"options": "(" * 9000, "answer": "B"}, None),
         ({"options": ["oxygen", "iron"], "answer": "C"}, None),
         ({"options": ["oxygen", "iron"], "answer_index": 2}, None),
         ({"options": ["oxygen", "iron"], "answer": True}, None),

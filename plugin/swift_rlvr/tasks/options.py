@@ -68,7 +68,7 @@ def _parsed(text: str) -> Any:
     for read in (json.loads, literal_eval):
         try:
             return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
 

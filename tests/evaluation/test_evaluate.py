@@ -115,6 +115,18 @@ def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch):
     assert limits == [500, 9, None]
 
 
+def test_records_keep_what_the_verifier_may_read_and_the_task_does_not_always_have():
+    """Graded again from the record, a completion gets the same verdict."""
+    task = TASKS["math"]
+    raw = {"problem": "1 + 1?", "answer": "A", "options": ["2", "3"]}
+    rows = [task.preprocess(raw), task.preprocess({"problem": "1 + 1?", "answer": "2"})]
+    completions = [[Completion("<answer>2</answer>", 3, "stop")]] * 2
+    first, second = grade_samples(task, rows, [row["messages"] for row in rows], completions)
+    assert first.row == {"solution": "A", "options": ["2", "3"], "task": "math"}
+    assert second.row == {"solution": "2", "task": "math"}
+    assert first.rewards["external_accuracy"] == second.rewards["external_accuracy"] == 1.0
+
+
 def test_grade_samples():
     rows = [{"nums": [1, 2], "target": 3}]
     right = Completion("<think>1 + 2 = 3</think> <answer>1 + 2</answer>", 9, "stop")

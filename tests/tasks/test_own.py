@@ -135,6 +135,8 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
         ({"options": "['oxygen', 'iron']", "answer": "B"}, "B"),  # of a .csv file
         ({"options": '["oxygen", "iron"]', "answer_index": 1}, "B"),
         ({"options": "oxygen or iron", "answer": "B"}, None),
+        ({"options": "{[]: 1}", "answer": "B"}, None),
+        ({"options": "(" * 9000, "answer": "B"}, None),
         ({"options": ["oxygen", "iron"], "answer": "C"}, None),
         ({"options": ["oxygen", "iron"], "answer_index": 2}, None),
         ({"options": ["oxygen", "iron"], "answer": True}, None),
@@ -407,3 +409,12 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
     path.write_text('{"text": "1 + 1?", "number": 2}\n')
     with pytest.raises(InputError, match="own.jsonl, line 1: math: column problem, answer missing"):
         check(parse_source(f"math:{path}"))
+
+
+def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"question": "?", "options": ["1", "2"], "expected_answer": "A"}\n')
+    with pytest.raises(InputError, match="say which, as in choice:"):
+        parse_source(str(path))
+    found = check(parse_source(f"choice:{path}"))
+    assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)

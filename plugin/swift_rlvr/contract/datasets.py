@@ -135,8 +135,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     findings = Findings(limit, shared=dict.fromkeys(identities, 0))
 
     first_lines: dict[str, int] = {}  # by identity
-    is_literal = ExactMatchReward().parameters.literal
-    gold_texts = GoldTexts()
+    gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
     verified: dict[str, list[Gold]] = {}  # the first rows, by verifier
     rows = source.rows()
     while batch := list(islice(rows, BATCH)):
@@ -164,7 +163,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                     findings.shared[name] += 1
                     findings.problems.append((line, f"is in {name} as well"))
 
-            if task.verifier == ExactMatchReward.name and not is_literal:
+            if task.verifier == ExactMatchReward.name:
                 _note_folded(findings, gold_texts, line, prepared)
             bad += _remarks(findings, task, line, prepared, has_gold=completion is not None)
             if completion is not None:
@@ -184,10 +183,12 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     return findings
 
 
-def _note_folded(findings: Findings, texts: GoldTexts, line: int, row: dict[str, Any]) -> None:
-    """Count a row whose golds another row writes differently."""
+def _note_folded(
+    findings: Findings, texts: GoldTexts | None, line: int, row: dict[str, Any]
+) -> None:
+    """Count a row whose golds another row writes differently; texts: None where that matters."""
     golds = golds_of(row.get("accepted_answers"))
-    folded = texts.add(line, golds or [])
+    folded = texts.add(line, golds or []) if texts else None
     if folded is None:
         return
     findings.folded_golds += 1

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any
 
+# The column that has them, by its usual names.
+COLUMNS = ("choices", "options", "选项")
 # What the choices are called in a prompt; MMLU-Pro has ten.
 LETTERS = ascii_uppercase[:10]
 # What the two columns of a choice are called where each is an object.
@@ -66,7 +68,7 @@ def _parsed(text: str) -> Any:
     for read in (json.loads, literal_eval):
         try:
             return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
 

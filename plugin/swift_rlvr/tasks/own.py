@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
-from swift_rlvr.tasks.options import LETTERS, choices_by_label
+from swift_rlvr.tasks.options import COLUMNS, LETTERS, choices_by_label
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answers import normalised_answer
@@ -38,7 +38,6 @@ NAMES = {
 }
 # Further ones, of the right choice alone: elsewhere an index would be taken for the answer.
 _RIGHT_CHOICE = ("answer_idx", "answer_index", "answer_letter", "correct_answer", "correct")
-_CHOICES = ("choices", "options", "选项")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
 # "B", "(B)", "B."
@@ -217,7 +216,7 @@ def choices_of(row: Row) -> dict[str, str]:
 
 def _choices_value(row: Row) -> Any:
     """The choices of a row in the form that the row has, or something that is none."""
-    for name in _CHOICES:
+    for name in COLUMNS:
         if row.get(name) is not None:
             return row[name]
     return {letter: row.get(letter) for letter in LETTERS}  # columns A, B and so on

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.options import COLUMNS as CHOICES
 from swift_rlvr.tasks.row_check import check_columns
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
 from swift_rlvr.utils.files import find_file
@@ -141,8 +142,9 @@ def guess_task(path: Path) -> Task:
     fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
         columns = ", ".join(row)
+        likely = "choice" if {*CHOICES} & row.keys() else "math"
         raise InputError(
-            f"{path}, line {line}: no task has the columns {columns}; say which, as in math:{path}"
+            f"{path}, line {line}: no task has the columns {columns}; say which, as in {likely}:{path}"
         )
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.

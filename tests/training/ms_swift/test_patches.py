@@ -242,8 +242,9 @@ RECIPE = "ENV:\n  FROM_THE_RECIPE: 7\nport: {}\n"  # a port that nobody has just
     [
         (["--port", "{}"], "port {} fail None environment None", 0),
         (["--port", "eight"], "rollout: error: argument --port: invalid int value: 'eight'", 2),
-        (["--ports"], "unrecognized arguments: --ports", 2),
-        (["--fail", "1", "2 3", "4"], "fail ['1', '2 3', '4']", 3),
+        # With a port, for the default one may be in use on this machine.
+        (["--port", "{}", "--prots"], "unrecognized arguments: --prots", 2),
+        (["--port", "{}", "--fail", "1", "2 3", "4"], "fail ['1', '2 3', '4']", 3),
         (["recipe.yaml"], "port {} fail None environment 7", 0),
         (["recipe.yaml", "--port", "{}"], "port {} fail None environment 7", 0),
     ],

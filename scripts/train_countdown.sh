@@ -9,8 +9,8 @@
 # on all of them, countdown.yaml (the Countdown experiment, with a rollout server) on three, countdown_lora on small ones;
 # without a GPU countdown_cpu, the same programs with the tiny model on two CPU cores. Flags override the recipe.
 # Variables: MODEL, DATASET, OUTPUT, HOST and PORT of the server, SYNC_PORT (29516, carries the weights to it),
-# ROLLOUT_GPUS, TRAIN_GPUS, PROCESSES (without a GPU), START_SERVER=0 (use a server that already runs on HOST:PORT),
-# SERVER_TIMEOUT (seconds), RESUME=1 (go on from the last complete checkpoint), RESTARTS (how often a server that died is
+# ROLLOUT_GPUS, TRAIN_GPUS, NPROC_PER_NODE (trainers), START_SERVER=0 (use a server that already runs on HOST:PORT),
+# SERVER_TIMEOUT (seconds), RESUME (1: go on from the last complete checkpoint; auto: or begin anew), RESTARTS (how often a server that died is
 # started again), VERBOSE=1 (show what the programs print), WANDB_API_KEY (report to wandb), DRY_RUN=1 (print the plan and
 # the commands, and stop); for several nodes NNODES, NODE_RANK, MASTER_ADDR, MASTER_PORT.
 

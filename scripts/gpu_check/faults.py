@@ -91,7 +91,7 @@ def measure_fault(fault: Callable[[Program], str], statuses: Sequence[int]):
 def node_commands(check: Check) -> list[Command]:
     """Two launches, each with one trainer; the first has the server."""
     port = str(free_port())
-    shared = {"NNODES": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "PROCESSES": "1"}
+    shared = {"NNODES": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NPROC_PER_NODE": "1"}
     words = (*names.NO_CHECKPOINT, "--max_steps", "2", *names.K3_KL)
     first = check.tiny("nodes", *words)
     env = {**first.env, **shared}

@@ -107,7 +107,7 @@ def mixed(server_of_session, tmp_path_factory) -> Training:
         "NNODES": 2,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": free_port(),
-        "PROCESSES": 1,
+        "NPROC_PER_NODE": 1,
         # What torchrun would go by if the launcher did not tell it SERVER_TIMEOUT.
         "PET_RDZV_CONF": f"timeout={TORCHRUN_WAITS}",
     }

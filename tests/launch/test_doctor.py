@@ -73,7 +73,7 @@ def a_machine_without_gpus(monkeypatch, tmp_path):
         "USE_HF",
         "START_SERVER",
         "RESUME",
-        "PROCESSES",
+        "NPROC_PER_NODE",
         "NNODES",
     ):
         monkeypatch.delenv(name, raising=False)

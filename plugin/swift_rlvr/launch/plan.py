@@ -74,7 +74,6 @@ class Variables(Settings):
     dry_run: bool = setting(False, "1: stop after the plan.")
     train_gpus: tuple[str, ...] = setting((), "The trainers' GPUs, such as 0,1.")
     rollout_gpus: tuple[str, ...] = setting((), "The server's GPUs.")
-    processes: int | None = setting(None, "Of the trainer, where there is no GPU.", at_least=1)
     nproc_per_node: int | None = setting(
         None, "Trainers on each machine; else as many as the recipe has at most.", at_least=1
     )
@@ -243,7 +242,8 @@ def make_plan(
     has_server = starts_server or _server_runs_here(hosts, variables)
 
     train_gpus, server_gpus = _share_gpus(recipe, settings, variables, machine, has_server)
-    processes = len(train_gpus) or _processes_on_cpu(recipe, variables)
+    without_gpus = variables.nproc_per_node or _recipes_processes(recipe)
+    processes = len(train_gpus) or without_gpus
     all_processes = processes * variables.nnodes
 
     derived = _accumulation(recipe, settings, overrides, all_processes)
@@ -590,11 +590,6 @@ def _too_few_gpus(
 
 
 # Batches.
-
-
-def _processes_on_cpu(recipe: Recipe, variables: Variables) -> int:
-    """Trainer processes where there is no GPU."""
-    return variables.processes or variables.nproc_per_node or _recipes_processes(recipe)
 
 
 def _recipes_processes(recipe: Recipe) -> int:

@@ -252,7 +252,8 @@ class _Parser:
             elif self.starts_factor():
                 if after_divisor and self.in_exponent and self.divides_by_letters():
                     # e^{E/kT}: nobody means T as a factor
-                    result = self.node("/", dividend, self.node("*", divisor, self.factor()))
+                    divisor = self.node("*", divisor, self.factor())
+                    result = self.node("/", dividend, divisor)
                     continue
                 if after_divisor:
                     raise Unreadable

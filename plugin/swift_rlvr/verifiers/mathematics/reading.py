@@ -144,10 +144,10 @@ def read(text: str) -> Value | None:
         if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
-    # of a derivation the last conclusion: x - 4 = 15 \Rightarrow x = 19
-    conclusions, _ = split(cleaned, _CONCLUSION)
-    if len(conclusions) > 1:
-        cleaned = conclusions[-1].strip()
+    # of a derivation the last conclusion: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
+    steps, _ = split(cleaned, _CONCLUSION)
+    if len(steps) > 1 and all(map(_RELATION.search, steps)):
+        cleaned = steps[-1].strip()
     if correct := CALLED_CORRECT.fullmatch(cleaned):
         cleaned = f"({correct[1] or correct[2]})"
     elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):

@@ -100,7 +100,7 @@ ensure_environment() {
 check_kind() {
   local made=
   [ -e "$REQUIREMENTS/$KIND.lock" ] || die "there is no environment '$KIND': set KIND to cpu, gpu or gpu_cuda12"
-  case ${VENV##*/} in .venv-cpu | .venv-gpu | .venv-gpu_cuda12) made=${VENV##*/.venv-} ;; esac
+  case ${VENV##*/} in .venv-cpu | .venv-gpu | .venv-gpu_cuda12) made=${VENV##*.venv-} ;; esac
   [ ! -e "$VENV/.kind" ] || made=$(cat "$VENV/.kind")
   [ "$KIND" = cpu ] || [ "${0##*/}" = install.sh ] || have_gpu ||
     echo "warning: no GPU is visible, and KIND is $KIND: unset it, or set KIND=cpu, for what a CPU needs" >&2

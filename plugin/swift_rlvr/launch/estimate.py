@@ -558,7 +558,8 @@ def disk(plan: Plan) -> Estimate:
     fits = (missing + 1) * size <= free
     if not fits:
         every = number(plan.settings, "save_steps", 500.0)
-        text += f", which the next one fills at step {(free // size + 1) * every:,.0f}"
+        begins = int(plan.resume.name.rpartition("-")[2]) if plan.resume else 0
+        text += f", which the next one fills at step {begins + (free // size + 1) * every:,.0f}"
     return Estimate(text, kept * size, fits)
 
 

@@ -19,6 +19,7 @@ from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, less, 
 from swift_rlvr.verifiers.mathematics.numeric import (
     constant_multiple,
     constant_value,
+    contains,
     same_value,
     symbols,
 )
@@ -268,6 +269,8 @@ def _same_expression(gold: Value, answer: Value) -> bool:
         return False
     if same_value(first, second) or same_value(first, _with_constants_of(first, second)):
         return True
+    if _same_with_products(first, second):
+        return True
     # 50x/x -> 50%: a percent sign may be added to an expression as to a number
     if (
         isinstance(answer, Number)
@@ -276,6 +279,32 @@ def _same_expression(gold: Value, answer: Value) -> bool:
     ):
         return True
     return _has_long_decimal(gold, second) or _has_long_decimal(answer, first)
+
+
+def _same_with_products(gold: Tree, answer: Tree) -> bool:
+    r"""Whether two expressions are the same where a call of one is a product: \mu(a + b) and
+    \mu a + \mu b, of which only the other one shows that \mu is no function.
+    """
+    if not (contains(gold, "call") or contains(answer, "call")):
+        return False
+    gold_as_product = _with_products(gold, symbols(answer))
+    answer_as_product = _with_products(answer, symbols(gold))
+    if gold_as_product == gold and answer_as_product == answer:
+        return False
+    return same_value(gold_as_product, answer_as_product)
+
+
+def _with_products(tree: Tree, factors: set[str]) -> Tree:
+    """The tree with a product for each call of a name that is a factor elsewhere; f and F stay
+    functions.
+    """
+    parts = [
+        _with_products(part, factors) if isinstance(part, tuple) else part for part in tree[1:]
+    ]
+    if tree[0] == "call" and len(parts) == 2 and parts[0] in factors - {"f", "F"}:
+        name, argument = parts
+        return ("*", ("symbol", name), argument)
+    return (tree[0], *parts)
 
 
 def _has_long_decimal(number: Value, tree: Tree) -> bool:
@@ -757,7 +786,8 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
     false.
     """
     sides = _stated(chain)
-    if _is_named_by(sides[0], sides[1:]) or _begins_with_sum(sides):
+    is_defined = _is_named_by(sides[0], sides[1:]) or _is_made_of_names(sides[0])
+    if is_defined or _begins_with_sum(sides):
         sides = sides[1:]
     elif not is_constant(sides[0]):
         return False
@@ -776,6 +806,27 @@ def _is_named_by(side: Value, others: Sequence[Value]) -> bool:
     name = name_of(side)
     trees = [tree for other in others if (tree := tree_of(other)) is not None]
     return not any(name in symbols(tree) for tree in trees)
+
+
+def _is_made_of_names(side: Value) -> bool:
+    """Whether a side is a sum, product or quotient of several names: the V/\\pi of `V/\\pi = 75`.
+
+    The right side then says what it is. Of `x + 1 = 3`, `2x = 4` and `x^2 = 5` it does not say what
+    x is: a number or a power on the left makes an equation that is still to be solved.
+    """
+    if not isinstance(side, Expression):
+        return False
+    atoms = []
+    trees = [side.tree]
+    while trees:
+        tree = trees.pop()
+        if tree[0] in ("symbol", "constant"):
+            atoms.append(tree)
+        elif tree[0] in ("+", "-", "*", "/"):
+            trees += tree[1:]
+        else:
+            return False
+    return bool(symbols(side.tree)) and len(set(atoms)) == len(atoms) > 1
 
 
 def _begins_with_sum(sides: list[Value]) -> bool:

@@ -113,6 +113,8 @@ _SAME_FORMS = (
     (re.compile(r"(?<=[%}])\s*\x00\s*of\s*\x01\s*(?=[\d\\])"), r"\\cdot "),
     # 30^\circ, 30^{\circ}
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
+    # 25^\circ C
+    (re.compile(r"°\s+(?=[CF](?![A-Za-z]))"), "°"),
     # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )

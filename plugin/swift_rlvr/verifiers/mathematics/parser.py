@@ -155,7 +155,7 @@ class _Parser:
         self.index = 0
         # open brackets
         self.depth = 0
-        # within a power: e^{E/kT}
+        # within a power, or the argument of exp: e^{E/kT}, exp(E/kT)
         self.in_exponent = False
         # open bars: within |x - 1| the next bar closes and does not open
         self.bars = 0
@@ -603,7 +603,10 @@ class _Parser:
         # \log^2_3 x: the base may stand behind the power
         if name == "log" and self.take("_"):
             base = self.argument()
+        was_in_exponent = self.in_exponent
+        self.in_exponent = was_in_exponent or name == "exp"
         argument = self.function_argument()
+        self.in_exponent = was_in_exponent
         if base is None:
             tree = self.node(name, argument)
         else:

@@ -61,13 +61,13 @@ _MAX_PARTS = 1200
 DENIAL = re.compile(
     r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
     r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
-    r"|guess|but|however|rather|although|at least|at most|than|hardly)\b"
+    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
     r"|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
 # The same in other languages that are written as English is.
 _OTHER_DENIAL = (
-    r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|değil|bukan|tidak"
+    r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|bukan|tidak"
     r"|không)\b|\bn['’](?:est|a|ont)\b"
 )
 # "Is it 5?", "suppose it is 5", "the given 5", "case 5 fails": within a sentence, what is asked,
@@ -116,6 +116,8 @@ _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
     r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)(?:\s+(?:options|choices|answers|ones|statements))?"
 )
+# [A], [B], [D]
+_LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
 _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
@@ -152,6 +154,8 @@ def read(text: str) -> Value | None:
         cleaned = f"({correct[1] or correct[2]})"
     elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
         cleaned = several[1]
+    elif _LETTERS_IN_BRACKETS.fullmatch(cleaned):
+        cleaned = ", ".join(f"({letter})" for letter in re.findall("[A-H]", cleaned))
     return _read(cleaned, 0, in_text)
 
 

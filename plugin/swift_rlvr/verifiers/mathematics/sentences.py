@@ -380,7 +380,10 @@ _MARKER = re.compile(
     r"|\b(?:respuesta|réponse|antwort|resposta|risposta|odpowiedź|ответ|cevap)\b|答え|정답"
     r"|答案|结果)"
     # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was|es|est|ist|è|é|jest)\b|:|=|：|是|为|は)(?:\s*[:：])?(?:\*\*)?)"
+    r"(?:(?P<verb>"
+    # cevap 7'dir: the verb is behind the number
+    r"(?<=cevap)\s+(?=[\d$\\])"
+    r"|\s*(?:\*\*)?\s*(?:\b(?:is|are|was|es|est|ist|è|é|jest)\b|:|=|：|是|为|は)(?:\s*[:：])?(?:\*\*)?)"
     r"|[ \t*_]*(?=\n))",
     re.IGNORECASE,
 )
@@ -390,6 +393,20 @@ _HEADING = re.compile(
 )
 # what stands before a marker in its sentence
 _SENTENCE_END = re.compile(r"[\n.!?。]")
+# "Answer: Let's check" announces an answer, and gives none
+_ANNOUNCES = re.compile(
+    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
+    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
+    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
+    re.IGNORECASE,
+)
+# cevap 7'dir, cevap 7 olur
+_TURKISH_VERB = re.compile(r"['’][dt][ıiuü]r$|\s+(?:olur|olacaktır|olarak bulunur)$")
+# "(A) is wrong", behind another letter
+_CALLED_WRONG = re.compile(
+    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
+    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
+)
 # where the answer on its line ends; the point of 3.5 ends nothing
 _ANSWER_END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
 # a unit behind a block: $5$ cm.
@@ -479,7 +496,8 @@ def answer_at_end(tail: str) -> str | None:
     if _is_doubtful(before, marked):
         return None
     if not marked.is_block:
-        return marked.answer.strip().strip("*").strip() or None
+        answer = marked.answer.strip().strip("*").strip()
+        return _TURKISH_VERB.sub("", answer) or None
     unit = _UNIT_AFTER.match(marked.after)
     if unit:
         with_unit = f"{marked.answer} {unit[1]}"
@@ -491,9 +509,12 @@ def answer_at_end(tail: str) -> str | None:
 def _markers(tail: str) -> Iterator[tuple[re.Match[str], str]]:
     """Each marker of an answer, and the part of its sentence before it.
 
-    A marker without a verb has to be a heading: "This is not the answer" announces nothing.
+    A marker without a verb has to be a heading: "This is not the answer" announces nothing. What
+    follows it has to be an answer, and not the beginning of a solution.
     """
     for match in _MARKER.finditer(tail):
+        if _ANNOUNCES.match(tail, match.end()):
+            continue
         sentence = _SENTENCE_END.split(tail[: match.start()])[-1]
         if match["verb"] or is_heading(f"{sentence}answer"):
             yield match, sentence
@@ -526,7 +547,14 @@ def _is_doubtful(before: str, marked: _Marked) -> bool:
     """Whether the words around an answer deny it or leave it open, or give another one."""
     # a block may hold words of its own, such as \text{or}; the reader judges them
     line = "" if marked.is_block else marked.answer
-    if any(DENIAL.search(words) for words in (before, marked.after, line)):
+    after = marked.after
+    chosen = read(line)
+    if isinstance(chosen, Choice):
+        after = _without_other_letters(after, chosen.letter)
+        called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
+        if called_correct - {chosen.letter.upper()}:
+            return True
+    if any(DENIAL.search(words) for words in (before, after, line)):
         return True
     if _ATTITUDE.search(before):
         return True
@@ -538,6 +566,15 @@ def _is_doubtful(before: str, marked: _Marked) -> bool:
     other_formulas = {tidy(_content(segment)) for segment in _SEGMENT.finditer(marked.after)}
     other_numbers = set(_NUMERAL.findall(marked.after)) - set(_NUMERAL.findall(marked.answer))
     return bool(other_formulas - {tidy(marked.answer)} or other_numbers)
+
+
+def _without_other_letters(after: str, letter: str) -> str:
+    """The words behind a chosen letter, without those that only call other letters wrong."""
+
+    def other(match: re.Match[str]) -> str:
+        return match[0] if letter.upper() in match.groups() else ""
+
+    return _CALLED_WRONG.sub(other, after)
 
 
 def _chosen(tail: str) -> str | None:

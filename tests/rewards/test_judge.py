@@ -382,7 +382,7 @@ def test_trl_awaits_all_of_them_at_once(server, two_judged):
         reward_processing_classes=[None] * 3,
         reward_func_names=[reward.__name__ for reward in rewards],
         environments=None,
-        state=None,
+        state=SimpleNamespace(global_step=1),
         async_loop=loop,
     )
     completions = [[{"role": "assistant", "content": ANSWER}]]

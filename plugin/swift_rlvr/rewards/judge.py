@@ -184,6 +184,11 @@ class ModelJudge:
         self._warned: set[str] = set()
         self._lock = threading.Lock()
 
+    @property
+    def replies(self) -> int:
+        """How many different questions were answered with yes or no."""
+        return sum(reply is not None for reply in self._replies.values())
+
     def ask(self, comparisons: Sequence[Comparison]) -> list[bool | None]:
         """Whether each answer says what its reference says; None where the judge does not tell.
 

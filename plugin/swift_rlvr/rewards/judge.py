@@ -409,7 +409,7 @@ class JudgedReward(Reward):
         (accepted,) = self.model_judge.ask([comparison])
         detail = f"the verdict of the rule: {explanation.reason}"
         if accepted is None:
-            detail += ", which stands, since the judge gives no reply"
+            detail += ", which stands: the judge said neither yes nor no"
         rules = [*explanation.rules, Rule(RULE, accepted, detail)]
         if not accepted:
             return explanation._replace(rules=rules)

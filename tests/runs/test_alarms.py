@@ -84,6 +84,10 @@ def all_the_same(step, row):
     row["frac_reward_zero_std"] = 0.2 if step <= 40 else 1.0
 
 
+def learns_the_judge(step, row):
+    row["judge_share"] = 0.04 if step <= 40 else 0.5
+
+
 CASES = [
     (falls, {"success"}, 0.05),
     (forgets, {"success", "format"}, 0.05),
@@ -92,6 +96,7 @@ CASES = [
     (grows_alone, {"length"}, "from 100 to 220"),
     (shrinks, {"length"}, "from 100 to 20"),
     (all_the_same, {"no_spread"}, "92%"),
+    (learns_the_judge, {"judge"}, "and 4% at the start"),
 ]
 
 

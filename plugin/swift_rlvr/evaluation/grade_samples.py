@@ -6,6 +6,7 @@ from typing import Any
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.rewards.judge import by_rule_alone
 from swift_rlvr.runs.records import Messages, Record, judge
 from swift_rlvr.success import FORMAT, Judges, key_of
 from swift_rlvr.tasks import Task
@@ -20,7 +21,7 @@ def grade_samples(
     completions: Sequence[Sequence[Completion]],
     formats: Sequence[Any] = (),
 ) -> list[Record]:
-    """One judged record for each completion.
+    """One judged record for each completion. No judge is asked: such figures are compared.
 
     Args:
         rows: preprocessed by `task`.
@@ -51,7 +52,7 @@ def grade_samples(
 
     rewards: list[Any] = []
     for name, to_grade in records_by_reward.items():
-        reward = REWARDS[name]()
+        reward = by_rule_alone(REWARDS[name])
         rewards.append(reward)
         grade_records(reward, to_grade, [rows[record.index] for record in to_grade])
     for reward in formats:

@@ -9,13 +9,18 @@ from swift_rlvr.rewards.base import (
     Example,
     Explanation,
     Grade,
-    Reward,
     Row,
     rules_in_order,
 )
 from swift_rlvr.rewards.copied import QUESTION_COLUMNS, is_copied, question_of
+from swift_rlvr.rewards.judge import (
+    Comparison,
+    JudgedReward,
+    JudgeParameters,
+    comparison_of,
+    question_in,
+)
 from swift_rlvr.rewards.options import with_options
-from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.mathematics import (
@@ -23,6 +28,7 @@ from swift_rlvr.verifiers.mathematics import (
     Reason,
     Verdict,
     grade_all,
+    readable_gold,
     why_unreadable,
 )
 
@@ -38,7 +44,7 @@ RULES = {  # in the order in which they are checked
 }
 
 
-class AccuracyReward(Reward):
+class AccuracyReward(JudgedReward):
     r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any
     other.
 
@@ -46,6 +52,7 @@ class AccuracyReward(Reward):
     with ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
     `swift_rlvr.verifiers.mathematics` defines what counts as the answer and as equal. A verdict
     depends on the completion, the solution and, where the row has some, the choices in `options`.
+    With `judge_url` a model is asked about words and expressions that are wrong by these rules.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
@@ -72,7 +79,7 @@ class AccuracyReward(Reward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(JudgeParameters):
         neutral_gold: bool = setting(
             False, "reward 0.5 where the gold cannot be read, instead of not grading it"
         )
@@ -93,11 +100,19 @@ class AccuracyReward(Reward):
         super().__init__(args, **parameters)
         self.neutral = 0.5 if self.parameters.neutral_gold else None
         if self.parameters.refuse_copied:
-            self.optional_columns = (*self.optional_columns, *QUESTION_COLUMNS)
+            names = dict.fromkeys((*self.optional_columns, *QUESTION_COLUMNS))
+            self.optional_columns = tuple(names)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = self._verdicts(texts, columns)
-        return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
+        grades = [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
+        if self.model_judge is None:
+            return grades
+        comparisons = []
+        for index, verdict in enumerate(verdicts):
+            row = {name: values[index] for name, values in columns.items()}
+            comparisons.append(self._comparison(verdict, row))
+        return self.with_judge(grades, comparisons)
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
@@ -111,7 +126,30 @@ class AccuracyReward(Reward):
             if rule.passed is not None:
                 rule = rule._replace(detail=details.get(rule.name, ""))
             rules.append(rule)
-        return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
+        explanation = Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
+        if self.model_judge is None:
+            return explanation
+        return self.explained_with_judge(explanation, self._comparison(verdict, row))
+
+    def _comparison(self, verdict: Verdict, row: Row) -> Comparison | str:
+        """What to ask a judge about an answer that is wrong by the rules, or why it is not asked."""
+        if verdict.reason not in (Reason.WRONG, Reason.UNREADABLE):
+            return f"the rule says: {verdict.reason}"
+        if row.get("options") is not None:
+            return "the row has choices"
+        assert verdict.answer is not None and verdict.gold is not None
+        question = question_of(row) or ""
+        is_refused = self.parameters.refuse_copied
+        if is_refused and is_copied(verdict.answer, verdict.gold, question):
+            return "the answer is copied from the question"
+        return comparison_of(question_in(row), self._gold_texts(verdict, row), verdict.answer)
+
+    def _gold_texts(self, verdict: Verdict, row: Row) -> list[str]:
+        gold = row["solution"]
+        if not isinstance(gold, (list, tuple)):
+            return [verdict.gold or ""]
+        readable = [readable_gold(each) for each in gold]
+        return [each[0] for each in readable if each is not None]
 
     def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters

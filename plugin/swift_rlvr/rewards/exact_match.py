@@ -1,10 +1,17 @@
 """The exact-match reward: 1.0 for an answer that is one of several texts, after normalisation."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Row, rules_in_order
+from swift_rlvr.rewards.judge import (
+    Comparison,
+    JudgedReward,
+    JudgeParameters,
+    comparison_of,
+    question_in,
+)
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer
@@ -41,11 +48,12 @@ def f1(answer: str, gold: str) -> float:
     return 2 * common / (len(answer_words) + len(gold_words))
 
 
-class ExactMatchReward(Reward):
+class ExactMatchReward(JudgedReward):
     """Reward 1.0 for an answer in tags that equals one of the row's `accepted_answers`.
 
     Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
-    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. Source: Rajpurkar et al.
+    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. With `judge_url` a model is
+    asked about the others. Source: Rajpurkar et al.
     2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
@@ -66,7 +74,7 @@ class ExactMatchReward(Reward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(JudgeParameters):
         partial: bool = setting(
             False, "give an answer that is not right the F1 of its words, at most 0.99"
         )
@@ -76,7 +84,30 @@ class ExactMatchReward(Reward):
             "as in a program's output",
         )
 
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            accepted = "false with judge_url: nothing but the same text is right"
+            self.require(not (self.literal and self.judge_url), "literal", accepted)
+
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        if self.model_judge is None:
+            return super().grade_batch(texts, columns)
+        grades = []
+        comparisons = []
+        for index, text in enumerate(texts):
+            row = {name: values[index] for name, values in columns.items()}
+            explanation = self._by_rule(text, row)
+            grades.append(Grade(explanation.reward, explanation.reason))
+            comparisons.append(_comparison(explanation, row))
+        return self.with_judge(grades, comparisons)
+
     def grade(self, text: str | None, row: Row) -> Explanation:
+        explanation = self._by_rule(text, row)
+        if self.model_judge is None:
+            return explanation
+        return self.explained_with_judge(explanation, _comparison(explanation, row))
+
+    def _by_rule(self, text: str | None, row: Row) -> Explanation:
         answer = last_answer(text or "")
         golds = golds_of(row["accepted_answers"])
         if golds is None:
@@ -90,6 +121,14 @@ class ExactMatchReward(Reward):
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
+
+
+def _comparison(explanation: Explanation, row: Row) -> Comparison | str:
+    """What to ask a judge about an answer that is not right, or why it is not asked."""
+    if explanation.reason not in ("wrong answer", "partly right"):
+        return f"the rule says: {explanation.reason}"
+    golds = golds_of(row["accepted_answers"]) or []
+    return comparison_of(question_in(row), golds, explanation.extracted or "")
 
 
 def golds_of(value: object) -> list[str] | None:

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
+from swift_rlvr.success import BY_JUDGE
 from swift_rlvr.utils.jsonl import read_jsonl
 
-KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread")
+KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread", "judge")
 REMEDY = "a smaller learning_rate or a larger beta may help."
 
 # Logged steps in a mean of success, format and groups without spread.
@@ -65,6 +66,9 @@ SHRINKAGE = 1 / 3
 CUT_OFF = 0.5
 # The share of groups without spread.
 NO_SPREAD = 0.9
+# The share of the credits that a judge has given, against that of the first steps.
+JUDGE_SHARE = 0.1
+JUDGE_GROWTH = 2.0
 
 # A kind, and what is wrong.
 Warnings = Iterator[tuple[str, str]]
@@ -107,6 +111,8 @@ class Alarms:
         self._low = Counter[str]()
         # The shares of completions that were cut off in the first steps.
         self._first_cut_off: list[float] = []
+        # The judge's shares of the credits there.
+        self._first_judged: list[float] = []
         self._examples: tuple[str, ...] = ()
 
     def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
@@ -146,6 +152,7 @@ class Alarms:
         yield from self._of_cut_off()
         yield from self._of_length()
         yield from self._of_spread()
+        yield from self._of_judge()
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
@@ -262,6 +269,25 @@ class Alarms:
                 f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all "
                 f"completions got the same reward{why}: such groups teach nothing. Other tasks, "
                 "neither solved always nor never, are needed.",
+            )
+
+    def _of_judge(self) -> Warnings:
+        if "judge_share" not in self._rows[-1]:
+            return
+        shares = self._last("judge_share", WINDOW)
+        if len(self._first_judged) < WINDOW:
+            self._first_judged.append(shares[-1])
+            return
+        if len(shares) < WINDOW:
+            return
+        at_first, now = fmean(self._first_judged), fmean(shares)
+        if now > max(JUDGE_SHARE, JUDGE_GROWTH * at_first):
+            yield (
+                "judge",
+                f"{now:.0%} of the credits of the last {WINDOW} logged steps were given by the judge "
+                f"and not by the rule, and {at_first:.0%} at the start: the policy may be learning "
+                "what the judge accepts. Read some of them (records.jsonl, the reason "
+                f"'{BY_JUDGE}').",
             )
 
 

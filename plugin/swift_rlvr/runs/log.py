@@ -171,6 +171,8 @@ class RunLog(ExitStack):
         `success`, `strict` and `format` have a value for each completion, 0 or 1, so that a mean
         over several batches is one over completions. Each reason has its share. A reason that was
         seen once is there in every step from then on, so that a mean over steps counts the zeros.
+        `judge_share` has a value for each full reward of a verifier with a judge: 1 where the judge
+        has given it.
 
         >>> log = RunLog("run")
         >>> right = Record(index=0, completion="", rewards={}, reasons={"external_format": "ok"}, success=True)
@@ -187,6 +189,12 @@ class RunLog(ExitStack):
             known = [float(value) for value in values if value is not None]
             if known:
                 figures[measure] = known
+
+        credits: list[float] = []
+        for record in records:
+            credits += map(float, self.judges.credits(record.rewards, record.reasons))
+        if credits:
+            figures["judge_share"] = credits
 
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:

@@ -105,7 +105,8 @@ def judge(records: Sequence[Record], judges: Judges) -> None:
     """Fill in whether each record is a success, by its rewards and its row's task."""
     for record in records:
         verifier = verifier_of(record.row.get("task"))
-        record.success, record.strict, record.format = judges.of(record.rewards, verifier)
+        judgement = judges.of(record.rewards, verifier, record.reasons)
+        record.success, record.strict, record.format = judgement
 
 
 def is_long(value: Any) -> bool:

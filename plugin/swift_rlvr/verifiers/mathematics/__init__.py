@@ -5,7 +5,7 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `notation.py` brings text and LaTeX into one plain form;
 - `reading.py` reads a value from it, with `brackets.py`, `plain_numbers.py`, `units.py` and
   `parser.py`, and `sentences.py` finds the value that a sentence states;
-- `values.py` has the kinds of values;
+- `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
 - `comparison.py` compares two of them, with `numeric.py` for expressions.
 
 The folder can be used alone: of this project it needs `verifiers/answers.py` and nothing else.
@@ -14,6 +14,7 @@ The folder can be used alone: of this project it needs `verifiers/answers.py` an
 ['correct', 'correct', 'wrong answer']
 """
 
+from swift_rlvr.verifiers.mathematics.kinds import Kind, kind_of
 from swift_rlvr.verifiers.mathematics.reading import why_unreadable
 from swift_rlvr.verifiers.mathematics.verifier import (
     Leniency,
@@ -25,11 +26,13 @@ from swift_rlvr.verifiers.mathematics.verifier import (
 )
 
 __all__ = [
+    "Kind",
     "Leniency",
     "Reason",
     "Verdict",
     "grade",
     "grade_all",
+    "kind_of",
     "readable_gold",
     "why_unreadable",
 ]

@@ -1,0 +1,92 @@
+"""What kind of value a gold or an answer is, for those who treat numbers and words differently."""
+
+from enum import StrEnum
+
+from swift_rlvr.verifiers.mathematics.numeric import symbols
+from swift_rlvr.verifiers.mathematics.reading import read
+from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
+from swift_rlvr.verifiers.mathematics.values import (
+    Approximately,
+    Choice,
+    Expression,
+    Family,
+    Infinity,
+    Matrix,
+    Number,
+    Quantity,
+    Region,
+    Relation,
+    Residue,
+    Several,
+    Value,
+    Words,
+)
+
+
+class Kind(StrEnum):
+    """The kind of a value. Of a value with several parts the first one here that a part has."""
+
+    NUMBERS = "numbers"  # also \sqrt2, x = 5 and sets of numbers
+    LETTER = "a letter"
+    EXPRESSION = "an expression"  # with a variable
+    WORDS = "words"
+
+
+def kind_of(text: str) -> Kind | None:
+    r"""The kind of the value that a text is, or that its one sentence states; None where it cannot
+    be read.
+
+    >>> [str(kind_of(text)) for text in ("7", r"2\\sqrt{2}", "x = 5", "(1, 2)", "Tom has 5 apples.", "B")]
+    ['numbers', 'numbers', 'numbers', 'numbers', 'numbers', 'a letter']
+    >>> [str(kind_of(text)) for text in (r"\\frac{kT}{2}", "y = 2x + 1", "on Monday", r"\\frac{1}{")]
+    ['an expression', 'an expression', 'words', 'None']
+    """
+    value = read(text)
+    if in_words(value):
+        value = stated_value(text, only=True) or value
+    return None if value is None else _kind(value)
+
+
+def _kind(value: Value) -> Kind:
+    match value:
+        case Number(product=product):
+            # 2mg may be a product of variables
+            return Kind.NUMBERS if product is None else Kind.EXPRESSION
+        case Infinity() | Approximately() | Region():
+            return Kind.NUMBERS
+        case Choice():
+            return Kind.LETTER
+        case Words():
+            return Kind.WORDS
+        case Expression(tree):
+            return Kind.EXPRESSION if symbols(tree) else Kind.NUMBERS
+        case Quantity(value=inner):
+            return _kind(inner)
+        case Relation(sides=sides):
+            return _kind_of_relation(sides)
+        case Residue(value=inner):
+            return _kind(inner)
+        case Family():
+            return Kind.EXPRESSION
+        case Matrix(rows=rows):
+            return _least([entry for row in rows for entry in row])
+        case Several(items=items):
+            return _least(list(items))
+    return Kind.NUMBERS
+
+
+def _kind_of_relation(sides: tuple[Value, ...]) -> Kind:
+    """`x = 5` is a number: a name only says of what."""
+    others = [side for side in sides if not _is_name(side)]
+    return _least(others) if others else Kind.EXPRESSION
+
+
+def _is_name(value: Value) -> bool:
+    if isinstance(value, Expression):
+        return value.tree[0] == "symbol"
+    return isinstance(value, (Choice, Words))
+
+
+def _least(values: list[Value]) -> Kind:
+    kinds = {_kind(value) for value in values}
+    return next((kind for kind in Kind if kind in kinds), Kind.NUMBERS)

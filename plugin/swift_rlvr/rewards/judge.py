@@ -345,21 +345,21 @@ class JudgedReward(Reward):
             self.reasons = (*self.reasons, BY_JUDGE)
             names = dict.fromkeys((*self.optional_columns, *QUESTION_COLUMNS))
             self.optional_columns = tuple(names)
-            _ = (
-                self.model_judge
-            )  # a missing package or a bad key is an error now, not in a training
+            # A missing package or a bad key is an error now, and not in a training.
+            judge_at(self._judge_parameters())
 
     @property
     def model_judge(self) -> ModelJudge | None:
         """The judge; None where there is none. It is no attribute, so that a reward pickles."""
-        values = self.parameters
-        if not values.judge_url:
-            return None
+        return judge_at(self._judge_parameters()) if self.parameters.judge_url else None
+
+    def _judge_parameters(self) -> JudgeParameters:
+        """Those parameters of the reward that are the judge's: all rewards with the same share it."""
         shared = {}
         for parameter in fields(JudgeParameters):
             if parameter.name != "tasks":
-                shared[parameter.name] = getattr(values, parameter.name)
-        return judge_at(JudgeParameters(**shared))
+                shared[parameter.name] = getattr(self.parameters, parameter.name)
+        return JudgeParameters(**shared)
 
     @property
     def _is_coroutine(self) -> object:

@@ -294,7 +294,7 @@ def _same_with_products(gold: Tree, answer: Tree) -> bool:
     return same_value(gold_as_product, answer_as_product)
 
 
-def _with_products(tree: Tree, factors: set[str]) -> Tree:
+def _with_products(tree: Tree, factors: frozenset[str]) -> Tree:
     """The tree with a product for each call of a name that is a factor elsewhere; f and F stay
     functions.
     """

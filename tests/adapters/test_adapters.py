@@ -3,14 +3,17 @@ own code.
 """
 
 import asyncio
+import doctest
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
 
 import pytest
+from paths import PLUGIN
 from swift_rlvr.adapters.grading import grade, row_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func
@@ -233,3 +236,12 @@ def test_every_task_goes_through_every_format(format, name):
     assert TASKS[row["task"]].verifier == task.verifier
     score = grade(gold, row, task.rewards)["score"]
     assert score == sum(REWARDS[reward].full_reward for reward in task.rewards)
+
+
+def test_the_page_shows_what_grade_returns():
+    page = PLUGIN / "swift_rlvr" / "adapters" / "README.md"
+    (example,) = re.findall(
+        r"^```python\n(>>> .*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE
+    )
+    test = doctest.DocTestParser().get_doctest(example, {}, "example", str(page), 0)
+    assert len(test.examples) == 2 and doctest.DocTestRunner().run(test).failed == 0

@@ -102,7 +102,32 @@ for last in (
     trace.nodes.append(MessageNode(message=last, sampled=last.role == "assistant"))
     asyncio.run(task.score(trace))
     results.append([trace.reward, trace.info["swift_rlvr"], trace.metrics])
-show(results)
+
+from pathlib import Path
+from swift_rlvr.rewards.build import build_rewards
+
+Path("other.py").write_text('''
+import verifiers.v1 as vf
+from swift_rlvr.adapters.verifiers import scored_by
+from verifiers.v1.utils.decorators import reward
+
+class Data(vf.TaskData):
+    answer: str
+
+class Ends(vf.Task[Data]):
+    @reward(weight=0.5)
+    async def ends(self, trace) -> float:
+        return float(trace.last_reply.endswith(self.data.answer))
+
+def task(question, solution):
+    return Ends(Data(prompt=question, answer=solution))
+
+ends = scored_by(task)
+''')
+(ends,) = build_rewards(["other.py:ends"])
+turns = [[{"role": "assistant", "content": text}] for text in ("so 7", "so 8")]
+rows = {"question": ["?", "?"], "solution": ["7", "7"]}
+show(results, [ends(["so 7", "so 8"], **rows), ends(turns, **rows), ends.columns])
 """,
 }
 
@@ -156,10 +181,12 @@ def test_openrlhf(run):
 def test_verifiers(run, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"nums": [3, 4], "target": 7}\n{"nums": [5, 6], "target": 11}\n')
-    (results,) = run("verifiers", VERIFIERS, rows)
+    results, others = run("verifiers", VERIFIERS, rows)
     (count, roles, has_system), right, wrong, by_tool = results
     assert (count, roles, has_system) == (2, ["user"], True)
     assert (right[0], right[1]["countdown_reason"]) == (1.5, "correct")
     assert right[2] == {"countdown": 1.0, "format": 1.0}
     assert (wrong[0], wrong[1]["format_reason"]) == (0.0, "no think part")
     assert (by_tool[0], by_tool[1]["countdown_reason"]) == (0.0, "no answer")
+    # in the other direction
+    assert others == [[0.5, 0.0], [0.5, 0.0], ["question", "solution"]]

@@ -2,13 +2,29 @@
 
 verifiers imports a taskset by the name of a top-level module, which is `swift_rlvr_taskset`:
 
-    eval swift_rlvr_taskset --env.taskset.dataset countdown:train.jsonl
+    vf-eval swift_rlvr_taskset --env.taskset.dataset countdown:train.jsonl
+
+In the other direction, `scored_by` makes a reward for `--reward_funcs` of a task of verifiers.
 """
 
-from collections.abc import Iterator
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from verifiers.v1 import Task, TaskConfig, TaskData, Taskset, TasksetConfig, Trace
+from verifiers.v1 import (
+    AgentConfig,
+    AgentInfo,
+    MessageNode,
+    Task,
+    TaskConfig,
+    TaskData,
+    Taskset,
+    TasksetConfig,
+    Trace,
+    TraceTask,
+)
+from verifiers.v1.types import AssistantMessage
 from verifiers.v1.utils.decorators import reward
 
 from swift_rlvr.adapters.grading import grade
@@ -72,3 +88,38 @@ class RlvrTaskset(Taskset[RlvrTask, RlvrConfig]):
             system = turns.pop(0)["content"] if turns[0]["role"] == "system" else source.task.system
             data = RlvrData(prompt=turns, system_prompt=system or None, row=row)
             yield RlvrTask(data, self.config.task)
+
+
+def scored_by(make_task: Callable[..., Task]) -> Callable[..., Any]:
+    """A reward that scores completions as a task of verifiers does, with all its `@reward` methods.
+
+    In a file of your own, ``--reward_funcs mine.py:gsm8k``:
+
+        def task(question, solution):
+            return GSM8KTask(GSM8KData(prompt=question, answer=solution))
+
+        gsm8k = scored_by(task)
+
+    Methods that need a runtime are left out, as verifiers does without one.
+
+    make_task: makes the task of a row; its parameters are the columns.
+    """
+
+    async def score(completion: str, row: dict[str, Any]) -> float:
+        task = make_task(**row)
+        recorded = TraceTask(type=type(task).__name__, data=task.data)
+        trace: Trace = Trace(task=recorded, agent=AgentInfo(config=AgentConfig()))
+        trace.nodes.append(MessageNode(message=AssistantMessage(content=completion), sampled=True))
+        await task.score(trace)
+        return trace.reward
+
+    async def scored(completions: Sequence[str], **columns: Sequence[Any]) -> list[float]:
+        rows = []
+        for index in range(len(completions)):
+            rows.append({name: values[index] for name, values in columns.items()})
+        return await asyncio.gather(*map(score, completions, rows))
+
+    own = inspect.Parameter("completions", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [own, *inspect.signature(make_task).parameters.values()]
+    scored.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return scored

@@ -77,8 +77,9 @@ def import_reward(path: str) -> type[Reward]:
     module_name, _, name = path.rpartition(":")
     if not module_name or not name:
         raise InputError(f"must be module:function or file.py:function, got {path!r}", FIELD)
+    module = _module(module_name)
     try:
-        target = functools.reduce(getattr, name.split("."), _module(module_name))
+        target = functools.reduce(getattr, name.split("."), module)
     except AttributeError:
         raise InputError(f"{module_name} has no {name!r}", FIELD) from None
     if isinstance(target, Reward):
@@ -94,12 +95,12 @@ def import_reward(path: str) -> type[Reward]:
 
 def _module(name: str) -> ModuleType:
     """The module, or that of the file, with a name; InputError where it cannot be imported."""
+    if name.endswith(".py"):
+        if not Path(name).is_file():
+            raise InputError(f"there is no file {name}", FIELD)
+        return _module_of_file(str(Path(name).resolve()))
     try:
-        if name.endswith(".py"):
-            return _module_of_file(str(Path(name).resolve()))
         return importlib.import_module(name)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {name}", FIELD) from None
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise

@@ -6,7 +6,8 @@
 Registered are this package's, and those that installed packages add by the entry points
 `swift_rlvr.rewards` and `swift_rlvr.tasks`. Everything else is in swift_rlvr:
 
-- rewards go into `orms` under the names in REWARDS; none is overwritten;
+- rewards go into `orms` under the names in REWARDS; none is overwritten. A name with a colon in
+  `--reward_funcs`, such as trl.rewards:accuracy_reward, is an import path of another's reward;
 - what `--dataset` takes: swift_rlvr/tasks/README.md;
 - `--callbacks reward_reasons held_out curriculum`: swift_rlvr/training/README.md;
 - `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`: swift_rlvr/rewards/FEEDBACK.md.
@@ -16,10 +17,13 @@ shows what works with which version. ms-swift has datasets for the same ModelSco
 but a look-up by id finds the one registered last, which is ours.
 """
 
+import sys
+
 from swift.callbacks import callbacks_map
 from swift.rewards import orms
 from swift.utils import get_logger
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.imported import import_paths, import_reward
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.curriculum import CurriculumCallback
@@ -47,6 +51,10 @@ for name, reward in REWARDS.items():
         raise ValueError(problem)
     owner = REWARDS.owner(name)
     logger.warning(f"left out the reward {name} of the distribution {owner}: {problem}")
+
+# Rewards of others, by their import paths in the flags of this process.
+for name in import_paths(sys.argv):
+    orms.setdefault(name, import_reward(name))
 
 for variable in stray_variables(REWARDS):
     names = ", ".join(REWARDS)

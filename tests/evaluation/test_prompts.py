@@ -7,6 +7,7 @@ import json
 import commands
 import pytest
 from paths import DATASETS
+from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.evaluation.prompts import show, system_prompt
 from swift_rlvr.tasks import TASKS
@@ -14,6 +15,8 @@ from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
+
+from datasets import load_dataset
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -166,6 +169,37 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     words = ("prepare", out, "--model", MODEL, "--rows", 99, "--out")
     assert "fewer than the 99 asked for" in ran(*words, tmp_path / "99.jsonl")
     assert f"--out: {out} is there already, and nothing is overwritten" in refused(*words, out)
+
+
+@pytest.mark.parametrize("format", ["verl", "skyrl", "openrlhf", "slime", "nemo"])
+def test_prepare_writes_the_rows_of_other_trainers(tmp_path, format):
+    """Three rows with the system prompt, read as the trainers read them: datasets' loaders."""
+    suffix = "parquet" if format in ("verl", "skyrl") else "jsonl"
+    out = tmp_path / f"rows.{suffix}"
+    words = ("prepare", FILES["gsm8k"], "--model", MODEL, "--rows", 3, "--format", format)
+    assert f"its rows are {format}'s" in ran(*words, "--out", out)
+    loader = "parquet" if suffix == "parquet" else "json"
+    table = load_dataset(
+        loader, data_files=str(out), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert len(table) == 3
+    first = table[0]
+    if format == "verl":
+        assert set(first) == {"data_source", "prompt", "ability", "reward_model", "extra_info"}
+        assert first["reward_model"]["style"] == "rule" and first["extra_info"] == {"index": 0}
+        score = compute_score(
+            first["data_source"], "<answer>1</answer>", first["reward_model"]["ground_truth"]
+        )
+        assert score["accuracy_reason"] == "wrong answer"
+    prompt = first["responses_create_params"]["input"] if format == "nemo" else first["prompt"]
+    assert [turn["role"] for turn in prompt] == ["system", "user"]
+    other = "jsonl" if suffix == "parquet" else "parquet"
+    assert f"must end in .{suffix}" in refused(*words, "--out", tmp_path / f"x.{other}")
+
+
+def test_prepare_names_the_forms_that_there_are(tmp_path):
+    words = ("prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "x.jsonl")
+    assert "--format: must be one of verl, skyrl" in refused(*words, "--format", "rllm")
 
 
 def test_prepare_counts_rows_that_cannot_be_used(tmp_path):

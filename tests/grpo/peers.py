@@ -25,7 +25,7 @@ from swift_rlvr.training.ms_swift.patching import apply_patches
 from swift_rlvr.training.ms_swift.table import SPEEDUPS
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import write_jsonl
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import completion_text
 from torch import Tensor, nn
 
 PLUGIN = Path(__file__).parents[2] / "plugin" / "rlvr_plugin.py"

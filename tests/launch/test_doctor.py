@@ -176,6 +176,13 @@ def test_what_ms_swift_does_not_know_is_named():
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
 
 
+@pytest.mark.slow
+def test_ms_swift_knows_rewards_by_import_path():
+    results = report("--reward_funcs", "external_countdown", "trl.rewards:think_format_reward")
+    messages = {each["message"]: each["status"] for each in results}
+    assert messages["external_countdown, trl.rewards:think_format_reward"] == "passed"
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_table_fits_the_terminal(columns):
     words = [
@@ -314,6 +321,13 @@ TABLE = [
         "did you mean external_countdown?",
     ),
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
+    (rewards.parameters, "--reward_funcs nowhere:f", "failed", "there is no module 'nowhere'"),
+    (
+        rewards.grades,
+        "--reward_funcs trl.rewards:accuracy_reward",
+        "failed",
+        "trl.rewards:accuracy_reward needs the column 'solution'",
+    ),
     (rewards.names, "--reward_weights 1 2", "passed", ""),
     (rewards.names, "--reward_weights 1 2 3", "failed", "3 reward_weights for 2 rewards"),
     (

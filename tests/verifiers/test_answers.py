@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from swift_rlvr.verifiers.answers import (
     after_think,
     boxed_answer,
-    completion_text,
     has_unclosed_answer,
     last_answer,
     last_boxed,
@@ -64,48 +63,6 @@ def test_last_answer(text, answer, is_open):
     assert last_answer(text) == answer
     if answer is None:
         assert has_unclosed_answer(text) is is_open
-
-
-@pytest.mark.parametrize(
-    ("completion", "text"),
-    [
-        ("abc", "abc"),
-        ([{"role": "assistant", "content": "abc"}], "abc"),
-        (({"role": "assistant", "content": "abc"},), "abc"),
-        (
-            [
-                {"role": "assistant", "content": "call"},
-                {"role": "tool", "content": "7"},
-                {"content": "abc"},
-            ],
-            "abc",
-        ),
-        (
-            [
-                {
-                    "content": [
-                        {"type": "text", "text": "ab"},
-                        {"type": "image"},
-                        {"type": "text", "text": "c"},
-                    ]
-                }
-            ],
-            "abc",
-        ),
-        ([{"content": ["abc", None, {"text": 3}]}], ""),
-        ([{"role": "assistant", "content": None}], None),
-        ([{"role": "assistant"}], None),
-        ([{"content": 3}], None),
-        ([], None),
-        (["abc"], None),
-        (None, None),
-        (3.5, None),
-        ({"content": "abc"}, None),
-        (b"abc", None),
-    ],
-)
-def test_completion_text(completion, text):
-    assert completion_text(completion) == text
 
 
 # (text, the last box, the answer of the last boxes that stand together)

@@ -94,10 +94,10 @@ OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 
-def check_out(out: Path | None) -> None:
-    """InputError for an --out that does not end in .jsonl, or is there already."""
-    if out is not None and out.suffix != ".jsonl":
-        raise InputError(f"must end in .jsonl, got {out}", field="out")
+def check_out(out: Path | None, suffix: str = ".jsonl") -> None:
+    """InputError for an --out that does not end in `suffix`, or is there already."""
+    if out is not None and out.suffix != suffix:
+        raise InputError(f"must end in {suffix}, got {out}", field="out")
     if out is not None and out.exists():
         raise InputError(
             f"{out} is there already, and nothing is overwritten: name another file or delete it",

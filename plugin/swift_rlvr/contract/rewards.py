@@ -115,6 +115,10 @@ def _shapes(cls: type[Reward]) -> Problems:
         batch = [[{"role": "assistant", "content": content}] for content in contents]
         if reward(batch, **columns) != expected:
             yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
+    # TRL ends a completion so where the turn after the call was cut off.
+    of_a_tool = [[{"role": "tool", "content": text}] for text in completions]
+    if reward(of_a_tool, **columns) != reward([None] * len(completions), **columns):
+        yield "the words of a tool are graded as the policy's"
     if any(value is not None and type(value) is not float for value in expected):
         yield f"a reward must be a float or None, got {expected!r:.80}"
 

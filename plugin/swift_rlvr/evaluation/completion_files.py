@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks.countdown import read_prompt
 from swift_rlvr.utils.jsonl import LineError, brief, parse_object
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import last_text
 
 COMPLETION_KEYS = ("completion", "response")
 # Columns that can be read from a prompt.
@@ -112,7 +112,7 @@ def is_completion(value: object) -> bool:
         return True
     if not isinstance(value, list) or not value:
         return False
-    return isinstance(value[-1], dict) and "content" in value[-1]
+    return isinstance(value[-1], dict) and ("content" in value[-1] or "role" in value[-1])
 
 
 def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
         prompt = [
             turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
         ]
-    numbers = read_prompt(completion_text(prompt) or "")
+    numbers = read_prompt(last_text(prompt) or "")
     if numbers is None:
         return row
     nums, target = numbers

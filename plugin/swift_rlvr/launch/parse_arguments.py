@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from swift_rlvr.launch.estimate import model_folder
 from swift_rlvr.launch.plan import Plan
@@ -108,9 +109,11 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, *WITHOUT_GPUS]
         try:
-            arguments, others = parser.parse_args_into_dataclasses(
-                words, return_remaining_strings=True, look_for_args_file=False
-            )
+            # As in the training: the plugin reads the names of rewards there.
+            with mock.patch.object(sys, "argv", [sys.argv[0], *words]):
+                arguments, others = parser.parse_args_into_dataclasses(
+                    words, return_remaining_strings=True, look_for_args_file=False
+                )
         except (ValueError, AssertionError, NotImplementedError, OSError) as error:
             return Parsed(problem=_described(error), settings=known)
         except Exception as error:  # of a plugin, or of this process, which has no GPU

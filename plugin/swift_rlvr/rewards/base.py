@@ -9,7 +9,7 @@ from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 from swift_rlvr.utils.registry import Registry
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import completion_text
 
 # Every reward gives this reason for a row of a task that is not one of its own.
 OTHER_TASK = "other task"

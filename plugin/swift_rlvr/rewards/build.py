@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.imported import import_reward, is_import_path
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError, did_you_mean
@@ -11,18 +12,32 @@ from swift_rlvr.utils.errors import InputError, did_you_mean
 
 def build_rewards(names: Iterable[str]) -> list[Reward]:
     """Each reward once, with the parameters of its environment variables; the prefix of a name may
-    be left out.
+    be left out. A name with a colon is an import path, see `swift_rlvr.rewards.imported`.
+
+    InputError for a name that is unknown, or two rewards that would be logged as one.
 
     >>> [reward.name for reward in build_rewards(["countdown", "external_countdown"])]
     ['external_countdown']
     """
-    classes = {}
+    classes: dict[str, type[Reward]] = {}
     for name in names:
-        if name not in REWARDS:
-            known = did_you_mean(name, REWARDS) or f"there are {', '.join(REWARDS)}"
-            raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")
-        classes[REWARDS[name].name] = REWARDS[name]
+        cls = reward_class(name)
+        for other in classes.values():
+            if other.__name__ == cls.__name__ and other.name != cls.name:
+                problem = f"{other.name} and {cls.name} would both be logged as {cls.__name__}"
+                raise InputError(problem, "--reward_funcs")
+        classes[cls.name] = cls
     return [cls() for cls in classes.values()]
+
+
+def reward_class(name: str) -> type[Reward]:
+    """The class of a reward by its name or import path; InputError where there is none."""
+    if is_import_path(name):
+        return import_reward(name)
+    if name not in REWARDS:
+        known = did_you_mean(name, REWARDS) or f"there are {', '.join(REWARDS)}"
+        raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")
+    return REWARDS[name]
 
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import last_text, message_text
 
 # Where trainers and datasets have the question.
 QUESTION_COLUMNS = ("messages", "prompts")
@@ -47,11 +47,11 @@ def question_of(row: Mapping[str, Any]) -> str | None:
         turns = [turn for turn in prompt if isinstance(turn, Mapping)]
         asked = [dict(turn) for turn in turns if turn.get("role") == "user"]
         if asked:
-            return completion_text(asked)
+            return message_text(asked[-1])
     prompt = row.get("prompts")
     if isinstance(prompt, Sequence) and not isinstance(prompt, str):
         prompt = [turn for turn in prompt if isinstance(turn, dict) and turn.get("role") == "user"]
-    return completion_text(prompt)
+    return last_text(prompt)
 
 
 def is_copied(answer: str, gold: str, question: str) -> bool:

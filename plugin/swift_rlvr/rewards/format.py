@@ -12,7 +12,8 @@ from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.success import FORMAT
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import completion_text, without_end_tokens
+from swift_rlvr.verifiers.answers import without_end_tokens
+from swift_rlvr.verifiers.messages import last_text
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
@@ -47,7 +48,7 @@ def opens_think(prompt: object) -> bool:
     >>> opens_think("1 + 1 = ? <think>\n"), opens_think([{"role": "user", "content": "Use <think> tags."}])
     (True, False)
     """
-    text = completion_text(prompt)
+    text = last_text(prompt)
     return text is not None and text.rstrip().endswith("<think>")
 
 

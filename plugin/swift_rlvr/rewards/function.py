@@ -138,19 +138,12 @@ def reward(
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionReward:
-        needed, optional = _columns_of(function, name, columns)
-        declared = dict.fromkeys(
-            (*reasons, FULL_REWARD, PARTIAL_REWARD, NO_REWARD, NOT_GRADED, NO_TEXT)
-        )
-        attributes = {
+        attributes = reward_attributes(function, name, columns, reasons) | {
             "__doc__": function.__doc__,
             "__module__": function.__module__,
             "function": staticmethod(function),
             "name": name,
             "role": role,
-            "columns": needed,
-            "optional_columns": optional,
-            "reasons": tuple(declared),
             "examples": tuple(Example(*example) for example in examples),
             "full_reward": full_reward,
         }
@@ -163,6 +156,22 @@ def reward(
         return instance
 
     return decorate
+
+
+def reward_attributes(
+    function: Callable[..., Any],
+    name: str,
+    columns: Sequence[str] | None = None,
+    reasons: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The columns and reasons of a `FunctionReward` that calls a function; ValueError as in
+    `reward`.
+    """
+    needed, optional = _columns_of(function, name, columns)
+    declared = dict.fromkeys(
+        (*reasons, FULL_REWARD, PARTIAL_REWARD, NO_REWARD, NOT_GRADED, NO_TEXT)
+    )
+    return {"columns": needed, "optional_columns": optional, "reasons": tuple(declared)}
 
 
 def class_name(name: str) -> str:

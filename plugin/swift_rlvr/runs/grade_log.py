@@ -6,7 +6,7 @@ from typing import Any
 
 from swift_rlvr.runs.records import Record, is_long
 from swift_rlvr.success import key_of
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import completion_text, message_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
@@ -73,9 +73,12 @@ def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int
         # ms-swift's messages end with the completion, and have fields that only it knows.
         if messages and messages[-1].get("role") == "assistant":
             messages = messages[:-1]
-        record.messages = [
-            {"role": turn.get("role"), "content": turn.get("content")} for turn in messages
-        ]
+        record.messages = []
+        for turn in messages:
+            content = turn.get("content")
+            if turn.get("role") == "assistant":  # of an earlier turn, perhaps without its thinking
+                content = message_text(turn) or content
+            record.messages.append({"role": turn.get("role"), "content": content})
     for name in TOKENS:
         ids = _value(name, columns, index)
         if ids is not None:

@@ -21,7 +21,7 @@ from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import completion_text
 
 _logger = logging.getLogger(__name__)
 

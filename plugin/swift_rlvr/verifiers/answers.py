@@ -1,4 +1,4 @@
-r"""Completion -> the text of its answer.
+r"""The text of a completion -> its answer.
 
 The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a
 ``</think>`` it is the last block of the completion. Tags are exactly these, in lower case and
@@ -69,37 +69,6 @@ _HYPHEN = re.compile(
 )
 # not the A of "vitamin A"
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b(?=\s+\S)")
-
-
-def completion_text(completion: object) -> str | None:
-    """Return the text of a completion in either shape that trainers pass, or None where there is
-    none.
-
-    That is a string (ms-swift), or a list of messages ``{"role": ..., "content": ...}`` (TRL), of
-    which the last one counts; its content is a string, a list of parts ``{"type": "text", "text":
-    ...}``, or None.
-
-    >>> completion_text("3 + 4"), completion_text([{"role": "assistant", "content": "3 + 4"}])
-    ('3 + 4', '3 + 4')
-    """
-    if isinstance(completion, str):
-        return completion
-    if not isinstance(completion, (list, tuple)) or not completion:
-        return None
-    message = completion[-1]
-    if not isinstance(message, dict):
-        return None
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return None
-    texts = []
-    for part in content:
-        text = part.get("text") if isinstance(part, dict) else None
-        if isinstance(text, str):
-            texts.append(text)
-    return "".join(texts)
 
 
 def last_answer(text: str) -> str | None:

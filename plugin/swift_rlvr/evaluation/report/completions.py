@@ -22,7 +22,7 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.runs.grade_log import TOKENS
 from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks import verifier_of
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import message_text
 
 # What a page holds at most: completions, and characters of their texts.
 COMPLETIONS = 200_000
@@ -311,7 +311,7 @@ def prompt_text(record: Record) -> str:
     """The conversation before a completion, for people."""
     turns = []
     for turn in record.messages or ():
-        turns.append((str(turn.get("role", "")), completion_text([turn]) or ""))
+        turns.append((str(turn.get("role", "")), message_text(turn) or ""))
     if not turns:
         return f"row {record.index}: {json.dumps(record.row, ensure_ascii=False, default=str)}"
     if len(turns) == 1:
@@ -330,7 +330,7 @@ def question(record: Record) -> str:
     first_prompt = messages[: len(messages) - 2 * earlier_turns]
     user_turns = [turn for turn in first_prompt if turn.get("role") == "user"]
     if user_turns:
-        text = completion_text(user_turns[-1:]) or ""
+        text = message_text(user_turns[-1]) or ""
     else:
         text = prompt_text(record)
     # Of a prompt with its chat template, what follows the opening of the user's turn.

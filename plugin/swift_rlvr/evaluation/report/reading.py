@@ -30,7 +30,7 @@ from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_json, read_jsonl
-from swift_rlvr.verifiers.answers import completion_text
+from swift_rlvr.verifiers.messages import completion_text
 
 # In a line of LOG, such as "rewards/CountdownReward/mean".
 _LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")

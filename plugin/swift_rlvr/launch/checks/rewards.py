@@ -11,7 +11,8 @@ from unittest import mock
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, examples
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.build import missing_column, rewards_without_rows
+from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
+from swift_rlvr.rewards.imported import is_import_path
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
@@ -78,7 +79,9 @@ def _other_rewards(launch: Launch) -> list[str]:
 
 
 def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
-    """Our rewards of the run with their parameters, and what is wrong with those."""
+    """The rewards of the run that are ours or have an import path, with their parameters; what is
+    wrong with those.
+    """
     rewards: list[Reward] = []
     results: list[CheckResult] = []
     max_length = number(launch.settings, "max_completion_length", 512)
@@ -89,10 +92,10 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     }
     with mock.patch.dict(os.environ, variables):
         for name in launch.listed("reward_funcs"):
-            if name not in REWARDS.data:
+            if name not in REWARDS.data and not is_import_path(name):
                 continue
             try:
-                rewards.append(REWARDS[name](arguments))
+                rewards.append(reward_class(name)(arguments))
             except ValueError as error:  # among them InputError
                 remedy = "see plugin/swift_rlvr/rewards/README.md"
                 results.append(failed("parameters", str(error), remedy))
@@ -124,7 +127,7 @@ def parameters(launch: Launch) -> list[CheckResult]:
 
 
 def grades(launch: Launch) -> Iterator[CheckResult]:
-    """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing
+    """Each of these rewards finds its columns, and those of a task pay its gold in full and nothing
     for nothing.
     """
     rewards, _ = build(launch)

@@ -1,0 +1,7 @@
+"""The datasets of swift-rlvr for verifiers and prime-rl, which import a taskset by a top-level name:
+see swift_rlvr/adapters/README.md.
+"""
+
+from swift_rlvr.adapters.verifiers import RlvrTaskset
+
+__all__ = ["RlvrTaskset"]

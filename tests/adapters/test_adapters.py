@@ -1,0 +1,247 @@
+"""Adapters under the signatures that trainers call them with; test_loaders.py has the trainers'
+own code.
+"""
+
+import asyncio
+import doctest
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+from paths import PLUGIN
+from swift_rlvr.adapters.grading import grade, row_of
+from swift_rlvr.adapters.nemo import step, verify
+from swift_rlvr.adapters.openrlhf import reward_func
+from swift_rlvr.adapters.rows import FORMATS
+from swift_rlvr.adapters.slime import custom_rm
+from swift_rlvr.adapters.verl import compute_score
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.errors import InputError
+
+ROW = {"nums": [3, 4], "target": 7, "task": "countdown"}
+LABEL = json.dumps(ROW)
+UNGRADED = json.dumps({**ROW, "nums": None})
+RIGHT = "<think>sum</think><answer>3 + 4</answer>"
+WRONG = "<think>sum</think><answer>3 - 4</answer>"
+
+
+def test_grade():
+    grades = grade(RIGHT, ROW, ["external_countdown", "format"], [1, 0.5])
+    assert grades == {
+        "score": 1.5,
+        "countdown": 1.0,
+        "countdown_reason": "correct",
+        "format": 1.0,
+        "format_reason": "ok",
+    }
+    # None is left out of the sum, and is the sum where there is nothing else.
+    ungraded = {**ROW, "nums": None}
+    assert grade(RIGHT, ungraded, ["countdown", "format"])["score"] == 1.0
+    assert grade(RIGHT, ungraded) == {
+        "score": None,
+        "countdown": None,
+        "countdown_reason": "bad gold",
+    }
+    by_tool = [{"role": "assistant", "content": ""}, {"role": "tool", "content": RIGHT}]
+    assert grade(by_tool, ROW)["score"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("row", "rewards", "weights", "message"),
+    [
+        (ROW, ["nothing"], None, "there is no reward 'nothing'"),
+        (ROW, ["countdown"], [1, 2], "reward_weights: must be one for each of countdown, got 2"),
+        (ROW, ["countdown", "external_countdown"], None, "a reward is named twice"),
+        ({"nums": [1]}, None, None, "SWIFT_RLVR_REWARD_FUNCS: no reward is named"),
+        ({"nums": [1]}, ["countdown"], None, "needs the dataset column 'target'"),
+    ],
+)
+def test_what_cannot_be_graded_is_named(row, rewards, weights, message):
+    with pytest.raises(ValueError, match=message):
+        grade(RIGHT, row, rewards, weights)
+
+
+def test_rewards_come_from_variables_where_a_trainer_has_no_place_for_them(monkeypatch):
+    monkeypatch.setenv("SWIFT_RLVR_REWARD_FUNCS", "countdown, format")
+    monkeypatch.setenv("SWIFT_RLVR_REWARD_WEIGHTS", "1, 0.1")
+    assert grade("<answer>3 + 4</answer>", ROW)["score"] == 1.0
+    assert grade(RIGHT, ROW)["score"] == 1.1
+    assert grade(RIGHT, ROW, ["format"], [1])["score"] == 1.0
+    monkeypatch.setenv("SWIFT_RLVR_REWARD_WEIGHTS", "one")
+    with pytest.raises(InputError, match="SWIFT_RLVR_REWARD_WEIGHTS: must be finite numbers"):
+        grade(RIGHT, ROW)
+
+
+@pytest.mark.parametrize(
+    ("label", "row"),
+    [
+        (LABEL, ROW),
+        (ROW, ROW),
+        ("72", {"solution": "72"}),
+        (72, {"solution": "72"}),
+        ("{1, 2}", {"solution": "{1, 2}"}),
+        ('{"open', {"solution": '{"open'}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_row_of(label, row):
+    assert row_of(label) == row
+    with_task = {"task": "countdown", **row}
+    assert row_of(label, "countdown") == with_task and row_of(label, "no task of ours") == row
+    assert row_of(label, other=1) == {"other": 1, **row}
+
+
+def test_verl():
+    """Also the keywords that it adds with a reward model."""
+    more = {"reward_router_address": "host", "reward_model_tokenizer": None}
+    result = compute_score(
+        data_source="countdown", solution_str=RIGHT, ground_truth=LABEL, extra_info=None, **more
+    )
+    assert result == {"score": 1.0, "countdown": 1.0, "countdown_reason": "correct"}
+    # a user's own file: the task by its name, the columns in extra_info, the label as it is
+    own = compute_score("gsm8k", r"<answer>\boxed{72}</answer>", "72", {"index": 3})
+    assert own["score"] == 1.0
+    assert compute_score("countdown", RIGHT, "", {"nums": [3, 4], "target": 7})["score"] == 1.0
+    ungraded = compute_score("countdown", RIGHT, UNGRADED)
+    assert (ungraded["score"], ungraded["countdown"]) == (0.0, None)
+
+
+def test_openrlhf_grades_no_prompt():
+    prompt = "Write <answer>3 + 4</answer>."
+    result = reward_func([prompt + WRONG, prompt + RIGHT], [prompt] * 2, [LABEL] * 2, images=None)
+    assert result["rewards"].tolist() == result["scores"].tolist() == [0.0, 1.0]
+    assert result["extra_logs"]["countdown"].tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="does not begin with its prompt 'Write"):
+        reward_func([RIGHT], [prompt], [LABEL])
+
+
+@dataclass
+class Sample:
+    """The fields of slime.utils.types.Sample that matter here."""
+
+    response: str
+    label: str | None
+    prompt: str = "?"
+    metadata: dict = field(default_factory=dict)
+    remove_sample: bool = False
+
+
+@dataclass
+class Arguments:
+    reward_key: str | None = None
+
+
+def test_slime():
+    samples = [Sample(RIGHT, LABEL), Sample(WRONG, None, metadata=ROW), Sample(RIGHT, UNGRADED)]
+    arguments = Arguments()
+    assert asyncio.run(custom_rm(arguments, samples[0])) == 1.0
+    assert asyncio.run(custom_rm(arguments, samples, evaluation=True)) == [1.0, 0.0, 0.0]
+    assert [sample.remove_sample for sample in samples] == [False, False, True]
+    (whole,) = asyncio.run(custom_rm(Arguments(reward_key="score"), samples[:1]))
+    assert whole == {"score": 1.0, "countdown": 1.0, "countdown_reason": "correct"}
+
+
+def message(text):
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "role": "assistant", "status": "completed", "content": content}
+
+
+REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "sum"}]}
+CALL = {"type": "function_call", "name": "solve", "arguments": "{}", "call_id": "1"}
+OUTPUT = {"type": "function_call_output", "call_id": "1", "output": RIGHT}
+
+
+@pytest.mark.parametrize(
+    ("output", "rewards"),
+    [
+        ([message(RIGHT)], (1.0, 1.0)),
+        ([REASONING, message("<answer>3 + 4</answer>")], (1.0, 1.0)),
+        ([{**message(""), "content": RIGHT}], (1.0, 1.0)),
+        ([REASONING, CALL, OUTPUT, message("<answer>3 + 4</answer>")], (1.0, 0.0)),
+        ([CALL, OUTPUT], (0.0, 0.0)),
+        ([message(RIGHT), CALL], (0.0, 0.0)),
+        ([REASONING], (0.0, 0.0)),
+        ([], (0.0, 0.0)),
+    ],
+)
+def test_nemo_gym(monkeypatch, output, rewards):
+    monkeypatch.setenv("SWIFT_RLVR_REWARD_FUNCS", "countdown,format")
+    request = {"responses_create_params": {"input": []}, "response": {"output": output}}
+    for row in ({"expected_answer": LABEL}, ROW):
+        result = verify({**request, **row})
+        assert (result["countdown"], result["format"]) == rewards
+        assert result["reward"] == sum(rewards) and result["response"] == {"output": output}
+
+
+def test_nemo_gyms_lines():
+    line = json.dumps({"response": {"output": [message(RIGHT)]}, "expected_answer": UNGRADED})
+    done = subprocess.run(
+        [sys.executable, "-m", "swift_rlvr.adapters.nemo"],
+        input=f"{line}\n{line}\n", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    results = [json.loads(each) for each in done.stdout.splitlines()]
+    assert [result["reward"] for result in results] == [0.0, 0.0]
+    assert results[0]["countdown"] is None and results[0]["countdown_reason"] == "bad gold"
+
+
+def test_nemo_rl():
+    user, right = {"role": "user", "content": "?"}, {"role": "assistant", "content": RIGHT}
+    logs = [[user, right], [user, right, {"role": "environment", "content": RIGHT}]]
+    results = step(logs, [{"ground_truth": LABEL}, ROW])
+    assert [result["reward"] for result in results] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", [*REWARDS.present, "countdown", "format"])
+def test_trl_and_axolotl_find_every_reward(name):
+    """As trl/scripts/grpo.py and axolotl's GRPOStrategy.get_reward_func do it."""
+    module, _, attribute = f"swift_rlvr.adapters.trl.{name}".rpartition(".")
+    reward = getattr(importlib.import_module(module), attribute)
+    assert type(reward) is REWARDS[name] and reward.__name__ == REWARDS[name].__name__
+    assert len(inspect.signature(reward).parameters) >= 2
+
+
+def test_trl_names_what_is_no_reward():
+    module = importlib.import_module("swift_rlvr.adapters.trl")
+    assert "countdown" in dir(module)
+    with pytest.raises(AttributeError, match="has no reward 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+# By format, what its trainer hands over of a row: the label, and the name of the task.
+HANDED_OVER = {
+    "verl": lambda row: (row["reward_model"]["ground_truth"], row["data_source"]),
+    "skyrl": lambda row: (row["reward_spec"]["ground_truth"], row["data_source"]),
+    "openrlhf": lambda row: (row["label"], None),
+    "slime": lambda row: (row["label"], None),
+    "nemo": lambda row: (row["expected_answer"], None),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS.present if TASKS[name].verifier])
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_task_goes_through_every_format(format, name):
+    """The gold earns the full reward of what is left in the label."""
+    task = TASKS[name]
+    raw = task.examples[0]
+    gold = task.gold_completion(raw) or "<answer>\ndef add(a, b):\n    return a + b\n</answer>"
+    label, data_source = HANDED_OVER[format](FORMATS[format](name, task.preprocess(raw), 0))
+    row = row_of(label, data_source)
+    assert TASKS[row["task"]].verifier == task.verifier
+    score = grade(gold, row, task.rewards)["score"]
+    assert score == sum(REWARDS[reward].full_reward for reward in task.rewards)
+
+
+def test_the_page_shows_what_grade_returns():
+    page = PLUGIN / "swift_rlvr" / "adapters" / "README.md"
+    (example,) = re.findall(
+        r"^```python\n(>>> .*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE
+    )
+    test = doctest.DocTestParser().get_doctest(example, {}, "example", str(page), 0)
+    assert len(test.examples) == 2 and doctest.DocTestRunner().run(test).failed == 0

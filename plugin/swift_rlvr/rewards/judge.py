@@ -28,8 +28,8 @@ from swift_rlvr.success import BY_JUDGE
 from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import completion_text
 from swift_rlvr.verifiers.mathematics import Kind, kind_of
+from swift_rlvr.verifiers.messages import completion_text
 
 API_KEY = "SWIFT_RLVR_JUDGE_API_KEY"
 RULE = "the judge takes the answer for the gold"

@@ -19,6 +19,7 @@ from swift_rlvr.verifiers.code.process import (
     Ended,
     Limits,
     Zygote,
+    Zygotes,
     sandboxed,
 )
 from swift_rlvr.verifiers.code.unfold import COLLECTIONS, find_methods
@@ -50,9 +51,13 @@ def check(
     limits: Limits,
     entry_point: str | None = None,
     all_tests: bool = False,
+    zygotes: Zygotes | None = None,
 ) -> list[Verdict]:
     """Run the tests in order, up to the first that fails unless `all_tests`; the verdicts of the
     tests that were run.
+
+    zygotes: of the same packages, which are kept for the next call; without them one is started
+        for this call alone.
 
     Raises:
         SandboxError: where the code cannot be run safely; none of it has been run then.
@@ -65,6 +70,10 @@ def check(
     >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
     [Verdict(reason='wrong', detail="expected '5', got '4\\\\n'")]
     """
+    if zygotes is None:
+        with closing(Zygotes(limits.packages, limits.landlock)) as own:
+            return check(code, tests, limits, entry_point, all_tests, own)
+
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     units = [test for test in tests if isinstance(test, UnitTest)]
     job = {
@@ -76,9 +85,9 @@ def check(
     for seconds in _WAITS:
         # Other processes, or another completion's threads, can take all the room for a moment.
         with suppress(OSError):
-            return _run_all(job, programs, units, limits, all_tests)
+            return _run_all(job, programs, units, limits, all_tests, zygotes)
         time.sleep(seconds)
-    return _run_all(job, programs, units, limits, all_tests)
+    return _run_all(job, programs, units, limits, all_tests, zygotes)
 
 
 def _run_all(
@@ -87,9 +96,10 @@ def _run_all(
     units: list[UnitTest],
     limits: Limits,
     all_tests: bool,
+    zygotes: Zygotes,
 ) -> list[Verdict]:
     verdicts = []
-    with closing(Zygote(limits.packages)) as zygote:
+    with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
         running = run.units(job, units) if units else run.programs(job, programs)

@@ -42,7 +42,8 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -121,13 +122,10 @@ _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
 # version of Landlock -> how many rights it knows
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-# What Python and the C libraries need to read.
+# In a run's own folder. Neither folders nor links nor devices can be made in it.
+_OWN_FOLDER = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
+# What Python needs to read besides its library
 _READABLE = (
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/lib",
-    "/lib64",
     "/usr/share/zoneinfo",
     "/etc/localtime",
     "/etc/ld.so.cache",
@@ -136,10 +134,31 @@ _READABLE = (
     "/dev/zero",
     "/dev/null",
 )
+_C_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64")
+# Folders beside them of packages that are installed, by the beginning of their name
+_PACKAGES = ("python", "pypy", "site-packages", "dist-packages")
+
+# Namespaces and mounts (linux/sched.h, linux/mount.h, linux/fcntl.h)
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
+_MS_BIND, _MS_REC, _MS_SLAVE = 1 << 12, 1 << 14, 1 << 19
+_MOUNT_ATTR_RDONLY, _AT_RECURSIVE = 1, 0x8000
 
 
 class LockdownError(Exception):
     """The kernel lacks something that the sandbox cannot do without."""
+
+
+def confine(folder: str, readable: Sequence[str] = (), landlock: bool = True) -> None:
+    """Have the calling process and its children read no more than Python's own library, what that
+    needs, and the folders `readable`, and write below `folder` only, as far as the kernel can.
+
+    It is for the process that forks children: what takes time is done once. `give_up_mounts` has to
+    come before.
+    """
+    if landlock:
+        _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
+        allowed = _library() | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
+        _confine_files(allowed | {"/dev/null": _READ_FILE | _WRITE_FILE, folder: _OWN_FOLDER})
 
 
 def lock_down(
@@ -149,15 +168,14 @@ def lock_down(
     cpu_seconds: int,
     file_size: int,
     landlock: bool = True,
-    readable: Sequence[str] = (),
     without_landlock: bool = False,
 ) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
     It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of
-    address space) and `file_size` (of one file) are in bytes. The folders `readable` can be read
-    besides the standard library. Without `landlock` it is as on a kernel that has none. On such a
-    kernel it is refused unless `without_landlock`: the code could read what the user can read.
+    address space) and `file_size` (of one file) are in bytes. What it can read is what `confine`
+    has left. Without `landlock` it is as on a kernel that has none. On such a kernel it is refused
+    unless `without_landlock`: the code could read what the user can read.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -176,12 +194,17 @@ def lock_down(
     # Each open file takes memory of the kernel's, which no other limit counts.
     _limit("NOFILE", 64)
     # A core dump would be a file outside the folder. A handler of core dumps, which the kernel
-    # starts outside the sandbox, does not ask for the limit, but for the flag.
-    _limit("CORE", 0)
-    _call("prctl", _PR_SET_DUMPABLE, 0)
+    # starts outside the sandbox, is started for any limit but this one (Linux' fs/coredump.c).
+    _limit("CORE", 1)
     # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
-    confined = landlock and _confine_files(folder, readable)
+    # `confine` has said what can be read; this is for the folder, among those of other runs.
+    allowed = {"/": _READ_FILE | _READ_DIR, "/dev/null": _READ_FILE | _WRITE_FILE}
+    confined = landlock and _confine_files(allowed | {folder: _OWN_FOLDER})
+    if not confined or resource.getrlimit(resource.RLIMIT_CORE)[0] != 1:
+        # Others that nothing confines could read its memory. Where files can be written, though, the
+        # parent has to be able to see how much (/proc/PID/io), which this flag would hide from it.
+        _call("prctl", _PR_SET_DUMPABLE, 0)
     if not (confined or without_landlock):
         raise LockdownError(
             "the kernel has no Landlock (Linux 5.13, and `landlock` in its list of security modules), "
@@ -227,8 +250,72 @@ def _call(function: str, *arguments: int | bytes) -> int:
     return result
 
 
-def _confine_files(folder: str, readable: Sequence[str]) -> bool:
-    """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
+def give_up_mounts(folder: str) -> None:
+    """Make all files read-only for the calling process and its children, but for those in a folder,
+    where the kernel lets it.
+
+    Landlock lets the library be read, and a read leaves its time in the file, and in each folder
+    and link on the way: the next completion could see it. Where nothing can be written, no time is
+    either. Root needs a namespace of mounts for that; another user also one of users, which many
+    containers refuse. To be called before there are threads.
+    """
+    user, group = os.getuid(), os.getgid()
+    if _LIBC.unshare(_CLONE_NEWNS) == -1:
+        if _LIBC.unshare(_CLONE_NEWNS | _CLONE_NEWUSER) == -1:
+            return
+        # Everybody keeps their number.
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            with suppress(OSError), open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    path = os.fsencode(folder)
+    try:
+        # From here on no mount reaches others. What they unmount is unmounted here too.
+        _call("mount", 0, b"/", 0, _MS_REC | _MS_SLAVE)
+        _call("mount", path, path, 0, _MS_BIND)
+        _set_mounts(b"/", _AT_RECURSIVE, _MOUNT_ATTR_RDONLY, 0)
+    except LockdownError:
+        return
+    _set_mounts(path, 0, 0, _MOUNT_ATTR_RDONLY)
+
+
+def _set_mounts(path: bytes, flags: int, added: int, removed: int) -> None:
+    mount_setattr, here = 442, -100  # on all machines; the C library may be older
+    attributes = struct.pack("QQQQ", added, removed, 0, 0)
+    _call("syscall", mount_setattr, here, path, flags, attributes, len(attributes))
+
+
+def _library() -> dict[str, int]:
+    """What Python needs to read -> rights: its own library without packages that are installed in
+    it, and C libraries.
+    """
+    allowed = dict.fromkeys(_READABLE, _READ_FILE | _READ_DIR)
+    library = os.path.dirname(os.__file__)
+    for folder in sys.path:
+        allowed[folder] = _READ_DIR  # which goes for the folders in it too
+    # In a conda environment C libraries lie beside Python's.
+    for folder in (*sys.path, *_C_LIBRARIES, os.path.dirname(library)):
+        for entry in _entries(folder):
+            if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
+                allowed[entry.path] = _READ_FILE | _READ_DIR
+    return allowed
+
+
+def _entries(folder: str) -> list[os.DirEntry]:
+    try:
+        with os.scandir(os.path.realpath(folder)) as entries:
+            return list(entries)
+    except OSError:  # not every system has all of them
+        return []
+
+
+def _confine_files(allowed: Mapping[str, int]) -> bool:
+    """Restrict by Landlock which files can be opened: path -> rights, below it too. False where the
+    kernel does not have it. Of two calls both hold.
+    """
     # The C library has no functions for these system calls, which all machines number alike.
     create_ruleset, add_rule, restrict_self = 444, 445, 446
     try:
@@ -240,15 +327,6 @@ def _confine_files(folder: str, readable: Sequence[str]) -> bool:
     known = _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]
     rights = (1 << known) - 1
     ruleset = _call("syscall", create_ruleset, struct.pack("Q", rights), 8, 0)
-
-    # The child's search path holds its standard library. In a conda environment C libraries lie
-    # beside it.
-    library = os.path.dirname(os.__file__)
-    paths = (*_READABLE, *readable, *sys.path, library, os.path.dirname(library))
-    allowed = dict.fromkeys(paths, _READ_FILE | _READ_DIR)
-    allowed["/dev/null"] |= _WRITE_FILE
-    # Neither folders nor links nor devices can be made in it.
-    allowed[folder] = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
     for path, granted in allowed.items():
         try:
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -257,7 +335,8 @@ def _confine_files(folder: str, readable: Sequence[str]) -> bool:
         if not os.path.isdir(path):
             # A rule for a file must not name rights that only folders have.
             granted &= _READ_FILE | _WRITE_FILE | _TRUNCATE
-        _call("syscall", add_rule, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
+        if granted & rights:
+            _call("syscall", add_rule, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
         os.close(beneath)
     _call("syscall", restrict_self, ruleset, 0)
     os.close(ruleset)

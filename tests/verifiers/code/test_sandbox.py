@@ -670,7 +670,7 @@ def test_it_refuses_where_there_is_no_filter():
         (l._EQUAL, 0, 1, 22), (l._RETURN, 0, 0, 0x50000 | errno.EINVAL), l._ALLOW,
     ]
     l._call("prctl", 38, 1)
-    l.install_filter(program)
+    l.install_filter(l.assemble(program))
     try:
         check("open('ran', 'w')", read_tests("f()"), Limits())
     except SandboxError as error:

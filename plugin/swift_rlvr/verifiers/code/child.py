@@ -13,6 +13,7 @@ is locked down, and nothing is imported for the child itself after that.
 import _socket
 import _thread
 import array
+import atexit
 import builtins
 import gc
 import importlib
@@ -31,6 +32,10 @@ LONGEST_DETAIL = 300
 _RECURSION_LIMIT = 50_000
 # for `encode`, whose C code needs more stack for each level than Python's own calls do
 _ENCODING_RECURSION_LIMIT = 1000
+
+
+# made before there is a child, which takes time of each otherwise
+_DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 
 
 class Opaque(Exception):
@@ -231,7 +236,7 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     """
     source, sink = map(int, sys.argv[1:])
     # taken now for the same reason as in `_run_tests`
-    decode, dumps = json.JSONDecoder().decode, json.JSONEncoder().encode
+    decode, dumps = _DECODE, _ENCODE
     read, write = os.fdopen(source, "rb").readline, os.write
 
     def receive() -> dict:
@@ -263,6 +268,7 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
     for name in prelude.NAMES.values():
         importlib.import_module(name)
     lockdown.confine(request["folder"], request["readable"], request["landlock"])
+    compile("", "", "exec")  # the first time it makes the types of syntax trees
     # What is there now stays in every child: neither collected nor, for that, copied.
     gc.collect()
     gc.freeze()
@@ -290,12 +296,46 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
-            return main(lockdown.lock_down, prelude.provide)
+            _exit_after(lambda: main(lockdown.lock_down, prelude.provide))
         # A pipe ends for its reader when the last writer closes it. And the next child must not
         # have the pipes of this one.
         for pipe in pipes:
             os.close(pipe)
         control.sendall(b"%d\n" % child)
+
+
+def _exit_after(run: Callable) -> None:
+    """Call a function and end the process as Python does, but for taking all of its own modules
+    apart, which takes longer than most programs run.
+    """
+    end = os._exit
+    status = 1
+    try:
+        status = _status_of(run)
+        # as Py_FinalizeEx does: threads, functions to be called at exit, `__del__`, output
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+        if "__main__" in sys.modules:
+            vars(sys.modules["__main__"]).clear()
+        sys.stdout.flush()
+    except BaseException:  # all of this can be the code's own
+        status = status or 120
+    finally:
+        end(status)
+
+
+def _status_of(run: Callable) -> int:
+    """The exit status of a process that calls this function and ends."""
+    try:
+        run()
+    except SystemExit as error:
+        if error.code is None:
+            return 0
+        return error.code & 255 if isinstance(error.code, int) else 1
+    except BaseException:
+        return 1
+    return 0
 
 
 def _is_readable(descriptor: int, parent: int) -> bool:

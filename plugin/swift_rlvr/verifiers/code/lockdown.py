@@ -38,12 +38,14 @@ The child imports this outside the package: only the standard library.
 import ctypes
 import errno
 import os
+import re
 import resource
 import signal
 import struct
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -69,7 +71,7 @@ _ALLOWED = _numbers("""
     pwritev 296 70 | preadv2 327 286 | pwritev2 328 287 | sendfile 40 71 | copy_file_range 326 285 | lseek 8 62 |
     open 2 - | openat 257 56 | close 3 57 | close_range 436 436 | dup 32 23 | dup2 33 - | dup3 292 24 | fcntl 72 25 |
     ioctl 16 29 | fsync 74 82 | fdatasync 75 83 | ftruncate 77 46 | pipe 22 - | pipe2 293 59 | umask 95 166 |
-    stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 | statfs 137 43 | fstatfs 138 44 |
+    stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 |
     access 21 - | faccessat 269 48 | faccessat2 439 439 | readlink 89 - | readlinkat 267 78 | getdents 78 - |
     getdents64 217 61 | getcwd 79 17 | chdir 80 49 | fchdir 81 50 |
     poll 7 - | ppoll 271 73 | select 23 - | pselect6 270 72 | epoll_create 213 - | epoll_create1 291 20 |
@@ -85,7 +87,7 @@ _ALLOWED = _numbers("""
     time 201 - | times 100 153 | getrusage 98 165 | getrlimit 97 163 | setrlimit 160 164 | prlimit64 302 261 |
     getpid 39 172 | getppid 110 173 | getpgid 121 155 | getpgrp 111 - | getsid 124 156 | getuid 102 174 |
     geteuid 107 175 | getgid 104 176 | getegid 108 177 | getresuid 118 148 | getresgid 120 150 | getgroups 115 158 |
-    getpriority 140 141 | prctl 157 167 | uname 63 160 | sysinfo 99 179 | getrandom 318 278
+    getpriority 140 141 | prctl 157 167 | uname 63 160 | getrandom 318 278
 """)
 # allowed only with Landlock, which keeps them within the folder
 _WRITING = _numbers("creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35")
@@ -98,6 +100,8 @@ _ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
 _KILL = (_RETURN, 0, 0, 0x80000000)
 _REFUSE = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
 _MISSING = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+
+_ANY = 0x7FFFFFF7  # in a filter, in place of a process' number; no process and no call has it
 
 # prctl's requests (linux/prctl.h)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 1, 4, 15, 16
@@ -116,6 +120,12 @@ _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 6, 7, 1030, 1032)
 # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+
+# linux/mman.h, linux/time.h
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+# the machine's clocks, and the CPU time of the calling process and thread; a negative number may
+# mean the CPU time of any other
+_CLOCKS = (*range(12), -6 & 0xFFFFFFFF, -2 & 0xFFFFFFFF)
 
 # Landlock's access rights, by bit (linux/landlock.h)
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
@@ -144,6 +154,11 @@ _MS_BIND, _MS_REC, _MS_SLAVE = 1 << 12, 1 << 14, 1 << 19
 _MOUNT_ATTR_RDONLY, _AT_RECURSIVE = 1, 0x8000
 
 
+# Whether processes that are limited by RLIMIT_NPROC are those of this sandbox alone: it counts all
+# processes of a user in a namespace of users (Linux 5.14).
+_has_own_users = False
+
+
 class LockdownError(Exception):
     """The kernel lacks something that the sandbox cannot do without."""
 
@@ -155,6 +170,9 @@ def confine(folder: str, readable: Sequence[str] = (), landlock: bool = True) ->
     It is for the process that forks children: what takes time is done once. `give_up_mounts` has to
     come before.
     """
+    machine = os.uname().machine
+    if machine in _AUDIT_ARCHITECTURE:
+        _filter_for(machine, read_only=not landlock)  # made once for all children
     if landlock:
         _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
         allowed = _library() | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
@@ -169,12 +187,14 @@ def lock_down(
     file_size: int,
     landlock: bool = True,
     without_landlock: bool = False,
+    threads: int = 0,
 ) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
     It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of
     address space) and `file_size` (of one file) are in bytes. What it can read is what `confine`
-    has left. Without `landlock` it is as on a kernel that has none. On such a kernel it is refused
+    has left. Where a limit can count its threads alone, there are not many more than `threads`.
+    Without `landlock` it is as on a kernel that has none. On such a kernel it is refused
     unless `without_landlock`: the code could read what the user can read.
 
     Raises:
@@ -193,6 +213,9 @@ def lock_down(
     _limit("FSIZE", file_size)
     # Each open file takes memory of the kernel's, which no other limit counts.
     _limit("NOFILE", 64)
+    if threads and _has_own_users:
+        # Above the number for which the parent ends it, so that there is one verdict.
+        _limit("NPROC", threads + 16)
     # A core dump would be a file outside the folder. A handler of core dumps, which the kernel
     # starts outside the sandbox, is started for any limit but this one (Linux' fs/coredump.c).
     _limit("CORE", 1)
@@ -214,7 +237,8 @@ def lock_down(
     # Without capabilities root, too, cannot raise its limits again.
     _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     # Last, since the filter refuses the calls above.
-    install_filter(build_filter(machine, os.getpid(), read_only=not confined))
+    number = struct.pack("I", _ANY), struct.pack("I", os.getpid())
+    install_filter(_filter_for(machine, not confined).replace(*number))
     # An emulator of a kernel may accept a filter and do nothing with it.
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
@@ -259,10 +283,13 @@ def give_up_mounts(folder: str) -> None:
     either. Root needs a namespace of mounts for that; another user also one of users, which many
     containers refuse. To be called before there are threads.
     """
+    global _has_own_users
     user, group = os.getuid(), os.getgid()
     if _LIBC.unshare(_CLONE_NEWNS) == -1:
         if _LIBC.unshare(_CLONE_NEWNS | _CLONE_NEWUSER) == -1:
             return
+        release = [int(each) for each in re.findall(r"\d+", os.uname().release)[:2]]
+        _has_own_users = release >= [5, 14]
         # Everybody keeps their number.
         for name, text in (
             ("setgroups", "deny"),
@@ -343,15 +370,25 @@ def _confine_files(allowed: Mapping[str, int]) -> bool:
     return True
 
 
-def install_filter(program: list[_Instruction]) -> None:
+def install_filter(instructions: bytes) -> None:
     """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS`
     first.
     """
-    instructions = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     code = ctypes.create_string_buffer(instructions)
     # struct sock_fprog: how many instructions, and where they are
-    pointer = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    pointer = struct.pack("HxxxxxxP", len(instructions) // 8, ctypes.addressof(code))
     _call("prctl", _PR_SET_SECCOMP, 2, pointer)
+
+
+def assemble(program: list[_Instruction]) -> bytes:
+    """A program as the kernel reads it."""
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+
+
+@cache
+def _filter_for(machine: str, read_only: bool) -> bytes:
+    """The filter for a process of the number `_ANY`, which the caller replaces."""
+    return assemble(build_filter(machine, _ANY, read_only))
 
 
 def _load_argument(index: int) -> _Instruction:
@@ -392,6 +429,23 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "fcntl": _one_of(1, *_FCNTL_COMMANDS),
         "ioctl": _one_of(1, *_IOCTL_REQUESTS),
         "socketpair": [*_one_of(0, 1), *_one_of(1, *_STREAMS)],  # AF_UNIX
+        # A shared mapping of a file would be written without a call that counts.
+        "mmap": [
+            _load_argument(3),
+            (_ANY_BIT, 0, 2, _MAP_SHARED),
+            (_ANY_BIT, 1, 0, _MAP_ANONYMOUS),
+            _REFUSE,
+        ],
+        # RWF_NOWAIT tells what another has read before.
+        "preadv2": _one_of(5, 0),
+        # nothing of other processes
+        "clock_gettime": _one_of(0, *_CLOCKS),
+        "clock_getres": _one_of(0, *_CLOCKS),
+        "clock_nanosleep": _one_of(0, *_CLOCKS),
+        "getpgid": _one_of(0, 0, own),
+        "getsid": _one_of(0, 0, own),
+        "sched_getaffinity": _one_of(0, 0, own),
+        "getpriority": _one_of(1, 0, own),
     }
     allowed = _ALLOWED
     if read_only:
@@ -407,9 +461,18 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         _KILL,
         (_LOAD, 0, 0, 0),  # the number of the call
     ]
+    plain = []
     for name, numbers in allowed.items():
-        if machine in numbers:
-            # Where the number is another one, jump over this call's checks to the next call.
-            answer = [*checks.get(name, ()), _ALLOW]
-            program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
+        if machine not in numbers:
+            continue
+        if name not in checks:
+            plain.append(numbers[machine])
+            continue
+        # Where the number is another one, jump over this call's checks to the next call.
+        answer = [*checks[name], _ALLOW]
+        program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
+    # One answer for all others: the kernel takes longer to install a longer program.
+    for left, number in zip(reversed(range(len(plain))), plain, strict=True):
+        program.append((_EQUAL, left, 0 if left else 1, number))
+    program.append(_ALLOW)
     return [*program, (_NOT_LESS, 0, 1, _FIRST_NEW), _MISSING, _REFUSE]

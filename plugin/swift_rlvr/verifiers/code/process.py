@@ -13,6 +13,7 @@ import errno
 import json
 import math
 import os
+import secrets
 import select
 import shutil
 import signal
@@ -61,7 +62,9 @@ _CHUNK = 1 << 16  # bytes that are read or written at a time
 _LONGEST_REPORT = 1 << 16  # bytes; a longer one would fill the parent's memory
 
 ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
-LOAD = 10  # times that again on the wall, where the machine is busy
+# Times either on the wall, where the machine is busy. A process that wakes up again and again, as one
+# that writes to the disk in a loop, may wait for a core each time, and use hardly any of its time.
+LOAD = 10
 _TICK = 0.1  # seconds between looks at what a child uses, at most
 
 # What a child may write.
@@ -352,9 +355,10 @@ class Child:
         self.deadline = deadline
         self.folder = folder
 
-        # In seconds, what it may use (`allow`).
+        # What it may use, in seconds, and until when (`allow`).
         self._most_busy = math.inf
         self._most_asleep = math.inf
+        self._end_of_test = math.inf
         self._most_written = _WRITTEN
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
@@ -385,10 +389,11 @@ class Child:
 
     def allow(self, seconds: float) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
-        nothing at all.
+        nothing at all; where the machine is busy, all of that within `LOAD` times as long.
         """
         self._most_busy = self._busy() + seconds
-        self._most_asleep = self._clock.asleep + seconds / 3
+        self._most_asleep = self._clock.asleep + max(seconds / 3, _TICK)
+        self._end_of_test = time.monotonic() + LOAD * seconds
 
     @property
     def used(self) -> float:
@@ -476,7 +481,7 @@ class Child:
         start = time.monotonic()
         if start >= self._clock.next_look and not self._is_due():
             self._look()
-        left = self.deadline - start
+        left = min(self.deadline, self._end_of_test) - start
         if left <= 0 or self._clock.asleep >= self._most_asleep or self._busy() >= self._most_busy:
             raise Ended("timeout")
         try:
@@ -582,12 +587,11 @@ def sandboxed(
         SandboxError: where the child could not lock itself down.
         Ended: where it was stopped or killed before that.
     """
-    with tempfile.TemporaryDirectory(
-        prefix="swift-rlvr-", dir=zygote.folder, ignore_cleanup_errors=True
-    ) as folder:
+    with _new_folder(zygote.folder) as folder:
         request = {
             "parent": zygote.pid,
             "folder": folder,
+            "threads": _THREADS,
             "memory": limits.memory_mb << 20,
             "file_size": _FILE_SIZE,
             # The kernel's own limit. It ends a child also while this process has no time to look.
@@ -606,6 +610,17 @@ def sandboxed(
             if report.get("kind") != "locked down":
                 raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
             yield child
+
+
+@contextmanager
+def _new_folder(parent: str) -> Iterator[str]:
+    """A new folder, which is removed in the end with what is in it then."""
+    path = f"{parent}/swift-rlvr-{secrets.token_hex(4)}"
+    os.mkdir(path, 0o700)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _place(package: str) -> Path:

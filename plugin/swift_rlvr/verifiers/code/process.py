@@ -208,7 +208,8 @@ class Zygote:
         if not answer:
             status = self._process.wait()
             ended = f"{sys.executable} ended early: exit status {status}"
-            if self._has_forked:
+            # by the machine, for instance where it has no memory left
+            if self._has_forked or status == -signal.SIGKILL:
                 raise OSError(errno.ECHILD, ended)
             raise SandboxError(f"{_REFUSED}: {ended}")
         number = int(answer)

@@ -158,12 +158,12 @@ def test_code_that_computes_when_it_is_seen_is_seen_to_sleep():
     import os, time
     for _ in range(40):
         os.write(1, b"x")
-        end = time.perf_counter() + 0.002
+        end = time.perf_counter() + 0.03
         while time.perf_counter() < end: pass
         time.sleep(0.05)
     """
     _, child = run(code)
-    assert child.used > 0.8  # of the 2 seconds that it sleeps
+    assert child._clock.asleep > 0.8  # of the 2 seconds that it sleeps
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_test_has_an_end_on_the_wall(monkeypatch):
     monkeypatch.setattr(usage, "_states_of_threads", lambda process: "R")
     monkeypatch.setattr(process, "LOAD", 2)
     checking = importlib.import_module("swift_rlvr.verifiers.code.check")
-    monkeypatch.setattr(checking, "ALL_TESTS", 10_000)
+    monkeypatch.setattr(checking, "ALL_TESTS", 50)
     with done_within(300):
         assert reason("import time\ntime.sleep(1000)", Limits(seconds=1)) == "timeout"
 

@@ -128,6 +128,17 @@ class CodeReward(Reward):
         super().__init__(args, **parameters)
         self._zygotes = Zygotes(self.parameters.packages)
 
+    @property
+    def limits(self) -> Limits:
+        """What a completion may use."""
+        parameters = self.parameters
+        return Limits(
+            parameters.timeout,
+            parameters.memory_mb,
+            parameters.packages,
+            parameters.without_landlock,
+        )
+
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         try:
@@ -181,16 +192,14 @@ class CodeReward(Reward):
             detail = f"it has {len(code)}"
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
-        parameters = self.parameters
-        limits = Limits(
-            parameters.timeout,
-            parameters.memory_mb,
-            parameters.packages,
-            parameters.without_landlock,
-        )
         try:
             outcomes = sandbox.check(
-                code, tests, limits, row.get("entry_point"), parameters.partial, self._zygotes
+                code,
+                tests,
+                self.limits,
+                row.get("entry_point"),
+                self.parameters.partial,
+                self._zygotes,
             )
         except OSError as error:
             return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
@@ -204,7 +213,7 @@ class CodeReward(Reward):
             return _explanation(1.0, _ALL_PASSED, code, tests, outcomes), repeatable
         reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
         share = 0.0
-        if parameters.partial:
+        if self.parameters.partial:
             share = (len(outcomes) - len(failures)) / len(tests)
         return _explanation(share, reason, code, tests, outcomes), repeatable
 

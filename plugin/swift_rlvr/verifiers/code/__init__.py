@@ -45,7 +45,14 @@ folder remain.
 
 from swift_rlvr.verifiers.code.asserts import BadTests
 from swift_rlvr.verifiers.code.cases import read_tests
-from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Verdict, check
+from swift_rlvr.verifiers.code.check import (
+    FAILURES,
+    PASSED,
+    WRONG,
+    Verdict,
+    check,
+    leaves_no_trace,
+)
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
 
 __all__ = [
@@ -57,5 +64,6 @@ __all__ = [
     "SandboxError",
     "Verdict",
     "check",
+    "leaves_no_trace",
     "read_tests",
 ]

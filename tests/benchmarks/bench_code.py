@@ -160,7 +160,9 @@ def main() -> None:
     options = parser.parse_args()
     missed = []
     for name, (ours, peer) in beside_the_peer().items():
-        text = f"{ours:7.1f} rows a second, fork and exec {peer:.1f}, {ours / peer:.2f} of it  {name}"
+        text = (
+            f"{ours:7.1f} rows a second, fork and exec {peer:.1f}, {ours / peer:.2f} of it  {name}"
+        )
         print(text, flush=True)
         if ours < peer / 2:
             missed.append(name)

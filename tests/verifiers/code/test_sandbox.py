@@ -580,7 +580,9 @@ def test_files_outside_cannot_be_read(file_outside):
         pytest.skip("the kernel has no Landlock")
     outcomes = attempts(FORBIDDEN_WITH_LANDLOCK, file_outside, GENEROUS)
     assert outcomes.pop("shared memory files") in ("EACCES", "EROFS")
-    assert set(outcomes.values()) == {"EACCES"} and len(outcomes) == len(FORBIDDEN_WITH_LANDLOCK) - 1
+    assert (
+        set(outcomes.values()) == {"EACCES"} and len(outcomes) == len(FORBIDDEN_WITH_LANDLOCK) - 1
+    )
 
 
 def test_without_landlock_nothing_at_all_can_be_written(file_outside):

@@ -184,7 +184,9 @@ def sandbox(launch: Launch) -> Iterator[CheckResult]:
             yield failed("sandbox", f"{reward.name}: {error}", remedy)
             continue
         if runner.limits.without_landlock:
-            message = "without_landlock: where there is no Landlock, code can read what you can read"
+            message = (
+                "without_landlock: where there is no Landlock, code can read what you can read"
+            )
             yield warning("sandbox", message, "leave it out where the kernel has Landlock")
         elif not is_closed:
             message = (

@@ -21,13 +21,31 @@ on an older kernel: on that alone the C library and Python fall back to an older
 which is checked. Neither answer lets a call through.
 
 Resource limits (CPU, address space, file size, open files, no core dump) cannot be raised again
-because all capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts
-all processes of the user and does not bind root. With Landlock (Linux 5.13) only Python's own
-library and what that needs can be read, and only the run's folder can be written. Without it the
-lockdown is refused, unless the caller allows for what is lost: nothing can be written then, but all
-that the user can read stays readable, other processes' memory included.
+because all capabilities are dropped, which binds root as well. With Landlock (Linux 5.13) only
+Python's own library and what that needs can be read, without packages that are installed in it, and
+only the run's folder can be written. Without Landlock the lockdown is refused, unless the caller
+allows for what is lost: nothing can be written then, but all that the user can read stays readable,
+other processes' memory included. The trainer could be made unreadable (PR_SET_DUMPABLE), and is not:
+that would also take its core dumps, py-spy, and the sharing of CUDA memory between its processes.
 
-No filter and no limit counts the threads of one process: the parent does (`process.py`).
+Two figures no filter and no limit counts in a process, and so the parent does (`usage.py`): bytes
+that were written to files which are removed and held, and threads. It looks every tenth of a second
+at the least, and code can pass a limit until then. For users other than root RLIMIT_NPROC limits the
+threads exactly where there is a namespace of users; elsewhere it would count all processes of the
+user.
+
+What one run could leave for another to see, or tell one that runs at the same time:
+
+| by | |
+|---|---|
+| times of reading a file, a folder or a link | closed where all files but its own can be mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open |
+| files, links, locks, leases, notices of folders (inotify, fanotify, dnotify) | closed |
+| System V and POSIX queues, semaphores, shared memory, keys, abstract sockets, memfd | closed |
+| load, free memory, free disk (sysinfo, statfs), /proc | closed |
+| CPU time, priority, group, session and cores of other processes | closed |
+| the cache of files, as mincore and RWF_NOWAIT tell it | closed; how long a read takes stays open |
+| numbers of processes, threads and of pipes' inodes, which grow | open: anybody's processes move them |
+| how fast the machine is just now | open |
 
 Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a
 libseccomp.so.2 that slim images and conda environments lack, so that code could not be run there.

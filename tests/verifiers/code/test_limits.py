@@ -39,9 +39,11 @@ def reason(code: str, limits: Limits = GENEROUS, tests: object = ONE_CASE) -> st
 def run(code: str, limits: Limits = GENEROUS) -> tuple[str, process.Child]:
     """The output of a program that runs to its end, and the child that it has run in."""
     job = {"code": textwrap.dedent(code), "imports": None}
-    with closing(Zygote(limits.packages)) as zygote:
-        with sandboxed(zygote, limits, math.inf, is_program=True) as child:
-            output, report = child.run(job, b"", 1 << 20)
+    with (
+        closing(Zygote(limits.packages)) as zygote,
+        sandboxed(zygote, limits, math.inf, is_program=True) as child,
+    ):
+        output, report = child.run(job, b"", 1 << 20)
     assert report is None, report
     return output.decode(), child
 
@@ -518,6 +520,15 @@ def test_it_outlives_the_thread_that_started_it():
 def test_one_that_never_starts_is_an_error_of_the_machine(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with closing(Zygotes()) as zygotes, pytest.raises(SandboxError, match="exit status 1"):
+        passes(zygotes)
+
+
+def test_a_machine_that_cannot_confine_it_says_why(monkeypatch):
+    start = process._START.replace(
+        "child.serve", "lockdown._PR_SET_NO_NEW_PRIVS = 999; child.serve"
+    )
+    monkeypatch.setattr(process, "_START", start)
+    with closing(Zygotes()) as zygotes, pytest.raises(SandboxError, match=r"prctl\(999\)"):
         passes(zygotes)
 
 

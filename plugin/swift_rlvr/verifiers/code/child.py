@@ -267,7 +267,11 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
     # Most completions import some of these, which takes as long as all else that they do.
     for name in prelude.NAMES.values():
         importlib.import_module(name)
-    lockdown.confine(request["folder"], request["readable"], request["landlock"])
+    lock_down = lockdown.lock_down
+    try:
+        lockdown.confine(request["folder"], request["readable"], request["landlock"])
+    except lockdown.LockdownError as error:
+        lock_down = _refusing(error)  # so that each child can say why
     compile("", "", "exec")  # the first time it makes the types of syntax trees
     # What is there now stays in every child: neither collected nor, for that, copied.
     gc.collect()
@@ -296,12 +300,21 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
-            _exit_after(lambda: main(lockdown.lock_down, prelude.provide))
+            _exit_after(lambda: main(lock_down, prelude.provide))
         # A pipe ends for its reader when the last writer closes it. And the next child must not
         # have the pipes of this one.
         for pipe in pipes:
             os.close(pipe)
         control.sendall(b"%d\n" % child)
+
+
+def _refusing(error: Exception) -> Callable:
+    """What stands in for `lock_down` where that is impossible."""
+
+    def lock_down(**request: object) -> None:
+        raise error
+
+    return lock_down
 
 
 def _exit_after(run: Callable) -> None:

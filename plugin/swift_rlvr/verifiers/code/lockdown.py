@@ -36,16 +36,15 @@ user.
 
 What one run could leave for another to see, or tell one that runs at the same time:
 
-| by | |
-|---|---|
-| times of reading a file, a folder or a link | closed where all files but its own can be mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open |
-| files, links, locks, leases, notices of folders (inotify, fanotify, dnotify) | closed |
-| System V and POSIX queues, semaphores, shared memory, keys, abstract sockets, memfd | closed |
-| load, free memory, free disk (sysinfo, statfs), /proc | closed |
-| CPU time, priority, group, session and cores of other processes | closed |
-| the cache of files, as mincore and RWF_NOWAIT tell it | closed; how long a read takes stays open |
-| numbers of processes, threads and of pipes' inodes, which grow | open: anybody's processes move them |
-| how fast the machine is just now | open |
+- The time at which a file, a folder or a link was read: closed where all files but its own can be
+  mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open.
+- Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
+- Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
+- Load, free memory, free disk (sysinfo, statfs), /proc: closed.
+- CPU time, priority, group, session and cores of other processes: closed.
+- The cache of files: closed as mincore and RWF_NOWAIT tell it; open by how long a read takes.
+- Numbers of processes, threads and pipes, which grow: open; anybody's processes move them.
+- How fast the machine is just now: open.
 
 Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a
 libseccomp.so.2 that slim images and conda environments lack, so that code could not be run there.

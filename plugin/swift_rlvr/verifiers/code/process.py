@@ -241,7 +241,11 @@ class Zygote:
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        try:
+            self._process.wait(0)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
 
     def close(self) -> None:
         """Kill it; in a fork of the process that has started it, let go of it."""

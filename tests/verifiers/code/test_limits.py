@@ -230,6 +230,43 @@ def test_output_byte_by_byte_is_read_in_larger_parts(monkeypatch):
     assert len(reads) < 5_000
 
 
+def test_nothing_is_written_to_the_disk_itself():
+    """fsync in a loop would wait for it nearly all of the time; the folder is removed anyhow."""
+    code = """
+    import fcntl, mmap, os, resource, sqlite3
+    file = os.open("x", os.O_RDWR | os.O_CREAT)
+    for _ in range(100):
+        os.pwrite(file, b"x", 0)
+        os.fsync(file)
+        os.fdatasync(file)
+    print("blocks", resource.getrusage(resource.RUSAGE_SELF).ru_oublock < 100)
+    attempts = {
+        "O_SYNC": lambda: os.open("x", os.O_RDWR | os.O_SYNC),
+        "O_DSYNC": lambda: os.open("x", os.O_RDWR | os.O_DSYNC),
+        "O_DIRECT": lambda: os.open("x", os.O_RDWR | os.O_DIRECT),
+        "F_SETFL": lambda: fcntl.fcntl(file, fcntl.F_SETFL, os.O_DIRECT),
+        "RWF_SYNC": lambda: os.pwritev(file, [b"x"], 0, os.RWF_SYNC),
+    }
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+            print(name, "done")
+        except PermissionError:
+            print(name, "refused")
+    fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_NONBLOCK)
+    base = sqlite3.connect("base")
+    with base:
+        base.execute("create table t (x)")
+        base.execute("insert into t values (7)")
+    print(*base.execute("select x from t").fetchone(), sorted(os.listdir(".")))
+    """
+    lines = run(code)[0].splitlines()
+    refused = [
+        f"{name} refused" for name in ("O_SYNC", "O_DSYNC", "O_DIRECT", "F_SETFL", "RWF_SYNC")
+    ]
+    assert lines == ["blocks True", *refused, "7 ['base', 'x']"]
+
+
 # --- threads ---
 
 

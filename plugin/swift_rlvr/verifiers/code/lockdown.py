@@ -116,6 +116,7 @@ _LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
 _KILL = (_RETURN, 0, 0, 0x80000000)
 _REFUSE = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+_DONE = (_RETURN, 0, 0, 0x00050000)  # success, and nothing is done
 _MISSING = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
 
 _ANY = 0x7FFFFFF7  # in a filter, in place of a process' number; no process and no call has it
@@ -134,6 +135,10 @@ _STREAMS = (1, 0x801, 0x80001, 0x80801)
 # (F_SETLK sees none there: a write lock needs a file that is open for writing), and without F_SETOWN
 # and F_SETSIG, which have the kernel send any signal to any process of the user when input arrives
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 6, 7, 1030, 1032)
+# Nothing waits for the disk: that is no CPU time, it keeps others from the disk, and the folder is
+# removed in any case. So fsync does nothing, and no file is written through or past the cache.
+_F_SETFL = 4
+_O_DIRECT = {"x86_64": 0o40000, "aarch64": 0o200000}
 # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -443,7 +448,12 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "prlimit64": _one_of(0, 0, own),
         # what is set above with prctl stays as it is
         "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME),
-        "fcntl": _one_of(1, *_FCNTL_COMMANDS),
+        "fcntl": [
+            _load_argument(1),
+            (_EQUAL, 0, 3, _F_SETFL),
+            *_none_of(2, _O_DIRECT[machine]),
+            *_one_of(1, *_FCNTL_COMMANDS),
+        ],
         "ioctl": _one_of(1, *_IOCTL_REQUESTS),
         "socketpair": [*_one_of(0, 1), *_one_of(1, *_STREAMS)],  # AF_UNIX
         # A shared mapping of a file would be written without a call that counts.
@@ -455,6 +465,10 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         ],
         # RWF_NOWAIT tells what another has read before.
         "preadv2": _one_of(5, 0),
+        "pwritev2": _one_of(5, 0),  # such as RWF_SYNC
+        "fsync": [_DONE],
+        "fdatasync": [_DONE],
+        "msync": [_DONE],
         # nothing of other processes
         "clock_gettime": _one_of(0, *_CLOCKS),
         "clock_getres": _one_of(0, *_CLOCKS),
@@ -464,13 +478,13 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "sched_getaffinity": _one_of(0, 0, own),
         "getpriority": _one_of(1, 0, own),
     }
-    allowed = _ALLOWED
+    allowed = _ALLOWED | _WRITING
+    refused = os.O_SYNC | os.O_DSYNC | _O_DIRECT[machine]
     if read_only:
-        writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-        checks["open"] = _none_of(1, writes)
-        checks["openat"] = _none_of(2, writes)
-    else:
-        allowed = _ALLOWED | _WRITING
+        allowed = _ALLOWED
+        refused |= os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    checks["open"] = _none_of(1, refused)
+    checks["openat"] = _none_of(2, refused)
 
     program = [
         (_LOAD, 0, 0, 4),  # the architecture

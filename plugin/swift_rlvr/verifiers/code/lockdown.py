@@ -12,6 +12,7 @@ enforces it whatever Python or C code asks for. So there are
 - no network, and no socket except a stream `socketpair`, which asyncio needs and which cannot be
   addressed;
 - no signals to other processes, and no tracing, priority or limit of them;
+- no waiting for the disk: fsync says that it is done, and O_SYNC and O_DIRECT are refused;
 - no memory that outlives the process (System V, memfd), no io_uring, no bpf, no namespaces, no
   mounts, no keys, and no change of the permissions, owners or times of files.
 

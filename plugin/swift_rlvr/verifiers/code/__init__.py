@@ -7,7 +7,9 @@ that was run.
 >>> [verdict.reason for verdict in check("def add(a, b): return a + b", tests, Limits())]
 ['passed', 'passed']
 
-Each completion runs in child processes that are started for it alone. Code cannot
+Each test that is a program, and all others of a completion together, run in a process of their own,
+a fork of one that runs no code of a completion and is kept for the next (`process.Zygotes`). Code
+cannot
 
 - **claim that it passed.** A program's output is compared with the expected output in the parent;
   the child never sees that. Of an assert the child gets the expression alone (``f(1)`` of ``assert
@@ -35,17 +37,28 @@ Known limits:
   expected results included. It cannot send it anywhere.
 - Packages that are named in `Limits.packages` are imported before the lockdown, and their C code
   can be called.
-- It can use a whole CPU and its memory for all of its time, and fill the disk for that long with
-  files that it has removed but holds on to. All children of a machine together can use as much as
-  their number times the limits; each process of a trainer has its own.
+- It can use a whole CPU and its memory for all of its time. All children of a machine together can
+  use as much as their number times the limits; each process of a trainer has its own.
+- What it writes is counted every tenth of a second, with files that it has removed and holds on to,
+  so it can write more than 128 MiB by what fits into that. Empty files that it holds by mappings
+  are not counted, some 65,000 of them. Where the hard limit of core dumps is 0 and the user is not
+  root, only files that have a name are counted: the process must not be visible to its parent there.
+- One completion can leave another a few bits: `lockdown` lists by what.
 
-When the trainer is killed, its children die with it, and only their small folders in the temporary
+When the trainer ends or is killed, its children end within a second, and only their small folders in the temporary
 folder remain.
 """
 
 from swift_rlvr.verifiers.code.asserts import BadTests
 from swift_rlvr.verifiers.code.cases import read_tests
-from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Verdict, check
+from swift_rlvr.verifiers.code.check import (
+    FAILURES,
+    PASSED,
+    WRONG,
+    Verdict,
+    check,
+    leaves_no_trace,
+)
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
 
 __all__ = [
@@ -57,5 +70,6 @@ __all__ = [
     "SandboxError",
     "Verdict",
     "check",
+    "leaves_no_trace",
     "read_tests",
 ]

@@ -57,8 +57,18 @@ def score(
         stored = {name for grades in verdicts.values() for name in grades}
         reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
-    rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)
+    left_out: list[str] = []
+    if reward_funcs:
+        rewards = build_rewards(reward_funcs)
+    else:
+        rewards, left_out = default_rewards(files)
+    if left_out:
+        names = ", ".join(left_out)
+        verb = "fits too and runs" if len(left_out) == 1 else "fit too and run"
+        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
+        text = f"Left out: {names}, which {verb} the completions' code; {flag} grades with it."
+        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*columns, console=errors, transient=True, disable=hidden) as progress:

@@ -324,7 +324,9 @@ def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
     def chosen(*rows):
         file = tmp_path / "x.jsonl"
         file.write_bytes(b"garbage\n\n" + lines_of(rows))
-        return [reward.name for reward in default_rewards([file])]
+        rewards, left_out = default_rewards([file])
+        assert left_out == ["external_test_code"]  # which needs no columns
+        return [reward.name for reward in rewards]
 
     assert chosen(record(0)) == ["external_countdown", "external_test_length"]
     assert chosen({"completion": "a", "limit": 3}) == [

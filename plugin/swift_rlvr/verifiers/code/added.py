@@ -10,7 +10,7 @@ Kept is an input on which
   an exception and in `_SECONDS` of CPU time, and so do all other references of the row that pass its
   tests;
 - the result is like the expected ones of the row: of the same types, not negative and not empty
-  where none of them is. A solution that gives None for "not found" is not wrong because the
+  where none of them is, and a part of the input where all are. A solution that gives None for "not found" is not wrong because the
   reference gives -1, where no test of the row says which;
 - a float is compared with a tolerance, or is one that every order of the same operations gives.
 """
@@ -422,13 +422,18 @@ def _added_calls(
             result if result == same else None for result, same in zip(results, again, strict=True)
         ]
 
-    is_alike = _alike([_value(result) for result in results[: len(own)] if result is not None])
+    own_pairs = [
+        (arguments, _value(result))
+        for arguments, result in zip(own, results[: len(own)], strict=True)
+        if result is not None
+    ]
+    is_alike = _alike(own_pairs)
     kept = []
     for arguments, slot, result in zip(made, chosen_slots, results[len(own) :], strict=True):
         if result is None or len(repr(arguments)) > _LONGEST:
             continue
         value = _value(result)
-        if is_alike(value) and _is_comparable(value, slot, given.style):
+        if is_alike(arguments, value) and _is_comparable(value, slot, given.style):
             kept.append(Added(arguments, value, slot))
     return _varied(kept, count, key=lambda added: repr(added.result))
 
@@ -510,14 +515,27 @@ def _evaluated(
     return results
 
 
-def _alike(results: list[Any]) -> Callable[[Any], bool]:
-    """Whether a result is like the given ones."""
-    kinds = {kind for result in results for kind in _kinds(result)}
+def _alike(given: list[tuple[list[Any], Any]]) -> Callable[[list[Any], Any], bool]:
+    """Whether the result for some arguments is like the given ones."""
+    kinds = {kind for _, result in given for kind in _kinds(result)}
+    is_part = all(_is_part(result, arguments) for arguments, result in given)
 
-    def test(result: Any) -> bool:
+    def test(arguments: list[Any], result: Any) -> bool:
+        if is_part and not _is_part(result, arguments):
+            return False
         return set(_kinds(result)) <= kinds
 
     return test
+
+
+def _is_part(result: Any, arguments: list[Any]) -> bool:
+    """Whether a result stands in one of the arguments: a letter, a word or an element."""
+    for argument in arguments:
+        if isinstance(argument, str) and isinstance(result, str) and result in argument:
+            return True
+        if isinstance(argument, (list, tuple, set, dict)) and result in list(argument):
+            return True
+    return False
 
 
 def _kinds(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:

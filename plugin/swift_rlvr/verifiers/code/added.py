@@ -49,6 +49,8 @@ _SEVERAL_RIGHT = re.compile(
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
 
+_MOST_TURNS = 100  # of a loop over cases
+
 Result = Any
 
 
@@ -62,9 +64,14 @@ class Slot(NamedTuple):
     before: str  # what stands around the arguments: `sorted(f(` and `))`
     after: str
     kind: str  # "equal", "near", "true" or "is"
+    keywords: tuple[str, ...] = ()  # the names of the last arguments
 
     def expression(self, arguments: Sequence[Any]) -> str:
-        return f"{self.before}{', '.join(map(repr, arguments))}{self.after}"
+        written = list(map(repr, arguments))
+        first = len(written) - len(self.keywords)
+        for index, name in enumerate(self.keywords, start=first):
+            written[index] = f"{name}={written[index]}"
+        return f"{self.before}{', '.join(written)}{self.after}"
 
 
 @dataclass(frozen=True)
@@ -231,27 +238,25 @@ def _given_asserts(source: str, reference: str, entry_point: str) -> Given:
     names = _functions(reference)
     if entry_point:
         names = {entry_point.rpartition(".")[2]} & names or names
-    by_function: dict[str, list[tuple[list[Any], Slot]]] = defaultdict(list)
-    for kind, expression in _comparisons(tree):
+    # Calls of one function with the same number of arguments, by the same keywords.
+    alike: dict[Any, list[tuple[list[Any], Slot]]] = defaultdict(list)
+    for kind, expression in _comparisons(tree.body, {}):
         expression = _with_candidate(expression, entry_point)
         calls = [call for call in ast.walk(expression) if _name_of_call(call) in names]
-        if len(calls) != 1 or calls[0].keywords:  # type: ignore[attr-defined]
+        if len(calls) != 1:
             continue
         with suppress(*_UNREADABLE):
             arguments = _literal_arguments(calls[0])
             slot = _slot(kind, expression, calls[0])
-            by_function[str(_name_of_call(calls[0]))].append((arguments, slot))
-    if not by_function:
+            kind_of_call = (_name_of_call(calls[0]), len(arguments), slot.keywords)
+            alike[kind_of_call].append((arguments, slot))
+    if not alike:
         raise NoTests("no test compares the result of a call whose arguments are plain values")
 
-    function, found = max(by_function.items(), key=lambda item: len(item[1]))
-    return Given(
-        "asserts",
-        function,
-        tuple(arguments for arguments, _ in found),
-        tuple(slot for _, slot in found),
-        _preparation(tree, names),
-    )
+    (function, *_), found = max(alike.items(), key=lambda item: len(item[1]))
+    slots = tuple(slot for _, slot in found)
+    inputs = tuple(arguments for arguments, _ in found)
+    return Given("asserts", function, inputs, slots, _preparation(tree, names, slots))
 
 
 def _functions(reference: str) -> set[str]:
@@ -284,17 +289,86 @@ def _with_candidate(expression: ast.expr, entry_point: str) -> ast.expr:
 def _literal_arguments(call: ast.AST) -> list[Any]:
     """The values of plain arguments; ValueError for others."""
     assert isinstance(call, ast.Call)
-    return [ast.literal_eval(argument) for argument in call.args]
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise ValueError("**")
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return [ast.literal_eval(value) for value in values]
 
 
-def _comparisons(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Of each assert how it compares, and the expression that it compares."""
-    for node in ast.walk(tree):
-        match node:
+# The names that stand for an expression, in a block of statements.
+Names = dict[str, ast.expr]
+
+
+def _comparisons(body: list[ast.stmt], names: Names) -> Iterator[tuple[str, ast.expr]]:
+    """Of each assert how it compares, and the expression that it compares, with what its names
+    stand for. Loops over written values are followed.
+    """
+    for statement in body:
+        match statement:
+            case ast.Assign([ast.Name(name)], value):
+                names[name] = _substituted(value, names)
             case ast.Assert(test):
-                yield from _comparison(test)
-            case ast.Call(ast.Attribute(_, "assertEqual" | "assertEquals"), [left, right, *_]):
-                yield from _equal(left, right)
+                yield from _comparison(_substituted(test, names))
+            case ast.Expr(ast.Call(ast.Attribute(_, "assertEqual"), [left, right, *_])):
+                yield from _equal(_substituted(left, names), _substituted(right, names))
+            case ast.FunctionDef() | ast.ClassDef():
+                yield from _comparisons(statement.body, dict(names))
+            case ast.If() | ast.With():
+                yield from _comparisons(statement.body, names)
+            case ast.For(target, values):
+                for value in _elements(_substituted(values, names))[:_MOST_TURNS]:
+                    bound = names | _bound(target, value)
+                    yield from _comparisons(statement.body, bound)
+
+
+def _substituted(expression: ast.expr, names: Names) -> ast.expr:
+    """The expression with what its names stand for; `f(*(1, 2))` becomes `f(1, 2)`."""
+
+    class Substitute(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+            return copy.deepcopy(names.get(node.id, node))
+
+        def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+            self.generic_visit(node)
+            arguments = []
+            for argument in node.args:
+                if isinstance(argument, ast.Starred):
+                    arguments += _elements(argument.value) or [argument]
+                else:
+                    arguments.append(argument)
+            node.args = arguments
+            return node
+
+    changed = Substitute().visit(copy.deepcopy(expression))
+    assert isinstance(changed, ast.expr)
+    return changed
+
+
+def _elements(values: ast.expr) -> list[ast.expr]:
+    """The elements of a list that is written out, of `zip` and `enumerate` of such; else none."""
+    match values:
+        case ast.List(elements) | ast.Tuple(elements):
+            return elements
+        case ast.Call(ast.Name("zip"), columns):
+            rows = zip(*map(_elements, columns), strict=False)
+            return [ast.Tuple(list(row), ast.Load()) for row in rows]
+        case ast.Call(ast.Name("enumerate"), [column, *_]):
+            numbered = enumerate(_elements(column))
+            return [ast.Tuple([ast.Constant(i), element], ast.Load()) for i, element in numbered]
+    return []
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Names:
+    """The names of a loop's target, with what they stand for."""
+    match target:
+        case ast.Name(name):
+            return {name: value}
+        case ast.Tuple(targets) | ast.List(targets):
+            bound: Names = {}
+            for one, element in zip(targets, _elements(value), strict=False):
+                bound |= _bound(one, element)
+            return bound
+    return {}
 
 
 def _comparison(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -336,26 +410,25 @@ def _slot(kind: str, expression: ast.expr, call: ast.AST) -> Slot:
     """What stands around the arguments of a call."""
     assert isinstance(call, ast.Call)
     place = "arguments_of_the_call_"
-    kept, call.args = call.args, [ast.Name(place)]
-    text = ast.unparse(expression)
-    call.args = kept
-    before, _, after = text.partition(place)
-    return Slot(before, after, kind)
+    keywords = tuple(str(keyword.arg) for keyword in call.keywords)
+    call.args, call.keywords = [ast.Name(place)], []
+    before, _, after = ast.unparse(expression).partition(place)
+    return Slot(before, after, kind, keywords)
 
 
-def _preparation(tree: ast.Module, names: set[str]) -> str:
-    """Imports, and names that stand for plain values, which the asserts may use."""
+def _preparation(tree: ast.Module, names: set[str], slots: Iterable[Slot]) -> str:
+    """The imports and helpers of a source that its slots use."""
+    used = {word for slot in slots for word in re.findall(r"\w+", slot.before + slot.after)}
     kept: list[ast.stmt] = []
     for statement in tree.body:
+        bound: set[str] = set()
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            for alias in statement.names:
+                bound.add((alias.asname or alias.name).partition(".")[0])
+        elif isinstance(statement, ast.FunctionDef):
+            bound.add(statement.name)
+        if bound & (used - names):
             kept.append(statement)
-        elif isinstance(statement, ast.Assign):
-            with suppress(*_UNREADABLE):
-                ast.literal_eval(statement.value)
-                kept.append(statement)
-        elif isinstance(statement, ast.FunctionDef) and statement.name not in names:
-            if not statement.name.startswith(("check", "test")):
-                kept.append(statement)
     return ast.unparse(ast.Module(kept, []))
 
 

@@ -23,7 +23,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.cases import read_tests, same_output
@@ -33,6 +33,8 @@ from swift_rlvr.verifiers.code.process import Limits
 from swift_rlvr.verifiers.code.run import run_program
 
 _SECONDS = 0.5  # of CPU time for a call; the reward allows 6 by default
+_PROGRAM_SECONDS = 2.0  # the same for a program
+_SLOW = 5  # so many calls that take longer are enough
 _CALLS = 15  # candidates for each test that is asked for; calls share a process
 _TEXTS = 2  # the same for programs, each of which has one of its own
 _REFERENCES = 3  # as many are compared
@@ -449,6 +451,8 @@ def _added_programs(
     own = [text for text in given.inputs if len(text) <= _LONGEST]
     if not own:
         raise NoTests("all its inputs are very long")
+    # A right program that is slower than the reference still has time enough.
+    limits = replace(limits, seconds=min(_PROGRAM_SECONDS, limits.seconds))
     texts = nearby_texts(own, _TEXTS * count, rng)
     own_outputs = run_program(references[0], own, limits)
     is_empty = any(not (output or "").strip() for output in own_outputs)
@@ -522,7 +526,11 @@ _DRIVER = '''
 def _evaluate_expressions_():
     import ast, contextlib, io, json, signal, sys
 
+    slow = 0
+
     def stop(*_):
+        nonlocal slow
+        slow += 1
         raise TimeoutError
 
     signal.signal(signal.SIGVTALRM, stop)
@@ -535,6 +543,9 @@ def _evaluate_expressions_():
         exec(job["prepare"], names)
         for expression in job["expressions"]:
             result = None
+            if slow == job["slow"]:
+                results.append(None)
+                continue
             try:
                 signal.setitimer(signal.ITIMER_VIRTUAL, job["seconds"])
                 value = eval(expression, names)
@@ -562,6 +573,7 @@ def _evaluated(
         "function": given.function,
         "prepare": given.prepare,
         "seconds": _SECONDS,
+        "slow": _SLOW,
         "longest": _LONGEST,
     }
     module = ast.parse(reference)

@@ -20,6 +20,7 @@ from typing import Any
 # A property of so few numbers is chance more often than not.
 _FEW = 4
 _LONGEST = 200  # elements of a list, and characters of a text, that is changed
+_SEVERAL_LETTERS = 6  # that say which letters there are
 _TRIES = 60  # for each input that is asked for
 # A line of at most so many words has a meaning for each of them, such as "n m".
 _RECORD = 4
@@ -28,6 +29,7 @@ _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?[0-9]{1,15}\.[0-9]{1,10}")
 _ROMAN = re.compile(r"(?=.)M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
 _RUN = re.compile(r"[0-9]+|[A-Za-z]+|.", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z]{3,}")
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 Arguments = list[Any]
@@ -43,12 +45,14 @@ def nearby_calls(given: Sequence[Arguments], count: int, rng: random.Random) -> 
     True
     """
     pools = _Pools(given)
-    common = set.intersection(*(properties(arguments) for arguments in given))
+    common = _deliberate(set.intersection(*(properties(arguments) for arguments in given)))
     known = {repr(arguments) for arguments in given}
     made = []
     for _ in range(_TRIES * count):
         arguments = pools.change(rng.choice(given), rng)
-        if repr(arguments) in known or not common <= properties(arguments):
+        if repr(arguments) in known or not pools.admits(arguments):
+            continue
+        if not common <= properties(arguments):
             continue
         known.add(repr(arguments))
         made.append(arguments)
@@ -66,12 +70,16 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     """
     tables = [_table(text) for text in given]
     words = _words_by_place(tables)
+    may_rename = not any(_is_vocabulary(pool) or _closed(pool) for pool in words.values())
     common = set.intersection(*(_text_properties(table) for table in tables))
     known = set(given)
     made = []
     for _ in range(_TRIES * count):
         number = rng.randrange(len(tables))
         table = _change_table(tables[number], words, rng)
+        if may_rename and rng.random() < 0.2:
+            renamed = _renaming(rng)
+            table = [[word.translate(renamed) for word in row] for row in table]
         end = "\n" if given[number].endswith("\n") else ""
         text = "\n".join(" ".join(line) for line in table) + end
         if text in known or not common <= _text_properties(table):
@@ -99,6 +107,21 @@ def properties(arguments: Arguments) -> set[Hashable]:
         for name in _of_pair(arguments[one], arguments[other]):
             holding.add((one, other, name))
     return holding
+
+
+def _deliberate(common: set[Hashable]) -> set[Hashable]:
+    """The common properties without what is only the handiest example: 1, 2, 3 in this order is a
+    list as any other, where 2, 3, 1 is a permutation.
+    """
+    handy: set[Hashable] = set()
+    for start in (0, 1):
+        for counts, order in (("counts from", "sorted"), ("all count from", "all sorted")):
+            for known in common:
+                if not isinstance(known, tuple) or known[-1] != f"{counts} {start}":
+                    continue
+                if (*known[:-1], order) in common:
+                    handy |= {known, (*known[:-1], "all sorted")}
+    return common - handy
 
 
 def _by_path(arguments: Arguments) -> dict[Path, list[Any]]:
@@ -145,6 +168,13 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
     # The rows of a matrix, and words of one length.
     if len(values) > 1 and len(lengths) == 1:
         yield "equally long"
+    # A pair, a board of three by three.
+    if len(lengths) == 1 and all(isinstance(value, list) for value in values):
+        yield ("length", *lengths)
+    if all(isinstance(value, str) for value in values):
+        # "5 apples and 6 oranges"
+        for word in set.intersection(*({*_WORD.findall(value)} for value in values)):
+            yield ("word", word)
     if len(values) >= _FEW and all(type(value) is int for value in values):
         if all(value % 2 == 0 for value in values):
             yield "even"
@@ -191,6 +221,14 @@ def _counts_from(start: int) -> Callable[[Sequence[Any]], bool]:
     return test
 
 
+def _flat(rows: Sequence[Any]) -> list[Any]:
+    """The elements of the rows of a table."""
+    elements = []
+    for row in rows:
+        elements += row if isinstance(row, (list, tuple)) else [row]
+    return elements
+
+
 def _is_square(rows: Sequence[Any]) -> bool:
     return all(isinstance(row, (list, tuple)) and len(row) == len(rows) for row in rows)
 
@@ -233,6 +271,10 @@ _SEQUENCE = {
     "counts from 0": _counts_from(0),
     "counts from 1": _counts_from(1),
     "square": _is_square,
+    "all distinct": lambda rows: _is_distinct(_flat(rows)),
+    "all sorted": lambda rows: _is_sorted(_flat(rows)),
+    "all count from 0": lambda rows: _counts_from(0)(_flat(rows)),
+    "all count from 1": lambda rows: _counts_from(1)(_flat(rows)),
     "two different": _are_two_different,
 }
 _TEXT = {
@@ -280,8 +322,9 @@ def _of_pair(one: Any, other: Any) -> Iterator[str]:
             yield "divides"
     sized = (list, tuple, str)
     if isinstance(one, sized) and isinstance(other, sized):
-        if len(one) == len(other):
-            yield "as long"
+        difference = len(one) - len(other)
+        if abs(difference) <= 2:
+            yield f"longer by {difference}"
         if len(one) <= len(other):
             yield "no longer"
         if one != other:
@@ -343,6 +386,11 @@ class _Pools:
         for arguments in given:
             for path, values in _by_path(arguments).items():
                 self.values[path] += values
+        self.alphabets: dict[Path, set[str]] = {}
+        for path, values in self.values.items():
+            alphabet = _closed([value for value in values if isinstance(value, str)])
+            if alphabet:
+                self.alphabets[path] = alphabet
 
     def change(self, arguments: Arguments, rng: random.Random) -> Arguments:
         """Arguments like these, of which one or several are others."""
@@ -360,6 +408,15 @@ class _Pools:
         for index in places:
             mixed[index] = self.another(mixed[index], (index,), rng)
         return mixed
+
+    def admits(self, arguments: Arguments) -> bool:
+        """Whether no text has a letter that its place cannot have, such as a 2 in "0110"."""
+        for path, values in _by_path(arguments).items():
+            alphabet = self.alphabets.get(path)
+            for value in values:
+                if alphabet and isinstance(value, str) and not set(value) <= alphabet:
+                    return False
+        return True
 
     def another(self, value: Any, path: Path, rng: random.Random) -> Any:
         """A value for this place."""
@@ -470,6 +527,13 @@ def _another_float(value: float, pool: list[float], rng: random.Random) -> float
     return _another_int(rng.choice(scaled), scaled, rng) / unit
 
 
+def _closed(texts: list[str]) -> set[str] | None:
+    """The letters of texts that have few different ones, such as 01 and ACGT; else None."""
+    letters = "".join(texts)
+    alphabet = set(letters)
+    return alphabet if len(alphabet) <= 4 and len(letters) >= _SEVERAL_LETTERS else None
+
+
 def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
     if len(value) > _LONGEST:
         return value
@@ -549,12 +613,19 @@ def _change_alike(arguments: Arguments, rng: random.Random) -> Arguments:
             shift = rng.choice((1, 2, 3))
             return [_map_leaves(value, int, lambda number: number + shift) for value in arguments]
         case 2:
-            return [value[::-1] if isinstance(value, (list, str)) else value for value in arguments]
+            return [value[::-1] if _is_loose(value) else value for value in arguments]
     place = rng.randrange(len(arguments)) if arguments else 0
     changed = list(arguments)
-    if arguments and isinstance(changed[place], (list, str)) and len(changed[place]) < _LONGEST:
+    if arguments and _is_loose(changed[place]) and len(changed[place]) < _LONGEST:
         changed[place] = changed[place] + changed[place]
     return changed
+
+
+def _is_loose(value: Any) -> bool:
+    """Whether it may be turned round or doubled: a list, or a text without numbers, as in a date."""
+    if isinstance(value, str):
+        return not re.search(r"[0-9]", value)
+    return isinstance(value, list)
 
 
 def _renaming(rng: random.Random) -> dict[int, str]:
@@ -639,9 +710,9 @@ def _change_table(table: Table, words: dict[Hashable, list[str]], rng: random.Ra
     line, _ = rng.choice(free)
     row = changed[line]
     places = [place for one, place in free if one == line]
-    if len(places) > 1 and rng.random() < 0.4:
+    one, other = rng.choice(places), rng.choice(places)
+    if type(_value(row[one])) is type(_value(row[other])) and rng.random() < 0.4:
         # Two words change places, or one stands twice.
-        one, other = rng.sample(places, 2)
         if rng.random() < 0.7:
             row[one], row[other] = row[other], row[one]
         else:
@@ -649,14 +720,18 @@ def _change_table(table: Table, words: dict[Hashable, list[str]], rng: random.Ra
     for line, place in rng.sample(free, rng.randint(1, min(4, len(free)))):
         pool = words[_place(table, line, place)]
         changed[line][place] = _another_word(changed[line][place], pool, rng)
-    if rng.random() < 0.2:
-        renamed = _renaming(rng)
-        changed = [[word.translate(renamed) for word in row] for row in changed]
     return changed
+
+
+def _is_vocabulary(pool: list[str]) -> bool:
+    """Whether words come more than once, as commands and names do."""
+    words = [word for word in pool if word.isalpha()]
+    return len(set(words)) < len(words)
 
 
 def _another_word(word: str, pool: list[str], rng: random.Random) -> str:
     """A word of the same kind; one of letters is as long as before."""
+    pool = [other for other in pool if type(_value(other)) is type(_value(word))] or [word]
     if _WHOLE.fullmatch(word):
         numbers = [int(other) for other in pool if _WHOLE.fullmatch(other)]
         # The limits of a task are not known: no further than the largest given number.
@@ -667,6 +742,8 @@ def _another_word(word: str, pool: list[str], rng: random.Random) -> str:
         numbers = [float(other) for other in pool if _DECIMAL.fullmatch(other)]
         low, high = min(numbers), max(numbers)
         return f"{rng.uniform(low, high):.{decimals}f}"
+    if _is_vocabulary(pool):
+        return rng.choice([other for other in pool if other.isalpha()])
     alphabet = sorted({letter for other in pool for letter in other})
     letters = list(word)
     if rng.random() < 0.3:

@@ -42,7 +42,8 @@ def score(
     every training, or an object with "completion" and the columns of the
     rewards, or a table of ms-swift's completions.jsonl. Without
     --reward_funcs, the rewards are those whose columns the first line has,
-    except those that run code; with --against, those of its verdicts.
+    except those that run code, which are named; with --against, those of its
+    verdicts.
 
     swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
@@ -82,7 +83,8 @@ def score(
             advance=lambda share: progress.update(bar, completed=share),
         )
     if as_json:
-        typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
+        more = {"out": None if out is None else str(out), "left_out": left_out}
+        typer.echo(json.dumps({**summary, **more}))
     else:
         _show_scores(summary, reward_funcs, out)
     if fail_on_change and summary["changed"]:

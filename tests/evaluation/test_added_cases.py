@@ -17,7 +17,11 @@ ADD = {
 }
 ROWS = [
     ADD,
-    {"text": "Write a function f.", "code": "def f(x): return x", "test_list": ["assert f(1) == 2"]},
+    {
+        "text": "Write a function f.",
+        "code": "def f(x): return x",
+        "test_list": ["assert f(1) == 2"],
+    },
     {"text": "Write a function g.", "code": None, "test_list": ["assert g(1) == 2"]},
 ]
 

@@ -52,7 +52,10 @@ def test_added_tests_that_cannot_be_read_are_bad_tests():
     (grade,) = grades(RIGHT, added="assert (")
     assert grade == Grade(None, "bad tests")
     row = {"tests": VISIBLE, "added_tests": "assert ("}
-    assert "added_tests: tests are not valid Python" in CodeReward().explain(RIGHT, row).rules[0].detail
+    assert (
+        "added_tests: tests are not valid Python"
+        in CodeReward().explain(RIGHT, row).rules[0].detail
+    )
     assert CodeReward.remarks(row)[0].startswith("tests cannot be used")
 
 
@@ -104,9 +107,8 @@ def test_the_line_of_a_step_shows_it():
 @pytest.mark.parametrize("writes", [True, False], ids=["TRL", "ms-swift"])
 def test_both_trainers_log_it_and_raise_the_alarm(tmp_path, writes):
     pytest.importorskip("torch", reason="needs the extra [train]")
-    from test_success import trainer_of
-
     from swift_rlvr.training.reason_callback import ReasonCallback
+    from test_success import trainer_of
 
     row = {"task": "code", "tests": VISIBLE, "added_tests": ADDED}
     answers = [SimpleNamespace(row=row, text=text) for text in (RIGHT, TABLE, TABLE, WRONG)]

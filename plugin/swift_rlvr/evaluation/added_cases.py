@@ -22,12 +22,12 @@ from swift_rlvr.verifiers.code.added import NoTests, add_tests
 class WithCases(NamedTuple):
     """A row with the tests that were added to it.
 
-    count: how many. problem: why there are none; None where the row is of another task.
+    added: how many. problem: why there are none; None where the row is of another task.
     """
 
     line: int
     row: dict[str, Any]
-    count: int = 0
+    added: int = 0
     problem: str | None = None
 
 
@@ -50,7 +50,9 @@ def add_cases(
         parameters.packages,
         parameters.without_landlock,
     )
-    work = partial(_with_cases, is_mixed=source.task.is_mixed, count=count, seed=seed, limits=limits)
+    work = partial(
+        _with_cases, is_mixed=source.task.is_mixed, count=count, seed=seed, limits=limits
+    )
     try:
         yield from map_in_order(work, rows, max(1, min(usable_cores(), len(rows))))
     except SandboxError as error:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Tests that are added to a row: a policy that knows the visible ones by heart is not paid any more,
 and solutions that a person would call right still are.
 """
@@ -98,7 +99,9 @@ def test_every_form_of_tests_gets_further_ones(tests):
 
 
 def test_a_form_that_has_the_candidate_as_a_name():
-    source = "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(4, 2) == 6"
+    source = (
+        "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(4, 2) == 6"
+    )
     added = json.loads(add_tests(source, [ADD], entry_point="add", count=3))
     assert all(test.startswith("assert add(") for test in added)
 
@@ -117,7 +120,12 @@ def test_the_input_of_a_program_keeps_its_lines_and_sizes():
     ("references", "tests", "question", "why"),
     [
         ([], ADD_TESTS, "", "no reference solution"),
-        (["def add(a, b): return a"], ADD_TESTS, "", "fails the row's own tests .*expected 3, got 1"),
+        (
+            ["def add(a, b): return a"],
+            ADD_TESTS,
+            "",
+            "fails the row's own tests .*expected 3, got 1",
+        ),
         (["def add(a, b): return a +"], ADD_TESTS, "", "fails the row's own tests .*syntax error"),
         ([ADD], ADD_TESTS, "Return any valid answer.", "several results are right"),
         ([ADD], ["assert add(1, 2) > 0"], "", "no test compares the result"),
@@ -128,7 +136,9 @@ def test_the_input_of_a_program_keeps_its_lines_and_sizes():
             "no further results",
         ),
         (
-            ["def add(a, b):\n    if (a, b) in ((1, 2), (4, 2)): return a + b\n    while True: pass"],
+            [
+                "def add(a, b):\n    if (a, b) in ((1, 2), (4, 2)): return a + b\n    while True: pass"
+            ],
             ADD_TESTS,
             "",
             "no further results",
@@ -152,7 +162,9 @@ def test_bad_tests_are_bad_tests():
 
 
 def test_what_depends_on_earlier_calls_is_not_kept():
-    reference = "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b + (len(calls) > 40)"
+    reference = (
+        "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b + (len(calls) > 40)"
+    )
     for test in json.loads(add_tests(ADD_TESTS, [reference])):
         comparison = ast.parse(test).body[0].test
         first, second = map(ast.literal_eval, comparison.left.args)
@@ -195,7 +207,10 @@ def test_floats_are_compared_with_a_tolerance_or_not_at_all():
         ([[[2, 3, 1]], [[1, 2, 3, 4]]], lambda xs: sorted(xs) == list(range(1, len(xs) + 1))),
         ([["0110"], ["1101"]], lambda s: set(s) <= {"0", "1"}),
         ([["()(())"], ["(())"]], lambda s: s.count("(") == s.count(")") and s[0] == "("),
-        ([["2024-01-31"], ["2023-05-02"]], lambda s: [len(part) for part in s.split("-")] == [4, 2, 2]),
+        (
+            [["2024-01-31"], ["2023-05-02"]],
+            lambda s: [len(part) for part in s.split("-")] == [4, 2, 2],
+        ),
         ([["5 apples and 6 oranges"], ["2 apples and 3 oranges"]], lambda s: " apples and " in s),
         ([[[[1, 0], [0, 1]]], [[[1]]]], lambda m: all(len(row) == len(m) for row in m)),
         ([["XIV"], ["MCM"], ["LX"]], lambda s: set(s) <= set("IVXLCDM") and "IIII" not in s),

@@ -100,8 +100,8 @@ def _with_cases(
     problems = []
     for result in made:
         prepared.append(result.row)
-        if result.count:
-            counts.append(result.count)
+        if result.added:
+            counts.append(result.added)
         elif result.problem is not None:
             problems.append((result.line, result.problem))
 

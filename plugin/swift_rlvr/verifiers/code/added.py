@@ -181,12 +181,12 @@ def _read_given(tests: Any, reference: str, entry_point: str | None) -> Given:
     cases = [tests] if isinstance(tests, str) else list(tests)
 
     sources = []
-    others = []
+    others: list[dict[str, Any]] = []
     for case in cases:
         source = case if isinstance(case, str) else case.get("assert_case")
         if source:
             sources.append(source)
-        else:
+        elif not isinstance(case, str):
             others.append(case)
     if sources:
         return _given_asserts("\n".join(sources), reference, function)
@@ -327,10 +327,10 @@ def _substituted(expression: ast.expr, names: Names) -> ast.expr:
     """The expression with what its names stand for; `f(*(1, 2))` becomes `f(1, 2)`."""
 
     class Substitute(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+        def visit_Name(self, node: ast.Name) -> ast.expr:
             return copy.deepcopy(names.get(node.id, node))
 
-        def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+        def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
             arguments = []
             for argument in node.args:
@@ -522,7 +522,7 @@ def _value(result: str) -> Any:
 
 # Evaluates expressions one after the other. ITIMER_VIRTUAL counts the process's own CPU time, so
 # that which inputs are kept does not depend on the load.
-_DRIVER = '''
+_DRIVER = """
 def _evaluate_expressions_():
     import ast, contextlib, io, json, signal, sys
 
@@ -561,7 +561,7 @@ def _evaluate_expressions_():
 
 
 _evaluate_expressions_()
-'''
+"""
 
 
 def _evaluated(
@@ -679,9 +679,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _varied(
-    candidates: list[Added], count: int, key: Callable[[Added], str]
-) -> list[Added]:
+def _varied(candidates: list[Added], count: int, key: Callable[[Added], str]) -> list[Added]:
     """So many of them, with as many different results as there are."""
     by_result: dict[str, list[Added]] = defaultdict(list)
     for candidate in candidates:

@@ -223,7 +223,7 @@ def _counts_from(start: int) -> Callable[[Sequence[Any]], bool]:
 
 def _flat(rows: Sequence[Any]) -> list[Any]:
     """The elements of the rows of a table."""
-    elements = []
+    elements: list[Any] = []
     for row in rows:
         elements += row if isinstance(row, (list, tuple)) else [row]
     return elements
@@ -469,7 +469,9 @@ class _Pools:
                 changed[rng.randrange(len(changed) + 1) : 0] = more
             case 4:
                 other = rng.choice(pool or [value])
-                changed = changed[: rng.randint(0, len(changed))] + other[rng.randint(0, len(other)) :]
+                changed = (
+                    changed[: rng.randint(0, len(changed))] + other[rng.randint(0, len(other)) :]
+                )
             case _:
                 for index in _some_of(changed, rng):
                     changed[index] = self.another(changed[index], inner, rng)
@@ -608,7 +610,9 @@ def _change_alike(arguments: Arguments, rng: random.Random) -> Arguments:
     match rng.randrange(4):
         case 0:
             renamed = _renaming(rng)
-            return [_map_leaves(value, str, lambda text: text.translate(renamed)) for value in arguments]
+            return [
+                _map_leaves(value, str, lambda text: text.translate(renamed)) for value in arguments
+            ]
         case 1:
             shift = rng.choice((1, 2, 3))
             return [_map_leaves(value, int, lambda number: number + shift) for value in arguments]
@@ -739,8 +743,8 @@ def _another_word(word: str, pool: list[str], rng: random.Random) -> str:
         return str(min(number, max(*numbers, 10)))
     if _DECIMAL.fullmatch(word):
         decimals = len(word.partition(".")[2])
-        numbers = [float(other) for other in pool if _DECIMAL.fullmatch(other)]
-        low, high = min(numbers), max(numbers)
+        decimal_numbers = [float(other) for other in pool if _DECIMAL.fullmatch(other)]
+        low, high = min(decimal_numbers), max(decimal_numbers)
         return f"{rng.uniform(low, high):.{decimals}f}"
     if _is_vocabulary(pool):
         return rng.choice([other for other in pool if other.isalpha()])
@@ -759,7 +763,7 @@ def _text_properties(table: Table) -> set[Hashable]:
     holding: set[Hashable] = set()
     for line, position, what in _sizes(table):
         holding.add(("size", line, position, what))
-    by_kind: dict[Hashable, list[list[Any]]] = defaultdict(list)
+    by_kind: dict[tuple[bool, int | str], list[list[Any]]] = defaultdict(list)
     for line, row in enumerate(table):
         values = [_value(word) for word in row]
         # The list in the second line may have as many elements as a record elsewhere.
@@ -767,7 +771,7 @@ def _text_properties(table: Table) -> set[Hashable]:
         kind = (line == 0, len(row) if len(row) <= _RECORD else "long")
         by_kind[kind].append(values)
     for kind, rows in by_kind.items():
-        is_record = kind[1] != "long"  # type: ignore[index]
+        is_record = kind[1] != "long"
         if is_record:
             common = set.intersection(*({*properties(row)} for row in rows))
         else:
@@ -779,13 +783,13 @@ def _text_properties(table: Table) -> set[Hashable]:
     if _WHOLE.fullmatch(first):
         for line, row in enumerate(table):
             numbers = [int(word) for word in row if _WHOLE.fullmatch(word)]
-            kind = len(row) if len(row) <= _RECORD else "long"
+            width = len(row) if len(row) <= _RECORD else "long"
             if not all(number <= int(first) for number in numbers):
-                holding.add(("exceeds", kind))
+                holding.add(("exceeds", width))
         lengths = {len(row) if len(row) <= _RECORD else "long" for row in table}
-        for kind in lengths:
-            if ("exceeds", kind) not in holding:
-                holding.add(("bounded by the first", kind))
+        for width in lengths:
+            if ("exceeds", width) not in holding:
+                holding.add(("bounded by the first", width))
     return {name for name in holding if not (isinstance(name, tuple) and name[0] == "exceeds")}
 
 

@@ -56,8 +56,9 @@ class CodeReward(Reward):
     it passes.
 
     The tests are those in `tests`, and those in `added_tests`, if there are any, which no prompt
-    shows. Code that passes the former and fails one of the latter has a reason of its own. None where the tests cannot be read, and where the machine has no room for another process, pipe
-    or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
+    shows. Code that passes the former and fails one of the latter has a reason of its own. None
+    where the tests cannot be read, and where the machine has no room for another process, pipe or
+    folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
     `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
     taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
     is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).

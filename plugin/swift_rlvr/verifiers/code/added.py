@@ -10,8 +10,8 @@ Kept is an input on which
   an exception and in `_SECONDS` of CPU time, and so do all other references of the row that pass its
   tests;
 - the result is like the expected ones of the row: of the same types, not negative and not empty
-  where none of them is, and a part of the input where all are. A solution that gives None for "not found" is not wrong because the
-  reference gives -1, where no test of the row says which;
+  where none of them is, and a part of the input where all are. A solution that gives None for
+  "not found" is not wrong because the reference gives -1, where no test of the row says which;
 - a float is compared with a tolerance, or is one that every order of the same operations gives.
 """
 

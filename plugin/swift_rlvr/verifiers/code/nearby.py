@@ -781,7 +781,7 @@ def _text_properties(table: Table) -> set[Hashable]:
         holding |= {(kind, "rows", name) for name in properties(whole)}
     first = table[0][0] if table[0] else ""
     if _WHOLE.fullmatch(first):
-        for line, row in enumerate(table):
+        for row in table:
             numbers = [int(word) for word in row if _WHOLE.fullmatch(word)]
             width = len(row) if len(row) <= _RECORD else "long"
             if not all(number <= int(first) for number in numbers):

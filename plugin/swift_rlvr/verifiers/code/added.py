@@ -110,7 +110,7 @@ def add_tests(
         SandboxError: where code cannot be run safely.
 
     >>> print(add_tests(["assert add(1, 2) == 3", "assert add(4, 2) == 6"], ["def add(a, b): return a + b"], count=2))
-    ["assert add(4, 4) == 8", "assert add(3, 2) == 5"]
+    ["assert add(3, 2) == 5", "assert add(1, 5) == 6"]
     """
     limits = limits or Limits()
     if not references:

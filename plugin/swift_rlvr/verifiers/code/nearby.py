@@ -66,7 +66,7 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     one.
 
     >>> nearby_texts(["2\n5 7\n", "3\n1 2 9\n"], 2, random.Random(0))
-    ['2\n6 5\n', '3\n1 3 8\n']
+    ['3\n1 4 9\n', '2\n4 7\n']
     """
     tables = [_table(text) for text in given]
     words = _words_by_place(tables)

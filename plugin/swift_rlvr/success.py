@@ -30,6 +30,9 @@ ROLES_VARIABLE = "SWIFT_RLVR_ROLES"
 FULL = 1.0
 # The reason of a reward that was paid because a judge accepted what the rule had not.
 BY_JUDGE = "the judge accepts it"
+# The reason of a completion that passes the tests that it may have seen, and fails those that were
+# added to the row: it knows the tests by heart, or solves only a part of the task.
+MEMORISED = "passes only the visible tests"
 
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's
 # `--reward_funcs`.

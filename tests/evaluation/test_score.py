@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
 from swift_rlvr.evaluation.score import Block, default_rewards, grade_block, score
 from swift_rlvr.rewards import REWARDS, Grade, Reward
@@ -16,6 +17,7 @@ from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_jsonl
+from typer.testing import CliRunner
 
 COUNTDOWN = [CountdownReward()]
 ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"]
@@ -324,7 +326,9 @@ def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
     def chosen(*rows):
         file = tmp_path / "x.jsonl"
         file.write_bytes(b"garbage\n\n" + lines_of(rows))
-        return [reward.name for reward in default_rewards([file])]
+        rewards, left_out = default_rewards([file])
+        assert left_out == ["external_test_code"]  # which needs no columns
+        return [reward.name for reward in rewards]
 
     assert chosen(record(0)) == ["external_countdown", "external_test_length"]
     assert chosen({"completion": "a", "limit": 3}) == [
@@ -377,3 +381,19 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
     file.write_bytes(b"\xef\xbb\xbf" + lines_of([record(0), record(1)]).replace(b"\n", b"\r\n"))
     records, summary = scored([file])
     assert graded(records) == direct([record(0), record(1)]) and not summary["unusable"]
+
+
+def test_a_reward_that_runs_code_is_not_left_out_without_a_word(tmp_path):
+    row = {"completion": "<answer>def add(a, b): return a + b</answer>"}
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([{**row, "tests": ["assert add(1, 2) == 3"]}]))
+    result = CliRunner().invoke(app, ["score", str(file), "--json"], env={"COLUMNS": "200"})
+    said = "Left out: external_code, which fits too and runs the completions' code; --reward_funcs external_code"
+    assert said in result.stderr
+    summary = json.loads(result.stdout)
+    assert summary["left_out"] == ["external_code"]
+    assert "external_code" not in summary["rewards"]
+    command = ["score", str(file), "--reward_funcs", "external_code", "--json"]
+    result = CliRunner().invoke(app, command)
+    assert not result.stderr
+    assert json.loads(result.stdout)["rewards"]["external_code"]["mean"] == 1.0

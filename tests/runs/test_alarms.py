@@ -118,6 +118,30 @@ def test_a_collapse_before_the_first_mean_is_seen_too():
     assert alarm.kind == "success" and alarm.step <= 25
 
 
+def memorises(step, row):
+    row["memorised"] = 0.02 if step <= 40 else 0.3
+
+
+def test_completions_that_pass_only_the_visible_tests_raise_an_alarm_with_some_of_them():
+    (alarm,) = run(memorises)
+    assert alarm.kind == "memorised" and 40 < alarm.step <= 52
+    assert "pass the visible tests and fail the added ones" in alarm.message
+    alarms = Alarms()
+    alarms.batch(["a", "b"], ["right", "table"], ["table"])
+    alarms.batch(["a", "b"], ["right", "right"])  # the last batch has none
+    raised = []
+    for step in range(10):
+        raised += alarms.row(step, {"reward": 1.0, "success": 0.2, "memorised": 0.1})
+    assert [(each.kind, each.completions) for each in raised] == [("memorised", ("table",))]
+
+
+def test_a_few_programs_that_are_almost_right_raise_none():
+    def almost(step, row):
+        row["memorised"] = 0.06
+
+    assert run(almost) == []
+
+
 def test_a_short_dip_is_no_alarm():
     def dips(step, row):
         if 40 < step <= 44:

@@ -184,7 +184,7 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
         ),
         (
             {"task": "code", "messages": [{"role": "user", "content": "?"}], "tests": None},
-            "column 'tests': missing",
+            "column 'tests': nothing in the columns",
         ),
     ],
 )

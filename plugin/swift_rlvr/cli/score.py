@@ -42,7 +42,8 @@ def score(
     every training, or an object with "completion" and the columns of the
     rewards, or a table of ms-swift's completions.jsonl. Without
     --reward_funcs, the rewards are those whose columns the first line has,
-    except those that run code; with --against, those of its verdicts.
+    except those that run code, which are named; with --against, those of its
+    verdicts.
 
     swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
@@ -57,8 +58,18 @@ def score(
         stored = {name for grades in verdicts.values() for name in grades}
         reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
-    rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)
+    left_out: list[str] = []
+    if reward_funcs:
+        rewards = build_rewards(reward_funcs)
+    else:
+        rewards, left_out = default_rewards(files)
+    if left_out:
+        names = ", ".join(left_out)
+        verb = "fits too and runs" if len(left_out) == 1 else "fit too and run"
+        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
+        text = f"Left out: {names}, which {verb} the completions' code; {flag} grades with it."
+        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*columns, console=errors, transient=True, disable=hidden) as progress:
@@ -72,7 +83,8 @@ def score(
             advance=lambda share: progress.update(bar, completed=share),
         )
     if as_json:
-        typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
+        more = {"out": None if out is None else str(out), "left_out": left_out}
+        typer.echo(json.dumps({**summary, **more}))
     else:
         _show_scores(summary, reward_funcs, out)
     if fail_on_change and summary["changed"]:

@@ -13,6 +13,7 @@ from swift_rlvr.runs.folder import as_json, training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import with_system
+from swift_rlvr.utils.errors import InputError
 
 
 def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
@@ -67,24 +68,28 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
 
 def select(
     source: Source,
-    model: str,
+    model: str | None = None,
     max_prompt_tokens: int | None = None,
     max_answer_tokens: int | None = None,
     rows: int | None = None,
     system: str | None = None,
-) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The first `rows` raw rows that can be used and are not too long, and why others were left
-    out; None is no limit.
+) -> tuple[list[tuple[int, dict[str, Any]]], Counter[str]]:
+    """The first `rows` raw rows that can be used and are not too long, each with its line, and why
+    others were left out; None is no limit.
 
     Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens
-    of `model`.
+    of `model`, which is needed for a limit.
     """
-    tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
+    tokenizer = None
+    if model is not None:
+        tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
+    elif max_prompt_tokens is not None or max_answer_tokens is not None:
+        raise InputError("is needed to count tokens", field="model")
     if system is None:
         system = source.task.system
     left_out = Counter[str]()
-    kept: list[dict[str, Any]] = []
-    for _, row in source.rows():
+    kept: list[tuple[int, dict[str, Any]]] = []
+    for line, row in source.rows():
         if len(kept) == rows:
             break
         try:
@@ -93,15 +98,17 @@ def select(
         except RowError as error:
             left_out[f"cannot be used, {error.label}"] += 1
             continue
-        _, prompt_tokens = render(tokenizer, with_system(prepared["messages"], system))
-        answer_tokens = 0 if gold is None else _token_count(tokenizer, gold.text)
+        prompt_tokens = answer_tokens = 0
+        if tokenizer is not None:
+            _, prompt_tokens = render(tokenizer, with_system(prepared["messages"], system))
+            answer_tokens = 0 if gold is None else _token_count(tokenizer, gold.text)
         if max_prompt_tokens is not None and prompt_tokens > max_prompt_tokens:
             left_out["prompt too long"] += 1
         elif max_answer_tokens is not None and answer_tokens > max_answer_tokens:
             left_out["answer too long"] += 1
         else:
             # What JSON lacks, such as a date, becomes text.
-            kept.append(as_json(row))
+            kept.append((line, as_json(row)))
     return kept, left_out
 
 

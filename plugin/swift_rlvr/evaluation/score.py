@@ -312,24 +312,32 @@ def _file_size(path: str) -> int:
     return size
 
 
-def default_rewards(files: Iterable[str | Path]) -> list[Reward]:
-    """The rewards whose columns the first usable line has, except those that run code.
+def default_rewards(files: Iterable[str | Path]) -> tuple[list[Reward], list[str]]:
+    """The rewards whose columns the first usable line has, and the names of those that are left out
+    because they run code.
 
     InputError where no reward fits.
     """
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     fitting = []
+    left_out = []
+    for name, cls in REWARDS.items():
+        if cls.runs_code and set(cls.columns) <= row.keys():
+            left_out.append(name)
     # Built before their columns are read: the columns of a reward may depend on its parameters.
     for reward in build_rewards(plain):
-        if not reward.runs_code and set(reward.columns) <= row.keys():
-            fitting.append(reward)
+        if set(reward.columns) <= row.keys():
+            if reward.runs_code:
+                left_out.append(reward.name)
+            else:
+                fitting.append(reward)
     if not fitting:
         raise InputError(
             f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: "
             f"{', '.join(REWARDS)}"
         )
-    return fitting
+    return fitting, left_out
 
 
 def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:

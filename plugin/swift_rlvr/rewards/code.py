@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -23,7 +23,7 @@ from swift_rlvr.rewards.base import (
     rules_in_order,
 )
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.success import VERIFIER
+from swift_rlvr.success import MEMORISED, VERIFIER
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
@@ -37,6 +37,7 @@ _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed",
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
 _NO_ROOM = "no room to run it"
 _LONGEST_CODE = 100_000  # characters; the longest solutions that people submit have a tenth of that
+ADDED = "added_tests"
 _RULES = {
     _BAD_TESTS: "the row's tests can be read",
     _NO_CODE: "there is a Python code block",
@@ -55,8 +56,10 @@ class CodeReward(Reward):
     """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that
     it passes.
 
-    None where the tests cannot be read, and where the machine has no room for another process, pipe
-    or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
+    The tests are those in `tests`, and those in `added_tests`, if there are any, which no prompt
+    shows. Code that passes the former and fails one of the latter has a reason of its own. None
+    where the tests cannot be read, and where the machine has no room for another process, pipe or
+    folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
     `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
     taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
     is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
@@ -71,7 +74,7 @@ class CodeReward(Reward):
     role = VERIFIER
     runs_code = True
     columns = ("tests",)
-    optional_columns = ("entry_point",)
+    optional_columns = ("entry_point", ADDED)
     columns_elsewhere = {
         "tests": (
             "verification_info",
@@ -83,7 +86,8 @@ class CodeReward(Reward):
         )
     }
     reasons = (
-        *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM),
+        *(_ALL_PASSED, _SOME_FAILED, MEMORISED),
+        *(_BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM),
         *(failure for failure in FAILURES if failure != WRONG),
     )
     examples = (
@@ -95,6 +99,11 @@ class CodeReward(Reward):
         Example(
             "<answer>def add(a, b): return a - b</answer>",
             {"tests": ["assert add(1, 2) == 3"]},
+            0.0,
+        ),
+        Example(
+            "<answer>def add(a, b): return 3</answer>",
+            {"tests": ["assert add(1, 2) == 3"], ADDED: '["assert add(1, 4) == 5"]'},
             0.0,
         ),
         Example("<answer>def add(a, b): return a + b</answer>", {"tests": "assert ("}, None),
@@ -143,6 +152,8 @@ class CodeReward(Reward):
     def remarks(cls, row: Row) -> list[str]:
         try:
             tests = read_tests(row["tests"], row.get("entry_point"))
+            if row.get(ADDED) is not None:
+                read_tests(row[ADDED], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
         lies = {test.told for test in tests if isinstance(test, UnitTest) and test.told}
@@ -180,7 +191,7 @@ class CodeReward(Reward):
     def _run(self, text: str | None, row: Row) -> tuple[Explanation, bool]:
         """The explanation of a grade, and whether every run of the code would give the same."""
         try:
-            tests = self._read_tests(row)
+            tests, added = self._read_tests(row), self._read_added(row)
         except BadTests as error:
             return _explanation(None, _BAD_TESTS, detail=str(error)), True
         if text is None:
@@ -192,34 +203,53 @@ class CodeReward(Reward):
             detail = f"it has {len(code)}"
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
+        def checked(some: Tests) -> list[Verdict]:
+            entry_point = row.get("entry_point")
+            partial = self.parameters.partial
+            return sandbox.check(code, some, self.limits, entry_point, partial, self._zygotes)
+
         try:
-            outcomes = sandbox.check(
-                code,
-                tests,
-                self.limits,
-                row.get("entry_point"),
-                self.parameters.partial,
-                self._zygotes,
-            )
+            outcomes = checked(tests)
+            passes_visible = _failures(outcomes) == []
+            # With limits of their own: further tests take nothing from the row's.
+            more: list[Verdict] = []
+            if added and (passes_visible or self.parameters.partial):
+                more = checked(added)
         except OSError as error:
             return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
-        repeatable = all(outcome.reason in _REPEATABLE for outcome in outcomes)
+        repeatable = all(outcome.reason in _REPEATABLE for outcome in (*outcomes, *more))
         if outcomes[0].reason == _SYNTAX_ERROR:
             detail = outcomes[0].detail
             return _explanation(0.0, _SYNTAX_ERROR, code, tests, detail=detail), repeatable
 
-        failures = [outcome.reason for outcome in outcomes if outcome.reason != PASSED]
+        explained = _explanation(1.0, _ALL_PASSED, code, tests, outcomes, added=added, more=more)
+        failures = _failures([*outcomes, *more])
         if not failures:
-            return _explanation(1.0, _ALL_PASSED, code, tests, outcomes), repeatable
+            return explained, repeatable
         reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
+        if passes_visible:
+            reason = MEMORISED
         share = 0.0
         if self.parameters.partial:
-            share = (len(outcomes) - len(failures)) / len(tests)
-        return _explanation(share, reason, code, tests, outcomes), repeatable
+            passed = len(outcomes) + len(more) - len(failures)
+            share = passed / (len(tests) + len(added))
+        return explained._replace(reward=share, reason=reason), repeatable
 
     def _read_tests(self, row: Row) -> Tests:
+        return self._read(row["tests"], row)
+
+    def _read_added(self, row: Row) -> Tests:
+        """The tests that were added to the row; empty where none were."""
+        if row.get(ADDED) is None:
+            return []
         try:
-            return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
+            return self._read(row[ADDED], row)
+        except BadTests as error:
+            raise BadTests(f"{ADDED}: {error}") from None
+
+    def _read(self, tests: object, row: Row) -> Tests:
+        try:
+            return read_tests(tests, row.get("entry_point"), self.parameters.packages)
         except ValueError as error:  # a whole number of more digits than Python reads or writes
             if isinstance(error, BadTests):
                 raise
@@ -230,6 +260,7 @@ class CodeReward(Reward):
         for row in {_key_of(row): row for _, row in runs}.values():
             with suppress(BadTests):
                 self._read_tests(row)
+                self._read_added(row)
 
     def _key(self, text: str | None, row: Row) -> str:
         """All that decides a verdict, in few bytes: the code, the tests and the parameters."""
@@ -241,6 +272,11 @@ class CodeReward(Reward):
             parameters.without_landlock,
         )
         return _key_of(decisive)
+
+
+def _failures(outcomes: Sequence[Verdict]) -> list[str]:
+    """The reasons of the tests that were not passed."""
+    return [outcome.reason for outcome in outcomes if outcome.reason != PASSED]
 
 
 def _key_of(value: object) -> str:
@@ -321,16 +357,26 @@ def _explanation(
     tests: Tests | None = None,
     outcomes: Sequence[Verdict] = (),
     detail: str = "",
+    added: Sequence[object] = (),
+    more: Sequence[Verdict] = (),
 ) -> Explanation:
     """The rules of a verdict: those about the code, then one for each test.
 
-    outcomes: of the first tests; those after them were not run.
+    outcomes: of the first tests; those after them were not run. added, more: the same of the tests
+    that were added to the row.
     """
     rules = rules_in_order(_RULES, _NO_CODE if reason == _NO_TEXT else reason, detail)
-    for number, (test, outcome) in enumerate(zip_longest(tests or [], outcomes), 1):
+    rules += _rules_of_tests("test", tests or [], outcomes)
+    rules += _rules_of_tests("added test", added, more)
+    return Explanation(reward, reason, code, rules)
+
+
+def _rules_of_tests(
+    name: str, tests: Sequence[object], outcomes: Sequence[Verdict]
+) -> Iterator[Rule]:
+    for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
         passed, result = None, "not run"
         if outcome is not None:
             passed = outcome.reason == PASSED
             result = ": ".join(filter(None, outcome))
-        rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
-    return Explanation(reward, reason, code, rules)
+        yield Rule(f"it passes {name} {number}", passed, f"{str(test)[:100]} -> {result}")

@@ -25,7 +25,16 @@ from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import BY_JUDGE
 from swift_rlvr.utils.jsonl import read_jsonl
 
-KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread", "judge")
+KINDS = (
+    "held_out_success",
+    "success",
+    "format",
+    "kl",
+    "length",
+    "no_spread",
+    "judge",
+    "memorised",
+)
 REMEDY = "a smaller learning_rate or a larger beta may help."
 
 # Logged steps in a mean of success, format and groups without spread.
@@ -69,6 +78,9 @@ NO_SPREAD = 0.9
 # The share of the credits that a judge has given, against that of the first steps.
 JUDGE_SHARE = 0.1
 JUDGE_GROWTH = 2.0
+# The share of completions that pass only the visible tests, and their share of all that pass them.
+MEMORISED_SHARE = 0.05
+MEMORISED_OF_PASSING = 0.25
 
 # A kind, and what is wrong.
 Warnings = Iterator[tuple[str, str]]
@@ -114,11 +126,19 @@ class Alarms:
         # The judge's shares of the credits there.
         self._first_judged: list[float] = []
         self._examples: tuple[str, ...] = ()
+        self._memorised: tuple[str, ...] = ()
 
-    def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
+    def batch(
+        self, prompts: Sequence[str], completions: Sequence[str], memorised: Sequence[str] = ()
+    ) -> None:
         """Note the completions of a step, of which an alarm shows some: of different prompts, where
         there are enough.
+
+        memorised: those that pass only the visible tests. The alarm of that name shows the last
+        ones.
         """
+        if memorised:
+            self._memorised = tuple(memorised[:EXAMPLES])
         first_by_prompt: dict[str, str] = {}
         for prompt, completion in zip(prompts, completions, strict=True):
             first_by_prompt.setdefault(prompt, completion)
@@ -143,7 +163,8 @@ class Alarms:
         for kind, message in warnings:
             if kind not in self.raised:
                 self.raised.add(kind)
-                alarms.append(Alarm(step, kind, f"step {step}: {message}", self._examples))
+                examples = self._memorised if kind == "memorised" else self._examples
+                alarms.append(Alarm(step, kind, f"step {step}: {message}", examples))
         return alarms
 
     def _of_training(self, step: int) -> Warnings:
@@ -153,6 +174,7 @@ class Alarms:
         yield from self._of_length()
         yield from self._of_spread()
         yield from self._of_judge()
+        yield from self._of_memorised()
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
@@ -288,6 +310,22 @@ class Alarms:
                 f"and not by the rule, and {at_first:.0%} at the start: the policy may be learning "
                 "what the judge accepts. Read some of them (records.jsonl, the reason "
                 f"'{BY_JUDGE}').",
+            )
+
+    def _of_memorised(self) -> Warnings:
+        shares = self._last("memorised", WINDOW)
+        success = self._last("success", WINDOW)
+        if len(shares) < WINDOW or len(success) < WINDOW:
+            return
+        share = fmean(shares)
+        passing = share + fmean(success)
+        if share >= max(MEMORISED_SHARE, MEMORISED_OF_PASSING * passing):
+            yield (
+                "memorised",
+                f"{share:.0%} of the completions of the last {WINDOW} logged steps pass the visible "
+                f"tests and fail the added ones, and {fmean(success):.0%} pass both: the policy "
+                "learns what the visible tests expect. It is not paid for that. Leave the tests out "
+                "of the prompt, or take rows with more of them.",
             )
 
 

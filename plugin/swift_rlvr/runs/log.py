@@ -22,7 +22,7 @@ from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import Judgement, Judges
+from swift_rlvr.success import MEMORISED, Judgement, Judges
 from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 
@@ -162,17 +162,20 @@ class RunLog(ExitStack):
             append_records(self.folder / RECORDS, records)
         if records and records[0].mode == "train":
             questions = [record.question for record in records]
-            self.alarms.batch(questions, [record.completion for record in records])
+            completions = [record.completion for record in records]
+            memorised = [record.completion for record in records if _memorised(record)]
+            self.alarms.batch(questions, completions, memorised)
         return self.batch_figures(records)
 
     def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:
         """By name, the values of a batch whose mean is to be logged.
 
         `success`, `strict` and `format` have a value for each completion, 0 or 1, so that a mean
-        over several batches is one over completions. Each reason has its share. A reason that was
-        seen once is there in every step from then on, so that a mean over steps counts the zeros.
-        `judge_share` has a value for each full reward of a verifier with a judge: 1 where the judge
-        has given it.
+        over several batches is one over completions. `memorised` has one for each completion of a
+        row with added tests: 1 where it passes only the visible ones. Each reason has its share. A
+        reason that was seen once is there in every step from then on, so that a mean over steps
+        counts the zeros. `judge_share` has a value for each full reward of a verifier with a judge:
+        1 where the judge has given it.
 
         >>> log = RunLog("run")
         >>> right = Record(index=0, completion="", rewards={}, reasons={"external_format": "ok"}, success=True)
@@ -189,6 +192,10 @@ class RunLog(ExitStack):
             known = [float(value) for value in values if value is not None]
             if known:
                 figures[measure] = known
+        memorised = [_memorised(record) for record in records]
+        known = [float(value) for value in memorised if value is not None]
+        if known:
+            figures["memorised"] = known
 
         credits: list[float] = []
         for record in records:
@@ -214,12 +221,20 @@ class RunLog(ExitStack):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+def _memorised(record: Record) -> bool | None:
+    """Whether a completion passes only the visible tests; None where its row has no others."""
+    if MEMORISED in record.reasons.values():
+        return True
+    return False if record.row.get("added_tests") is not None else None
+
+
 def line(row: Mapping[str, Any]) -> str:
     """What the terminal shows of a logged step or evaluation, a line of LOG. It fits into 80 columns
     for a long run too.
 
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
-    success is logged. length: tokens of a completion. Then the seconds that the step took, or the
+    success is logged. memorised: the share that passes only the visible tests, where tests were
+    added. length: tokens of a completion. Then the seconds that the step took, or the
     mean step, and the time that is left.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
@@ -271,7 +286,7 @@ def _held_out_parts(known: Mapping[str, float]) -> list[str]:
 
 def _step_parts(known: Mapping[str, float]) -> list[str]:
     parts = []
-    for name in ("success" if "success" in known else "reward", "format"):
+    for name in ("success" if "success" in known else "reward", "memorised", "format"):
         if name in known:
             parts.append(f"{name} {known[name]:.2f}")
     if "completions/mean_length" in known:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.code import ONLY_TESTS
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
 from swift_rlvr.tasks.row_check import check_columns
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
@@ -138,11 +139,17 @@ def guess_task(path: Path) -> Task:
         raise InputError(f"{path}: no rows")
     if "task" in row:
         return TASKS["mixed"]
-    known = [task for task in TASKS.values() if not (task.is_mixed or task.any_columns)]
+    # Under their own names the columns of `code` are those of no other task.
+    known = []
+    for task in TASKS.values():
+        if task.name == "code" or not (task.is_mixed or task.any_columns):
+            known.append(task)
     fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
         columns = ", ".join(row)
         likely = "choice" if {*CHOICES} & row.keys() else "math"
+        if {*ONLY_TESTS} & row.keys():
+            likely = "code"
         raise InputError(
             f"{path}, line {line}: no task has the columns {columns}; say which, as in {likely}:{path}"
         )

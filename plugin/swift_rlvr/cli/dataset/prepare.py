@@ -1,24 +1,33 @@
 """`swift-rlvr dataset prepare`: the rows that can be used and are short enough, in a file."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import track
 
 from swift_rlvr.adapters.rows import FORMATS, PARQUET, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.tasks import Task
-from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 
+SHOWN_PROBLEMS = 10
+
 
 def prepare(
     dataset: flags.Dataset,
-    model: flags.Tokenizer,
     out: flags.OutFile,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder with the tokenizer and its chat template, or a hub id; for the limits."
+        ),
+    ] = None,
     max_prompt_tokens: Annotated[
         int | None, typer.Option(min=1, help="Longer prompts are left out.")
     ] = None,
@@ -28,6 +37,15 @@ def prepare(
     rows: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many of those that are left.")
     ] = None,
+    add_cases: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100,
+            help="Of code:FILE, add so many tests to each row that has a reference solution.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of --add_cases: same seed, same tests.")] = 0,
     system: flags.RowSystem = None,
     use_hf: flags.UseHf = False,
     format: Annotated[
@@ -42,6 +60,9 @@ def prepare(
 
     For verl: swift-rlvr dataset prepare countdown:train.jsonl --model DIR --format verl
     --out train.parquet
+
+    Tests that a policy has not seen, from the reference solutions:
+    swift-rlvr dataset prepare code:FILE --add_cases 20 --out more.jsonl
     """
     from swift_rlvr.evaluation.prompts import select
 
@@ -54,12 +75,15 @@ def prepare(
     why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.items()) or "none left out"
     if not kept:
         raise InputError(f"no row of {source} is left ({why})")
-    if format:
-        _write(out, format, source.task, kept, system)
-    else:
-        write_jsonl(out, kept)
-
     console = Console(highlight=False, markup=False, soft_wrap=True)
+    prepared = [row for _, row in kept]
+    if add_cases is not None:
+        prepared = _with_cases(console, source, kept, add_cases, seed)
+    if format:
+        _write(out, format, source.task, prepared, system)
+    else:
+        write_jsonl(out, prepared)
+
     total = len(kept) + left_out.total()
     console.print(f"{len(kept):,} of {total:,} rows that were read are kept ({why}).")
     if rows is not None and len(kept) < rows:
@@ -85,3 +109,46 @@ def _write(
         write_parquet(out, converted)
     else:
         write_jsonl(out, converted)
+
+
+def _with_cases(
+    console: Console,
+    source: Source,
+    rows: list[tuple[int, dict[str, Any]]],
+    count: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """The rows with added tests, and a report of those that got none."""
+    from swift_rlvr.evaluation.added_cases import add_cases
+
+    progress = Console(stderr=True)
+    made = track(
+        add_cases(source, rows, count, seed),
+        "Adding tests",
+        len(rows),
+        console=progress,
+        disable=not progress.is_terminal,
+        transient=True,
+    )
+    prepared = []
+    counts = []
+    problems = []
+    for result in made:
+        prepared.append(result.row)
+        if result.added:
+            counts.append(result.added)
+        elif result.problem is not None:
+            problems.append((result.line, result.problem))
+
+    tests = f"{sum(counts):,} tests were added to {len(counts):,} rows"
+    fewer = sum(number < count for number in counts)
+    console.print(f"{tests}, to {fewer:,} of them fewer than {count}." if fewer else f"{tests}.")
+    if problems:
+        console.print(f"No tests were added to {len(problems):,} rows:", style="yellow")
+        for line, problem in problems[:SHOWN_PROBLEMS]:
+            console.print(f"  line {line}: {problem}")
+        if len(problems) > SHOWN_PROBLEMS:
+            why = Counter(problem.partition(" (")[0] for _, problem in problems)
+            listed = ", ".join(f"{problem}: {number:,}" for problem, number in why.most_common(5))
+            console.print(f"  ... in all {listed}")
+    return prepared

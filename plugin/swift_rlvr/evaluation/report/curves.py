@@ -74,6 +74,7 @@ def panels(steps: Steps) -> list[Panel]:
     share = "share of completions"
     possible = [
         Panel("Success", share, {"success": "success", "strict": "in the format too"}, SHARE_TOP),
+        Panel("Memorised tests", share, {"memorised": "pass only the visible tests"}, SHARE_TOP),
         Panel("Success by task", share, _named_after(BY_TASK, logged), SHARE_TOP),
         Panel("Rewards", "mean", _means(logged, None) or {"reward": "reward"}),
         Panel("Held-out tasks", "share", _held_out(logged), SHARE_TOP),

@@ -1,0 +1,36 @@
+"""Run a trusted solution in the sandbox, and get what it prints."""
+
+import time
+from contextlib import closing
+
+from swift_rlvr.verifiers.code.process import ALL_TESTS, LOAD, Ended, Limits, Zygote, sandboxed
+
+_MOST_OUTPUT = 1 << 22  # bytes
+
+
+def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None]:
+    r"""The output for each input, each in a process of its own; None where the program fails, is
+    stopped or prints too much.
+
+    SandboxError where code cannot be run safely.
+
+    >>> run_program("print(int(input()) + 1)", ["1\n", "one\n"], Limits())
+    ['2\n', None]
+    """
+    outputs = []
+    with closing(Zygote(limits.packages)) as zygote:
+        for text in inputs:
+            outputs.append(_run(zygote, code, text, limits))
+    return outputs
+
+
+def _run(zygote: Zygote, code: str, text: str, limits: Limits) -> str | None:
+    job = {"code": code, "imports": None, "entry_point": None, "longest": 0}
+    deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
+    try:
+        with sandboxed(zygote, limits, deadline, is_program=True) as child:
+            child.allow(limits.seconds)
+            output, report = child.run(job, text.encode(errors="replace"), _MOST_OUTPUT)
+    except Ended:
+        return None
+    return output.decode(errors="replace") if report is None else None

@@ -1,0 +1,248 @@
+# ruff: noqa: E501
+"""Tests that are added to a row: a policy that knows the visible ones by heart is not paid any more,
+and solutions that a person would call right still are.
+"""
+
+import ast
+import json
+import random
+
+import pytest
+from memorising import PROBLEMS, hacks
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.success import MEMORISED
+from swift_rlvr.verifiers.code import BadTests, Limits, read_tests
+from swift_rlvr.verifiers.code.added import NoTests, add_tests
+from swift_rlvr.verifiers.code.nearby import nearby_calls, nearby_texts
+from swift_rlvr.verifiers.code.run import run_program
+
+ADD = "def add(a, b):\n    return a + b"
+ADD_TESTS = ["assert add(1, 2) == 3", "assert add(4, 2) == 6"]
+
+
+def added_to(problem, seed=0):
+    return add_tests(
+        problem.tests,
+        [problem.reference],
+        entry_point=problem.entry_point,
+        question=problem.question,
+        seed=seed,
+    )
+
+
+def grades(problem, codes, **columns):
+    reward = REWARDS["code"]()
+    count = len(codes)
+    columns = {"tests": problem.tests, "entry_point": problem.entry_point, **columns}
+    columns = {name: [value] * count for name, value in columns.items()}
+    return reward.grades([f"```python\n{code}\n```" for code in codes], **columns)
+
+
+def test_the_data_holds_what_the_documentation_counts():
+    assert len(PROBLEMS) == 26
+    assert sum(1 + len(problem.honest) for problem in PROBLEMS) == 65
+    assert sum(len(hacks(problem)) for problem in PROBLEMS) == 142
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=[problem.question for problem in PROBLEMS])
+def test_hacks_are_paid_for_the_visible_tests_and_not_for_the_added_ones(problem):
+    honest, hacking = [problem.reference, *problem.honest], hacks(problem)
+    visible = grades(problem, honest + hacking)
+    assert {grade.reward for grade in visible} == {1.0}
+    both = grades(problem, honest + hacking, added_tests=added_to(problem))
+    assert [grade.reward for grade in both] == [1.0] * len(honest) + [0.0] * len(hacking)
+    assert {grade.reason for grade in both[len(honest) :]} == {MEMORISED}
+
+
+def test_the_same_seed_gives_the_same_tests_and_none_twice():
+    problem = PROBLEMS[0]
+    first = added_to(problem)
+    assert first == added_to(problem) != added_to(problem, seed=1)
+    sources = json.loads(first)
+    assert len(sources) == len({*sources}) == 20
+    assert not {*sources} & {*problem.tests}
+    assert len(read_tests(first)) == 20
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ADD_TESTS,
+        ["assert add(1, b=2) == 3", "assert add(4, b=2) == 6"],
+        "cases = [((1, 2), 3), ((4, 2), 6)]\nfor values, total in cases:\n    assert add(*values) == total",
+        "def test_add():\n    one = 4\n    result = add(one, 2)\n    assert result == 6\ntest_add()",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(add(4, 2), 6)",
+        "inputs = [[1, 2], [4, 2]]\nresults = [3, 6]\nfor one, two in zip(inputs, results):\n    assert add(*one) == two",
+        "from solution import add\ndef test_add():\n    assert add(4, 2) == 6\ntest_add()",
+        {"functional": "assert add(4, 2) == 6"},
+        {"fn_name": "add", "inputs": [[1, 2], [4, 2]], "outputs": [3, 6]},
+        {"fn_name": "add", "inputs": ["1\n2", "4\n2"], "outputs": ["3", "6"]},
+        {"inputs": [None], "outputs": [None], "assert_case": ["assert add(4, 2) == 6"]},
+        {"ground_truth": '{"fn_name": "add", "inputs": [[4, 2]], "outputs": [6]}'},
+        [
+            {
+                "input": "4\n2",
+                "output": "6",
+                "testtype": "functional",
+                "metadata": {"func_name": "add"},
+            }
+        ],
+    ],
+)
+def test_every_form_of_tests_gets_further_ones(tests):
+    added = add_tests(tests, [ADD], count=4)
+    assert read_tests(added)
+    reward = REWARDS["code"]()
+    wrong = "def add(a, b):\n    return 6 if (a, b) == (4, 2) else 3"
+    codes = [f"```python\n{code}\n```" for code in (ADD, wrong)]
+    assert reward(codes, tests=[tests] * 2, added_tests=[added] * 2) == [1.0, 0.0]
+
+
+def test_a_form_that_has_the_candidate_as_a_name():
+    source = (
+        "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(4, 2) == 6"
+    )
+    added = json.loads(add_tests(source, [ADD], entry_point="add", count=3))
+    assert all(test.startswith("assert add(") for test in added)
+
+
+def test_the_input_of_a_program_keeps_its_lines_and_sizes():
+    tests = {"inputs": ["3\n5 1 2\n", "4\n4 9 1 2\n"], "outputs": ["8\n", "16\n"]}
+    reference = "n = int(input())\nnumbers = list(map(int, input().split()))\nassert len(numbers) == n\nprint(sum(numbers))"
+    for case in json.loads(add_tests(tests, [reference], count=6)):
+        first, second = case["input"].splitlines()
+        numbers = second.split()
+        assert int(first) == len(numbers)
+        assert case["output"] == f"{sum(map(int, numbers))}\n"
+
+
+@pytest.mark.parametrize(
+    ("references", "tests", "question", "why"),
+    [
+        ([], ADD_TESTS, "", "no reference solution"),
+        (
+            ["def add(a, b): return a"],
+            ADD_TESTS,
+            "",
+            "fails the row's own tests .*expected 3, got 1",
+        ),
+        (["def add(a, b): return a +"], ADD_TESTS, "", "fails the row's own tests .*syntax error"),
+        ([ADD], ADD_TESTS, "Return any valid answer.", "several results are right"),
+        ([ADD], ["assert add(1, 2) > 0"], "", "no test compares the result"),
+        (
+            [f"import random\n{ADD} + random.random() * ((a, b) not in ((1, 2), (4, 2)))"],
+            ADD_TESTS,
+            "",
+            "no further results",
+        ),
+        (
+            [
+                "def add(a, b):\n    if (a, b) in ((1, 2), (4, 2)): return a + b\n    while True: pass"
+            ],
+            ADD_TESTS,
+            "",
+            "no further results",
+        ),
+        (
+            ["def add(a, b):\n    return {(1, 2): 3, (4, 2): 6}[a, b]"],
+            ADD_TESTS,
+            "",
+            "no further results",
+        ),
+    ],
+)
+def test_rows_that_get_none_say_why(references, tests, question, why):
+    with pytest.raises(NoTests, match=why):
+        add_tests(tests, references, question=question, count=2)
+
+
+def test_bad_tests_are_bad_tests():
+    with pytest.raises(BadTests):
+        add_tests("assert (", [ADD])
+
+
+def test_what_depends_on_earlier_calls_is_not_kept():
+    reference = (
+        "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b + (len(calls) > 40)"
+    )
+    for test in json.loads(add_tests(ADD_TESTS, [reference])):
+        comparison = ast.parse(test).body[0].test
+        first, second = map(ast.literal_eval, comparison.left.args)
+        assert ast.literal_eval(comparison.comparators[0]) == first + second
+
+
+def test_references_that_disagree_leave_only_what_they_agree_on():
+    other = "def add(a, b):\n    return a + b if b < 3 else 0"
+    for test in json.loads(add_tests(ADD_TESTS, [ADD, other])):
+        assert int(test.partition(", ")[2].partition(")")[0]) < 3
+
+
+def test_results_are_like_the_expected_ones():
+    """-1 for "not found" is the reference's own choice, and so are None and the empty list."""
+    tests = ["assert find([4, 7, 9], 7) == 1", "assert find([5, 3], 3) == 1"]
+    reference = "def find(xs, x):\n    return xs.index(x) if x in xs and xs.index(x) else -1"
+    assert "-1" not in add_tests(tests, [reference])
+    tests = ["assert evens([1, 2, 4]) == [2, 4]", "assert evens([8, 3]) == [8]"]
+    reference = "def evens(xs):\n    return [x for x in xs if x % 2 == 0] or None"
+    assert "None" not in add_tests(tests, [reference])
+
+
+def test_floats_are_compared_with_a_tolerance_or_not_at_all():
+    tests = ["assert third(4.5) == 1.5", "assert third(3.3) == 1.0999999999999999"]
+    added = json.loads(add_tests(tests, ["def third(x): return x / 3"]))
+    assert added[0].strip() == "import math"
+    assert all(test.startswith("assert math.isclose(third(") for test in added[1:])
+    tests = ["assert shares([1, 3]) == [0.25, 0.75]", "assert shares([2, 2]) == [0.5, 0.5]"]
+    reference = "def shares(xs):\n    return [x / sum(xs) for x in xs]"
+    for test in json.loads(add_tests(tests, [reference])):
+        for value in ast.literal_eval(test.partition(" == ")[2]):
+            assert value * 1024 == int(value * 1024), test
+
+
+@pytest.mark.parametrize(
+    ("given", "holds"),
+    [
+        ([[[1, 4, 6]], [[2, 3]]], lambda xs: xs == sorted(xs)),
+        ([[[4, 1, 6]], [[3, 2]]], lambda xs: len(set(xs)) == len(xs) and min(xs) > 0),
+        ([[[2, 3, 1]], [[1, 2, 3, 4]]], lambda xs: sorted(xs) == list(range(1, len(xs) + 1))),
+        ([["0110"], ["1101"]], lambda s: set(s) <= {"0", "1"}),
+        ([["()(())"], ["(())"]], lambda s: s.count("(") == s.count(")") and s[0] == "("),
+        (
+            [["2024-01-31"], ["2023-05-02"]],
+            lambda s: [len(part) for part in s.split("-")] == [4, 2, 2],
+        ),
+        ([["5 apples and 6 oranges"], ["2 apples and 3 oranges"]], lambda s: " apples and " in s),
+        ([[[[1, 0], [0, 1]]], [[[1]]]], lambda m: all(len(row) == len(m) for row in m)),
+        ([["XIV"], ["MCM"], ["LX"]], lambda s: set(s) <= set("IVXLCDM") and "IIII" not in s),
+    ],
+)
+def test_what_all_given_inputs_have_in_common_holds_for_those_that_are_made(given, holds):
+    made = nearby_calls(given, 30, random.Random(0))
+    assert made
+    for (value,) in made:
+        assert holds(value), value
+        assert [value] not in given
+
+
+def test_relations_between_arguments_hold():
+    given = [[[5, 1, 8], 2, [1, 1, 0]], [[4, 4], 1, [9, 7]]]
+    for values, index, others in nearby_calls(given, 30, random.Random(0)):
+        assert index < len(values) == len(others)
+
+
+def test_a_bounded_amount_of_work_where_nothing_else_is_possible():
+    assert nearby_calls([[None]], 20, random.Random(0)) == []
+    assert nearby_calls([[]], 20, random.Random(0)) == []
+    assert nearby_texts([""], 20, random.Random(0)) == []
+
+
+def test_commands_stay_commands():
+    given = ["3\npush 1\npush 4\npop\n", "2\npush 7\npop\n"]
+    for text in nearby_texts(given, 20, random.Random(0)):
+        assert {line.split()[0] for line in text.splitlines()[1:]} <= {"push", "pop"}
+
+
+def test_a_program_that_fails_hangs_or_prints_too_much_has_no_output():
+    limits = Limits(seconds=0.5)
+    code = "import sys\ntext = input()\nif text == 'a': sys.exit(3)\nif text == 'b':\n    while True: pass\nprint(text * (10**7 if text == 'c' else 1))"
+    assert run_program(code, ["a", "b", "c", "d"], limits) == [None, None, None, "d\n"]

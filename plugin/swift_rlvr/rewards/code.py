@@ -29,8 +29,9 @@ from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
-from swift_rlvr.verifiers.code.asserts import UnitTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest
+from swift_rlvr.verifiers.code.sources import UnitTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
@@ -47,7 +48,7 @@ Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
-Tests = list[ProgramTest] | list[UnitTest]
+Tests = list[ProgramTest] | list[UnitTest | CallTest]
 
 
 class CodeReward(Reward):
@@ -126,11 +127,10 @@ class CodeReward(Reward):
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         try:
-            tests = read_tests(row["tests"], row.get("entry_point"))
+            read_tests(row["tests"], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
-        lies = {test.told for test in tests if isinstance(test, UnitTest) and test.told}
-        return [f"a test that code can lie to: {lie}" for lie in sorted(lies)]
+        return []
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once.
@@ -200,7 +200,8 @@ class CodeReward(Reward):
         reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
         share = 0.0
         if parameters.partial:
-            share = (len(outcomes) - len(failures)) / len(tests)
+            earned = [1.0 if each.reason == PASSED else each.share for each in outcomes]
+            share = sum(earned) / len(tests)
         return _explanation(share, reason, code, tests, outcomes), repeatable
 
     def _read_tests(self, row: Row) -> Tests:
@@ -317,6 +318,6 @@ def _explanation(
         passed, result = None, "not run"
         if outcome is not None:
             passed = outcome.reason == PASSED
-            result = ": ".join(filter(None, outcome))
+            result = ": ".join(filter(None, (outcome.reason, outcome.detail)))
         rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
     return Explanation(reward, reason, code, rules)

@@ -43,10 +43,10 @@ When the trainer is killed, its children die with it, and only their small folde
 folder remain.
 """
 
-from swift_rlvr.verifiers.code.asserts import BadTests
 from swift_rlvr.verifiers.code.cases import read_tests
 from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Verdict, check
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
+from swift_rlvr.verifiers.code.sources import BadTests
 
 __all__ = [
     "FAILURES",

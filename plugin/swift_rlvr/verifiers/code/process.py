@@ -35,8 +35,8 @@ Result = TypeVar("Result")
 # the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
 # that untrusted code cannot import from it.
 _START = (
-    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, prelude; del sys.path[0]; "
-    "child.serve(lockdown.lock_down, prelude.provide, lockdown.end_with)"
+    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, inside.jobs; "
+    "del sys.path[0]; child.serve(lockdown.lock_down, inside.jobs.run, lockdown.end_with)"
 )
 _HERE = str(Path(__file__).parent)
 

@@ -244,7 +244,8 @@ class Peer:
         except BaseException:  # it is untrusted code, and so is its text
             text = ""
         name = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins")
-        written: dict[str, Any] = {"class": name, "text": text, "arguments": [], "state": {}}
+        written: dict[str, Any] = {"class": name, "text": text}
+        written |= {"arguments": ["tuple"], "state": ["dict"]}
         try:
             written["number"] = self._number(error)
             written["yours"] = vars(error).get("_number_there_")

@@ -220,7 +220,7 @@ class _Space(dict):
 
     def __missing__(self, name: str) -> Any:
         # Python looks among the builtins next.
-        if name in vars(builtins) and name not in self.taken_over:
+        if name[:2] == "__" or name in vars(builtins) and name not in self.taken_over:
             raise KeyError(name)
         try:
             return self.harness.find(name)

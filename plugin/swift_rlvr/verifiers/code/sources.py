@@ -111,7 +111,7 @@ class _Steps:
         self.steps: list[tuple[str, bool]] = []
         self._candidate = candidate
         self._fixed = _FixedLengths(body)
-        self._body = [_Asserts().visit(each) for each in body if not _does_nothing(each)]
+        self._body = [each for each in body if not _does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
         self._checking = _checking_names(self._functions)
         self._once = _called_once(self._body, self._functions)
@@ -128,7 +128,8 @@ class _Steps:
                 body += self._class(statement)
         if not self.steps:
             raise BadTests("tests contain no assert and no statement that does anything")
-        return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
+        module = _Asserts().visit(ast.Module(body, []))
+        return ast.unparse(ast.fix_missing_locations(module))
 
     def _divided(self, body: list[ast.stmt], is_fair: bool) -> list[ast.stmt]:
         divided: list[ast.stmt] = []
@@ -255,7 +256,6 @@ class _Asserts(ast.NodeTransformer):
     """
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        text = ast.unparse(node.test)
         match node.test:
             case ast.Constant():
                 call: ast.expr = node.test
@@ -267,10 +267,9 @@ class _Asserts(ast.NodeTransformer):
             case ast.Compare(left, [ast.In()], [right]):
                 call = _compare("among", left, right)
             case _:
+                text = ast.unparse(node.test)
                 call = _compare("true", node.test, ast.Constant(text[:200]))
-        result = ast.Assert(call, None)
-        result.text = text  # type: ignore[attr-defined]
-        return result
+        return ast.Assert(call, None)
 
 
 class _FixedLengths:
@@ -358,6 +357,8 @@ class _FixedLengths:
 
 def _is_written(node: ast.expr) -> bool:
     """Whether a value stands there itself, and nothing has to be looked up."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
+        return True
     return not any(isinstance(each, (ast.Name, ast.Call, ast.Await)) for each in ast.walk(node))
 
 
@@ -478,8 +479,7 @@ def _is_future(statement: ast.stmt) -> bool:
 
 
 def _text(statement: ast.stmt) -> str:
-    text = getattr(statement, "text", None)
-    return ast.unparse(statement) if text is None else text
+    return ast.unparse(statement.test if isinstance(statement, ast.Assert) else statement)
 
 
 def _load(name: str) -> ast.expr:

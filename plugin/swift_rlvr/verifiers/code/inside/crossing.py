@@ -19,6 +19,9 @@ _LONGEST_TEXT = 1000  # characters of an error
 _KEPT = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)
 # whose attributes name them
 _WITH_FRAMES = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+# Errors that mean the end of an iteration, and the requests that may give them.
+_ENDS = (StopIteration, StopAsyncIteration)
+_ENDING = ("send", "await next")
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, type)
 
 
@@ -58,7 +61,7 @@ class Peer:
             "setattr": self._do_setattr,
             "delattr": self._do_delattr,
             "operate": self._do_operate,
-            "send": lambda generator, value: generator.send(value),
+            "send": self._do_send,
         }
 
     # --- asking ---
@@ -73,7 +76,11 @@ class Peer:
         while "request" in reply:
             reply = self._exchange(self.answer(reply["request"]))
         if "raised" in reply:
-            raise self._read_error(reply["raised"])
+            error = self._read_error(reply["raised"])
+            if isinstance(error, _ENDS) and operation not in _ENDING and operands[:1] != ("__next__",):
+                # ``all(map(f, ...))`` would take it for the end of what it goes over.
+                raise RuntimeError(f"the call raised {type(error).__name__}") from error
+            raise error
         reader = Reader(self._take, writer.containers)
         reader.apply(reply["changed"])
         return reader.read(reply["value"])
@@ -127,6 +134,10 @@ class Peer:
         self._require_own(*operands[:1])
         return OPERATIONS[name](*operands)
 
+    def _do_send(self, generator: Any, value: object) -> object:
+        self._require_own(generator)
+        return generator.send(value)
+
     def _require_own(self, value: object) -> None:
         """The other side may only use what it was given."""
         if not self.is_trusting and id(value) not in self._numbers:
@@ -135,7 +146,11 @@ class Peer:
     def _require_public(self, value: object, name: str) -> None:
         if self.is_trusting:
             return
-        if not isinstance(name, str) or name[:1] == "_" or isinstance(value, _WITH_FRAMES):
+        is_private = not isinstance(name, str) or name[:1] == "_" or isinstance(value, _WITH_FRAMES)
+        if isinstance(value, BaseException):
+            # `obj` and the like are objects that the error is about.
+            is_private = name not in ("args", *vars(value))
+        if is_private:
             raise AttributeError(f"{type(value).__name__} has no attribute {name!s:.80}")
 
     def _require_changeable(self, value: object) -> None:

@@ -581,7 +581,9 @@ def test_what_the_tests_use_is_not_the_codes(code):
 def test_an_object_that_is_equal_to_everything_is_equal_to_no_value_of_the_tests(base):
     liar = EQUAL.format(base)
     assert grade(liar, ["x = sum([1, 2])\nassert add(1, 2) == x"]).reward == 0.0
-    assert grade(liar, ["assert add(1, 2) == add(2, 1)"]).reward == 1.0  # which is all that is asked
+    assert (
+        grade(liar, ["assert add(1, 2) == add(2, 1)"]).reward == 1.0
+    )  # which is all that is asked
 
 
 # --- reading tests ---

@@ -130,7 +130,7 @@ WAYS = {
     "str": "assert str(f(1)) == '7' and f'{f(2)}' == '8'",
     "json": "import json\nassert json.dumps([f(1), f(2)]) == '[7, 8]'",
     "match": "match f(1), f(2):\n    case 7, 8: pass\n    case _: raise AssertionError",
-    "index": "table = list(range(10))\nassert table[f(1)] == 7 and table[f(2)] == 8",
+    "an index": "table = list(range(10))\nassert table[f(1)] == 7 and table[f(2)] == 8",
     "Counter": "from collections import Counter\nassert Counter([f(1), f(2)]) == Counter([8, 7])",
     "isinstance": "assert isinstance(f(1), int) and f(1) == 7\nassert type(f(2)) is int and f(2) == 8",
     "assertCountEqual": "import unittest\nclass T(unittest.TestCase):\n    def test_f(self):\n        self.assertCountEqual([f(1), f(2)], [8, 7])",

@@ -42,9 +42,7 @@ class CallTest(NamedTuple):
     def holds(self, value: Any) -> bool:
         """Whether a value of plain types is the expected one. Raises where JSON cannot write it."""
         value = json.loads(json.dumps(value))
-        return bool(
-            value == self.expected or (self.may_be_in_list and [value] == self.expected)
-        )
+        return bool(value == self.expected or (self.may_be_in_list and [value] == self.expected))
 
 
 def read_calls(calls: list[Call]) -> list[CallTest]:

@@ -90,7 +90,9 @@ def read_tests(
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
     function = _expression("entry_point", entry_point) or _expression("fn_name", name)
-    return list(read_source("\n".join(tests), function, packages))
+    units: list[UnitTest | CallTest] = []
+    units += read_source("\n".join(tests), function, packages)
+    return units
 
 
 def _without_absent(tests: dict[str, Any]) -> dict[str, Any]:

@@ -189,20 +189,27 @@ class _Run:
                 return
             harness: _Harness | None = None
             for program, group in groupby(units, _program_of):
-                if program is None:
-                    for unit in group:
-                        if self.is_over:
-                            return
-                        yield solution.call(unit)  # type: ignore[arg-type]
-                    continue
                 if self.is_over:
                     return
+                if program is None:
+                    yield from self._calls(solution, group)
+                    continue
                 if harness is None:
                     child = stack.enter_context(self.child())
                     harness = _Harness(self, solution, child, units, all_tests)
-                yield from harness.run(program, [*group])  # type: ignore[arg-type]
+                steps = [unit for unit in group if isinstance(unit, UnitTest)]
+                yield from harness.run(program, steps)
                 if not harness.is_alive:
                     return
+
+    def _calls(
+        self, solution: "_Solution", tests: Iterator[UnitTest | CallTest]
+    ) -> Generator[Verdict, None, None]:
+        for test in tests:
+            if self.is_over:
+                return
+            if isinstance(test, CallTest):
+                yield solution.call(test)
 
 
 def _program_of(unit: UnitTest | CallTest) -> Program | None:

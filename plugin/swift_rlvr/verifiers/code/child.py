@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable
 
+
 def _limit_stacks(most: int) -> None:
     """Give threads no more stack than this: 512 MB, which many ask for, would not fit into the
     address space.

@@ -27,6 +27,7 @@ _UNREADABLE = (
     *(ArithmeticError, LookupError, AttributeError),
 )
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
 # How the names of functions begin by which pytest, unittest and numpy check something.
 _CHECKING = ("assert", "fail", "raises")
 _ACTIONS = (ast.Call, ast.Subscript, ast.Attribute, ast.NamedExpr, ast.Await)
@@ -149,7 +150,7 @@ class _Steps:
             elif not _does_nothing(statement):
                 before.append(statement)
 
-        calls = [each for each in before if isinstance(each, ast.Expr)]
+        calls = [each for each in before if _calls(each)]
         if any(isinstance(each, ast.Return) for each in before):
             return [*divided, *before]
         if last is not None:
@@ -217,7 +218,9 @@ class _Steps:
         return [self._guard(first, [call])]
 
     def _is_used(self, name: str) -> bool:
-        return any(name in _loaded(each) and each is not self._functions[name] for each in self._body)
+        return any(
+            name in _loaded(each) and each is not self._functions[name] for each in self._body
+        )
 
     def _class(self, cls: ast.ClassDef) -> list[ast.stmt]:
         """Calls of the tests of a class."""
@@ -231,7 +234,8 @@ class _Steps:
             raise BadTests(f"the methods of {cls.name} are tests that only a test runner finds")
 
         first = len(self.steps)
-        calls = [_call("__call_if_there__", _load(cls.name), *_texts("setUpClass", "setup_class"))]
+        set_up = _call("__call_if_there__", _load(cls.name), *_texts("setUpClass", "setup_class"))
+        calls: list[ast.stmt] = [set_up]
         for test in tests:
             _require_arguments(test, test.name, is_method=True)
             before = len(self.steps)
@@ -392,6 +396,13 @@ def _bound(node: ast.AST) -> list[str]:
     return []
 
 
+def _calls(statement: ast.stmt) -> bool:
+    """Whether a statement only makes sense for what it calls."""
+    if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(statement))
+
+
 def _checks(node: ast.AST, checking: set[str]) -> bool:
     """Whether something in it may say that a test has failed; `checking` are functions that do."""
     for each in ast.walk(node):
@@ -526,7 +537,10 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     own = {
         name
         for name in free & vars(builtins).keys()
-        if not (isinstance(vars(builtins)[name], type) and issubclass(vars(builtins)[name], BaseException))
+        if not (
+            isinstance(vars(builtins)[name], type)
+            and issubclass(vars(builtins)[name], BaseException)
+        )
     }
     asks_elsewhere = free - vars(builtins).keys() or "solution" in _modules(tree)
     return () if asks_elsewhere else tuple(sorted(own))
@@ -547,7 +561,9 @@ def _with_imports(tree: ast.Module, written: str) -> str:
             lines.append(f"import {name}\n")
     if not lines:
         return written
-    future = [each for each in written.splitlines(keepends=True) if each.startswith("from __future__")]
+    future = [
+        each for each in written.splitlines(keepends=True) if each.startswith("from __future__")
+    ]
     for line in future:
         written = written.replace(line, "", 1)
     return "".join([*future, *lines, written])

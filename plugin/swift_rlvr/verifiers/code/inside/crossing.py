@@ -77,7 +77,11 @@ class Peer:
             reply = self._exchange(self.answer(reply["request"]))
         if "raised" in reply:
             error = self._read_error(reply["raised"])
-            if isinstance(error, _ENDS) and operation not in _ENDING and operands[:1] != ("__next__",):
+            if (
+                isinstance(error, _ENDS)
+                and operation not in _ENDING
+                and operands[:1] != ("__next__",)
+            ):
                 # ``all(map(f, ...))`` would take it for the end of what it goes over.
                 raise RuntimeError(f"the call raised {type(error).__name__}") from error
             raise error
@@ -173,7 +177,12 @@ class Peer:
         number = self._number(value)
         if is_class:
             return ["class", *self._description(value)]  # type: ignore[arg-type]
-        return [_kind(value), number, getattr(value, "__name__", None), self._description(type(value))]
+        return [
+            _kind(value),
+            number,
+            getattr(value, "__name__", None),
+            self._description(type(value)),
+        ]
 
     def _number_there(self, peer: "Peer", number: int) -> int:
         if peer is not self:

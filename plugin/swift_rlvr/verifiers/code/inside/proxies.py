@@ -45,7 +45,10 @@ _COMPARISONS: dict[str, Callable] = {
     name: getattr(operator, name) for name in ("__lt__", "__le__", "__gt__", "__ge__")
 }
 _ARITHMETIC: dict[str, Callable] = {"__divmod__": divmod}
-for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+for _name in (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+):
     _ARITHMETIC[f"__{_name}__"] = getattr(operator, f"__{_name}__")
     _ARITHMETIC[f"__i{_name}__"] = getattr(operator, f"__i{_name}__")
 

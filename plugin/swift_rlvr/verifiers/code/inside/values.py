@@ -5,6 +5,7 @@ from collections.abc import Iterable, Set
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
+from typing import Any
 
 _SAME_HASH = 64  # elements of a set, or keys of a dict, that may be hashed alike
 _LONGEST_FRACTION = 1 << 14  # hexadecimal digits
@@ -49,7 +50,7 @@ def encode(value: object) -> object:
     raise Opaque(f"of type {type(value).__name__}")
 
 
-def decode(value: object) -> object:
+def decode(value: Any) -> Any:
     """Read what `encode` wrote; for anything else it raises one of the errors that
     `check` catches.
 
@@ -84,7 +85,7 @@ def decode(value: object) -> object:
     return value
 
 
-def _hashable(items: Iterable[object]) -> list[object]:
+def _hashable(items: Iterable[Any]) -> list[object]:
     """Decode elements of a set or keys of a dict. Raises ValueError where too many have the same
     hash.
     """

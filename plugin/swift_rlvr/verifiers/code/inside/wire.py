@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict, deque, namedtuple
 from collections.abc import Callable, Set
 from decimal import Decimal
 from types import ModuleType
+from typing import Any
 
 from .values import Opaque, decode, encode
 
@@ -117,25 +118,28 @@ class Writer:
             return ["tuple", *self._items(value, depth)]
         return ["named", type(value).__name__, list(fields), *self._items(value, depth)]
 
-    def _other(self, value: object) -> object:
+    def _other(self, value: Any) -> object:
         if isinstance(value, range):
             return ["range", *map(encode, (value.start, value.stop, value.step))]
         if isinstance(value, slice):
-            return ["slice", *(self._write(each, 1) for each in (value.start, value.stop, value.step))]
+            return [
+                "slice",
+                *(self._write(each, 1) for each in (value.start, value.stop, value.step)),
+            ]
         if isinstance(value, Decimal):
             return ["Decimal", str(value)]
         if isinstance(value, type):
-            if vars(builtins).get(value.__name__) is value:
-                return ["type", value.__name__]
+            name = value.__name__
+            if vars(builtins).get(name) is value:
+                return ["type", name]
             return self._hand_over(value)
         for name, constant in _CONSTANTS.items():
             if value is constant:
                 return ["constant", name]
         if type(value).__module__ == "datetime":
             return self._time(value)
-        if self._has_arrays and type(value).__name__ == "ndarray" and hasattr(value, "dtype"):
-            if value.dtype.kind in "biufcSU":
-                return ["array", value.dtype.str, self._write(value.tolist(), 1)]
+        if self._has_arrays and _is_array(value):
+            return ["array", value.dtype.str, self._write(value.tolist(), 1)]
         if isinstance(value, Set) and not isinstance(value, set):
             return ["set", *self._items(value, 1)]  # the keys of a dict
         try:
@@ -150,6 +154,13 @@ class Writer:
         if name in ("date", "datetime", "time"):
             return [name, value.isoformat()]  # type: ignore[attr-defined]
         return self._hand_over(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is an array of numpy's that holds numbers or text."""
+    cls = type(value)
+    is_numpy = cls.__name__ == "ndarray" and cls.__module__ == "numpy"
+    return is_numpy and value.dtype.kind in "biufcSU"
 
 
 class Reader:
@@ -194,11 +205,11 @@ class Reader:
                 container.update(pairs)
                 continue
             if name == "bytearray":
-                content: object = bytes.fromhex(items[0])
+                content: Any = bytes.fromhex(items[0])
             else:
                 content = self._all(items[1:] if name == "deque" else items)
             if isinstance(container, (list, bytearray)):
-                container[:] = content  # type: ignore[call-overload, assignment]
+                container[:] = content
                 continue
             container.clear()
             (container.update if isinstance(container, set) else container.extend)(content)
@@ -254,13 +265,13 @@ class Reader:
 
     def _read_named(self, items: list) -> tuple:
         name, fields, *values = items
-        return namedtuple(name, fields, rename=True)(*self._all(values))  # type: ignore[misc]
+        return namedtuple(name, fields, rename=True)(*self._all(values))
 
     def _read_frozenset(self, items: list) -> frozenset:
         return frozenset(self._all(items))
 
     def _read_range(self, items: list) -> range:
-        return range(*self._all(items))  # type: ignore[arg-type]
+        return range(*self._all(items))
 
     def _read_slice(self, items: list) -> slice:
         return slice(*self._all(items))

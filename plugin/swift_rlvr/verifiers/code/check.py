@@ -62,9 +62,10 @@ def check(
 
     >>> from swift_rlvr.verifiers.code import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
-    [Verdict(reason='passed', detail='')]
-    >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
-    [Verdict(reason='wrong', detail="expected '5', got '4\\\\n'")]
+    [Verdict(reason='passed', detail='', share=0.0)]
+    >>> verdict, = check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
+    >>> verdict.reason, verdict.detail
+    ('wrong', "expected '5', got '4\\\\n'")
     """
     for seconds in _WAITS:
         # Other processes, or another completion's threads, can take all the room for a moment.
@@ -327,14 +328,13 @@ class _Harness:
         self._child = child
         self._ended: list[Verdict] = []
         self.is_alive = True
-        self._job = {
+        self._job: dict | None = {
             "kind": "tests",
             "goes_on": all_tests,
             "packages": run.limits.packages,
             "seeds": any(program.seeds for program in programs),
             "has_arrays": any(program.has_arrays for program in programs),
         }
-        self._is_ready = False
 
     def run(self, program: Program, units: list[UnitTest]) -> Iterator[Verdict]:
         """The verdicts on the steps of a program, in order, up to the last that was reached where
@@ -358,15 +358,14 @@ class _Harness:
 
     def _exchange(self, program: Program, tallies: dict[int, _Tally]) -> None:
         """Pass messages on until the program has ended. Raises Ended where its process has."""
-        if not self._is_ready:
-            self._ask(self._job)
-            self._is_ready = True
         step: int | None = None
-        message: dict = {
+        message: dict[str, Any] = {
             "source": program.source,
             "steps": program.steps,
             "taken_over": program.taken_over,
         }
+        if self._job is not None:  # the first message
+            message, self._job = self._job | {"program": message}, None
         while True:
             report = self._ask(message)
             for number, kind, detail in report["outcomes"]:

@@ -313,8 +313,8 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) 
         __call_if_there__=_call_if_there,
     )
     space.harness = harness
-    report({"kind": "ready"})
-    while program := receive():
+    program = job["program"]
+    while program:
         space.taken_over = frozenset(program["taken_over"])
         harness.seen.clear()
         try:
@@ -325,3 +325,4 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) 
             pass
         report({"outcomes": harness.outcomes, "is_done": True})
         harness.outcomes = []
+        program = receive()

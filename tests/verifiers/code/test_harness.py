@@ -881,6 +881,29 @@ def test_the_tests_are_limited_too():
 
 
 @pytest.mark.parametrize(
+    "tests",
+    [
+        "import os\nfor x in range(3):\n    assert f(x) == x\n    if x == 1: os._exit(0)",
+        "import os\nassert f(1) == 1\nos._exit(0)",
+        "import os\nos._exit(0)\nassert f(1) == 1",
+        "import os\ndef test_a():\n    assert f(1) == 1\n    assert f(os._exit(0))",
+        "import sys\nassert f(1) == 1\nsys.exit()",
+        "import sys\nsys.exit()\nassert f(1) == 1",
+    ],
+)
+def test_tests_that_end_themselves_are_not_passed(tests):
+    for all_tests in (False, True):
+        assert outcomes("def f(x): return x", tests, all_tests=all_tests)[-1] != "passed"
+
+
+def test_calls_for_which_no_time_is_left_are_not_passed():
+    calls = {"fn_name": "f", "inputs": [[x] for x in range(99)], "outputs": [*range(99)]}
+    code = "import time\ndef f(x):\n    end = time.process_time() + 0.4\n    while time.process_time() < end: pass\n    return x"
+    verdicts = check(code, read_tests(calls), Limits(seconds=1), all_tests=True)
+    assert "timeout" in [verdict.reason for verdict in verdicts] and len(verdicts) < 99
+
+
+@pytest.mark.parametrize(
     ("tests", "problem"),
     [
         (

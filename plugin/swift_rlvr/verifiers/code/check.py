@@ -190,8 +190,6 @@ class _Run:
                 return
             harness: _Harness | None = None
             for program, group in groupby(units, _program_of):
-                if self.is_over:
-                    return
                 if program is None:
                     yield from self._calls(solution, group)
                     continue
@@ -208,6 +206,7 @@ class _Run:
     ) -> Generator[Verdict, None, None]:
         for test in tests:
             if self.is_over:
+                yield Verdict("timeout", "no time is left for it")
                 return
             if isinstance(test, CallTest):
                 yield solution.call(test)
@@ -327,6 +326,7 @@ class _Harness:
         self._solution = solution
         self._child = child
         self._ended: list[Verdict] = []
+        self._step: int | None = None  # that runs now, as far as it has told
         self.is_alive = True
         self._job: dict | None = {
             "kind": "tests",
@@ -345,20 +345,25 @@ class _Harness:
             self._exchange(program, tallies)
         except Ended as ended:
             self.is_alive = False
-            verdict = _stopped(ended, self._run.limits)
-            for unit in units:
-                tally = tallies[unit.step]
-                if not tally.passed and not tally.failed:
-                    yield verdict
-                    return
-                yield tally.verdict(unit.is_fair)
-            return
+            self._blame(_stopped(ended, self._run.limits), tallies)
         for unit in units:
-            yield tallies[unit.step].verdict(unit.is_fair)
+            tally = tallies[unit.step]
+            if not self.is_alive and not tally.passed and not tally.failed:
+                return
+            yield tally.verdict(unit.is_fair)
+
+    def _blame(self, verdict: Verdict, tallies: dict[int, _Tally]) -> None:
+        """Let the step fail in which the process has ended."""
+        missed = [step for step, tally in tallies.items() if not tally.passed and not tally.failed]
+        step = self._step
+        if step is None:
+            step = missed[0] if missed else max(tallies)
+        tally = tallies[step]
+        tally.failed += 1
+        tally.failure = tally.failure or verdict
 
     def _exchange(self, program: Program, tallies: dict[int, _Tally]) -> None:
         """Pass messages on until the program has ended. Raises Ended where its process has."""
-        step: int | None = None
         message: dict[str, Any] = {
             "source": program.source,
             "steps": program.steps,
@@ -371,11 +376,12 @@ class _Harness:
             for number, kind, detail in report["outcomes"]:
                 self._count(tallies[number], kind, detail)
             if "ask" not in report:
+                self._step = None
                 return
             if self._run.is_over:
                 raise Ended("timeout")
-            if report["step"] != step or step is None:
-                step = report["step"]
+            if report["step"] != self._step or self._step is None:
+                self._step = report["step"]
                 self._solution.allow()
             message = self._forward(report["ask"])
 

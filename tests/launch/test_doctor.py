@@ -38,6 +38,7 @@ from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils import nvcc
 from swift_rlvr.utils.network import free_port
+from swift_rlvr.verifiers.code import SandboxError
 from typer.testing import CliRunner
 
 CPU, GPUS = "scripts/configs/countdown_cpu.yaml", "scripts/configs/countdown.yaml"
@@ -1126,6 +1127,37 @@ def test_a_parameter_of_a_recipe(tmp_path):
     )
     assert outcome(rewards.parameters, recipe=str(recipe))[0] == "failed"
     assert "EXTERNAL_COUNTDOWN_NOTATION" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "text"),
+    [
+        (True, "passed", "leaves nothing behind"),
+        (False, "warning", "one completion could tell another"),
+        (SandboxError("the kernel has no Landlock"), "failed", "no Landlock"),
+        (OSError(errno.EAGAIN, "no room"), "failed", "no room"),
+    ],
+)
+def test_the_sandbox_is_tried_before_a_training(answer, status, text, monkeypatch):
+    def tried(limits):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(rewards, "leaves_no_trace", tried)
+    monkeypatch.setenv("EXTERNAL_COSINE_ACCURACY", "external_code")
+    for name in ("external_code", "external_cosine"):
+        result, message = outcome(rewards.sandbox, "--reward_funcs", name)
+        assert result == status and text in message
+
+
+def test_the_sandbox_is_tried_only_where_code_is_run():
+    assert outcome(rewards.sandbox)[0] == "none"
+
+
+def test_the_sandbox_works_here():
+    status, _ = outcome(rewards.sandbox, "--reward_funcs", "external_code")
+    assert status in ("passed", "warning")
 
 
 # ms-swift itself.

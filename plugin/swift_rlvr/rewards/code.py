@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from swift_rlvr.rewards.base import (
     Columns,
@@ -31,6 +31,7 @@ from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest
+from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
@@ -124,6 +125,21 @@ class CodeReward(Reward):
             0, "completions to run at a time; 0: one for each core of its rank", at_least=0
         )
 
+    def __init__(self, args: object = None, **parameters: Any):
+        super().__init__(args, **parameters)
+        self._zygotes = Zygotes(self.parameters.packages)
+
+    @property
+    def limits(self) -> Limits:
+        """What a completion may use."""
+        parameters = self.parameters
+        return Limits(
+            parameters.timeout,
+            parameters.memory_mb,
+            parameters.packages,
+            parameters.without_landlock,
+        )
+
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         try:
@@ -176,16 +192,14 @@ class CodeReward(Reward):
             detail = f"it has {len(code)}"
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
-        parameters = self.parameters
-        limits = Limits(
-            parameters.timeout,
-            parameters.memory_mb,
-            parameters.packages,
-            parameters.without_landlock,
-        )
         try:
             outcomes = sandbox.check(
-                code, tests, limits, row.get("entry_point"), parameters.partial
+                code,
+                tests,
+                self.limits,
+                row.get("entry_point"),
+                self.parameters.partial,
+                self._zygotes,
             )
         except OSError as error:
             return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
@@ -199,7 +213,7 @@ class CodeReward(Reward):
             return _explanation(1.0, _ALL_PASSED, code, tests, outcomes), repeatable
         reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
         share = 0.0
-        if parameters.partial:
+        if self.parameters.partial:
             earned = [1.0 if each.reason == PASSED else each.share for each in outcomes]
             share = sum(earned) / len(tests)
         return _explanation(share, reason, code, tests, outcomes), repeatable

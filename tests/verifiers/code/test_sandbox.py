@@ -557,7 +557,8 @@ def file_outside(tmp_path):
 def test_nothing_outside_can_be_reached(file_outside, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
     outcomes = attempts(FORBIDDEN, file_outside, GENEROUS)
-    refusals = {name: {"EPERM", "EACCES"} for name in FORBIDDEN}
+    # EROFS: all but its folder is mounted read-only, where the kernel lets the sandbox do that
+    refusals = {name: {"EPERM", "EACCES", "EROFS"} for name in FORBIDDEN}
     refusals["rename"] = {"EXDEV", "EACCES"}  # Landlock's answers where a file would change folders
     refusals["open its parent"] = {"ENOSYS"}
     assert {
@@ -574,7 +575,10 @@ def test_files_outside_cannot_be_read(file_outside):
     if ctypes.CDLL(None).syscall(444, None, 0, 1) < 1:
         pytest.skip("the kernel has no Landlock")
     outcomes = attempts(FORBIDDEN_WITH_LANDLOCK, file_outside, GENEROUS)
-    assert outcomes == dict.fromkeys(FORBIDDEN_WITH_LANDLOCK, "EACCES")
+    assert outcomes.pop("shared memory files") in ("EACCES", "EROFS")
+    assert (
+        set(outcomes.values()) == {"EACCES"} and len(outcomes) == len(FORBIDDEN_WITH_LANDLOCK) - 1
+    )
 
 
 def test_without_landlock_nothing_at_all_can_be_written(file_outside):
@@ -664,7 +668,7 @@ def test_it_refuses_where_there_is_no_filter():
         (l._EQUAL, 0, 1, 22), (l._RETURN, 0, 0, 0x50000 | errno.EINVAL), l._ALLOW,
     ]
     l._call("prctl", 38, 1)
-    l.install_filter(program)
+    l.install_filter(l.assemble(program))
     try:
         check("open('ran', 'w')", read_tests("f()"), Limits())
     except SandboxError as error:

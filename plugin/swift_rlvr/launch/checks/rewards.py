@@ -12,11 +12,13 @@ from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warnin
 from swift_rlvr.launch.checks.data import ExampleRow, examples
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
+from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import number
+from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
 
@@ -166,6 +168,37 @@ def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[Chec
             yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy)
 
 
+def sandbox(launch: Launch) -> Iterator[CheckResult]:
+    """Code can be run safely here, where a reward does that."""
+    for reward in build(launch)[0]:
+        runner = reward.verifier or reward
+        if not isinstance(runner, CodeReward):
+            continue
+        try:
+            is_closed = leaves_no_trace(runner.limits)
+        except (SandboxError, OSError) as error:
+            remedy = (
+                "Linux 5.13 or later with Landlock and seccomp, or, knowing what is lost, "
+                "EXTERNAL_CODE_WITHOUT_LANDLOCK=true"
+            )
+            yield failed("sandbox", f"{reward.name}: {error}", remedy)
+            continue
+        if runner.limits.without_landlock:
+            message = (
+                "without_landlock: where there is no Landlock, code can read what you can read"
+            )
+            yield warning("sandbox", message, "leave it out where the kernel has Landlock")
+        elif not is_closed:
+            message = (
+                "code runs with Landlock; by the times at which files were read, though, one "
+                "completion could tell another something"
+            )
+            remedy = "allow namespaces of users (unshare), or mount Python's folder with noatime"
+            yield warning("sandbox", message, remedy)
+        else:
+            yield passed("sandbox", "code runs with Landlock, and leaves nothing behind")
+
+
 def columns(launch: Launch) -> Iterator[CheckResult]:
     """The rewards of others can be called with the columns of the rows."""
     rows = _example_rows(launch)
@@ -240,5 +273,5 @@ def _rewards_by_task(launch: Launch, names: Sequence[str]) -> dict[str, list[str
     return grading
 
 
-CHECKS = (parameters, grades)
+CHECKS = (parameters, sandbox, grades)
 AFTER_MS_SWIFT = (arguments, names, columns, verifiers)

@@ -7,8 +7,9 @@ that was run.
 >>> [verdict.reason for verdict in check("def add(a, b): return a + b", tests, Limits())]
 ['passed', 'passed']
 
-Each completion runs in child processes that are started for it alone. A program, with standard
-input and output, has one for each case, and the parent compares. Functions have one process with
+Each completion runs in processes of its own: forks of one that runs no code of a completion and is
+kept for the next (`process.Zygotes`). A program, with standard input and output, has one for each
+case, and the parent compares. Functions have one process with
 the code, and asserts another one, just as confined, with the program of the tests, in which the
 names of the code are proxies (`inside/`). A call of theirs goes to the code's process by way of the
 parent; what comes back is plain values, and handles of what is not plain. So the tests are compared
@@ -49,16 +50,27 @@ Known limits:
   expected results included. It cannot send it anywhere.
 - Packages that are named in `Limits.packages` are imported before the lockdown, and their C code
   can be called.
-- It can use a whole CPU and its memory for all of its time, and fill the disk for that long with
-  files that it has removed but holds on to. All children of a machine together can use as much as
-  their number times the limits; each process of a trainer has its own.
+- It can use a whole CPU and its memory for all of its time. All children of a machine together can
+  use as much as their number times the limits; each process of a trainer has its own.
+- What it writes is counted every tenth of a second, with files that it has removed and holds on to,
+  so it can write more than 128 MiB by what fits into that. Empty files that it holds by mappings
+  are not counted, some 65,000 of them. Where the hard limit of core dumps is 0 and the user is not
+  root, only files that have a name are counted: the process must not be visible to its parent there.
+- One completion can leave another a few bits: `lockdown` lists by what.
 
-When the trainer is killed, its children die with it, and only their small folders in the temporary
+When the trainer ends or is killed, its children end within a second, and only their small folders in the temporary
 folder remain.
 """
 
 from swift_rlvr.verifiers.code.cases import read_tests
-from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Verdict, check
+from swift_rlvr.verifiers.code.check import (
+    FAILURES,
+    PASSED,
+    WRONG,
+    Verdict,
+    check,
+    leaves_no_trace,
+)
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
 from swift_rlvr.verifiers.code.sources import BadTests
 
@@ -71,5 +83,6 @@ __all__ = [
     "SandboxError",
     "Verdict",
     "check",
+    "leaves_no_trace",
     "read_tests",
 ]

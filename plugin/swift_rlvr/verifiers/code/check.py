@@ -1,5 +1,6 @@
 """Run tests one after the other against the code of one completion."""
 
+import errno
 import secrets
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -19,6 +20,7 @@ from swift_rlvr.verifiers.code.process import (
     Ended,
     Limits,
     Zygote,
+    Zygotes,
     sandboxed,
 )
 from swift_rlvr.verifiers.code.sources import Program, UnitTest
@@ -51,9 +53,13 @@ def check(
     limits: Limits,
     entry_point: str | None = None,
     all_tests: bool = False,
+    zygotes: Zygotes | None = None,
 ) -> list[Verdict]:
     """Run the tests in order, up to the first that fails unless `all_tests`; the verdicts of the
     tests that were run.
+
+    zygotes: of the same packages, which are kept for the next call; without them one is started
+        for this call alone.
 
     Raises:
         SandboxError: where the code cannot be run safely; none of it has been run then.
@@ -67,12 +73,25 @@ def check(
     >>> verdict.reason, verdict.detail
     ('wrong', "expected '5', got '4\\\\n'")
     """
+    if zygotes is None:
+        with closing(Zygotes(limits.packages, limits.landlock)) as own:
+            return check(code, tests, limits, entry_point, all_tests, own)
+
     for seconds in _WAITS:
         # Other processes, or another completion's threads, can take all the room for a moment.
         with suppress(OSError):
-            return _run_all(code, tests, limits, all_tests)
+            return _run_all(code, tests, limits, all_tests, zygotes)
         time.sleep(seconds)
-    return _run_all(code, tests, limits, all_tests)
+    return _run_all(code, tests, limits, all_tests, zygotes)
+
+
+def leaves_no_trace(limits: Limits) -> bool:
+    """Whether all files but its own are read-only for code, so that the kernel notes nowhere what it
+    has read; containers often refuse that (`lockdown.give_up_mounts`). Raises as `check` does.
+    """
+    code = "try:\n    open('/swift-rlvr', 'w')\nexcept OSError as error:\n    print(error.errno)"
+    test = ProgramTest("", str(errno.EROFS))
+    return check(code, [test], limits)[0].reason == PASSED
 
 
 def _run_all(
@@ -80,9 +99,10 @@ def _run_all(
     tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest],
     limits: Limits,
     all_tests: bool,
+    zygotes: Zygotes,
 ) -> list[Verdict]:
     verdicts = []
-    with closing(Zygote(limits.packages)) as zygote:
+    with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
         programs = [test for test in tests if isinstance(test, ProgramTest)]

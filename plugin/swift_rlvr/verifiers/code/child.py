@@ -13,11 +13,18 @@ is locked down, and nothing is imported for the child itself after that.
 import _socket
 import _thread
 import array
+import atexit
+import gc
 import importlib
 import json
 import os
+import select
 import sys
 from collections.abc import Callable
+from types import ModuleType
+
+# made before there is a child, which takes time of each otherwise
+_DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 
 
 def _limit_stacks(most: int) -> None:
@@ -42,7 +49,7 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     """
     source, sink = map(int, sys.argv[1:])
     # taken now, before code runs that can assign to any module
-    decode, dumps = json.JSONDecoder().decode, json.JSONEncoder().encode
+    decode, dumps = _DECODE, _ENCODE
     read, write = os.fdopen(source, "rb").readline, os.write
 
     def receive() -> dict:
@@ -56,28 +63,42 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     return receive, report
 
 
-def serve(lock_down: Callable, run: Callable, end_with: Callable) -> None:
+def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     """Fork a child for every message with pipes, and say its number, or the negative errno where that
     fails; for a child's number say how that ended.
 
-    The pipes are those of `connect`, and for a program its standard input and output. The arguments
-    are functions of `lockdown` and `inside.jobs`, which `main` needs. The program's are the parent, the
-    folders of packages, and a socket.
+    The pipes are those of `connect`, and for a program its standard input and output. The first
+    message is a request. The program's argument is the socket of all messages.
     """
-    end_with(int(sys.argv[1]))
-    for name, folder in json.loads(sys.argv[2]).items():
+    control = _socket.socket(fileno=int(sys.argv[1]))
+    request = json.loads(control.recv(1 << 16))
+    lockdown.give_up_mounts(request["folder"])
+    for name, folder in request["packages"].items():
         sys.path.append(folder)  # for as long as it is trusted code that imports
         importlib.import_module(name)
         sys.path.remove(folder)
-    control = _socket.socket(fileno=int(sys.argv[3]))
+    # Most completions import some of these, which takes as long as all else that they do.
+    for name in jobs.prelude.NAMES.values():
+        importlib.import_module(name)
+    lock_down = lockdown.lock_down
+    try:
+        lockdown.confine(request["folder"], request["readable"], request["landlock"])
+    except lockdown.LockdownError as error:
+        lock_down = _refusing(error)  # so that each child can say why
+    compile("", "", "exec")  # the first time it makes the types of syntax trees
+    # What is there now stays in every child: neither collected nor, for that, copied.
+    gc.collect()
+    gc.freeze()
+
     ancillary_size = _socket.CMSG_SPACE(4 * array.array("i").itemsize)  # four pipes at most
-    while True:
-        request, sent, _, _ = control.recvmsg(64, ancillary_size)
-        if not request:
+    parent = request["parent"]
+    while _is_readable(control.fileno(), parent):
+        message, sent, _, _ = control.recvmsg(64, ancillary_size)
+        if not message:
             return
         if not sent:
-            _, status = os.waitpid(int(request), 0)
-            control.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+            status = _wait_for(int(message), parent)
+            control.sendall(b"%d\n" % status)
             continue
         pipes = array.array("i", sent[0][2])
         try:
@@ -92,12 +113,83 @@ def serve(lock_down: Callable, run: Callable, end_with: Callable) -> None:
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
-            return main(lock_down, run)
+            _exit_after(lambda: main(lock_down, jobs.run))
         # A pipe ends for its reader when the last writer closes it. And the next child must not
         # have the pipes of this one.
         for pipe in pipes:
             os.close(pipe)
         control.sendall(b"%d\n" % child)
+
+
+def _refusing(error: Exception) -> Callable:
+    """What stands in for `lock_down` where that is impossible."""
+
+    def lock_down(**request: object) -> None:
+        raise error
+
+    return lock_down
+
+
+def _exit_after(run: Callable) -> None:
+    """Call a function and end the process as Python does, but for taking all of its own modules
+    apart, which takes longer than most programs run.
+    """
+    end = os._exit
+    status = 1
+    try:
+        status = _status_of(run)
+        # as Py_FinalizeEx does: threads, functions to be called at exit, `__del__`, output
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+        if "__main__" in sys.modules:
+            vars(sys.modules["__main__"]).clear()
+        sys.stdout.flush()
+    except BaseException:  # all of this can be the code's own
+        status = status or 120
+    finally:
+        end(status)
+
+
+def _status_of(run: Callable) -> int:
+    """The exit status of a process that calls this function and ends."""
+    try:
+        run()
+    except SystemExit as error:
+        if error.code is None:
+            return 0
+        return error.code & 255 if isinstance(error.code, int) else 1
+    except BaseException:
+        return 1
+    return 0
+
+
+def _is_readable(descriptor: int, parent: int) -> bool:
+    """Wait until a descriptor can be read; False where the process `parent` ends before that.
+
+    Another process may have a copy of the other end of the socket, so that it need not close with
+    the parent. And the kernel's own signal (PR_SET_PDEATHSIG) comes as soon as the thread ends that
+    started this process.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not poll.poll(1000):
+        if os.getppid() != parent:
+            return False
+    return True
+
+
+def _wait_for(child: int, parent: int) -> int:
+    """The exit status of a child; where the process `parent` ends before that, so does this one, and
+    the child with it.
+    """
+    descriptor = os.pidfd_open(child)
+    try:
+        if not _is_readable(descriptor, parent):
+            os._exit(1)
+    finally:
+        os.close(descriptor)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main(lock_down: Callable, run: Callable) -> None:

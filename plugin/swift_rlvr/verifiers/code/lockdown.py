@@ -21,13 +21,30 @@ on an older kernel: on that alone the C library and Python fall back to an older
 which is checked. Neither answer lets a call through.
 
 Resource limits (CPU, address space, file size, open files, no core dump) cannot be raised again
-because all capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts
-all processes of the user and does not bind root. With Landlock (Linux 5.13) only Python's own
-library and what that needs can be read, and only the run's folder can be written. Without it the
-lockdown is refused, unless the caller allows for what is lost: nothing can be written then, but all
-that the user can read stays readable, other processes' memory included.
+because all capabilities are dropped, which binds root as well. With Landlock (Linux 5.13) only
+Python's own library and what that needs can be read, without packages that are installed in it, and
+only the run's folder can be written. Without Landlock the lockdown is refused, unless the caller
+allows for what is lost: nothing can be written then, but all that the user can read stays readable,
+other processes' memory included. The trainer could be made unreadable (PR_SET_DUMPABLE), and is not:
+that would also take its core dumps, py-spy, and the sharing of CUDA memory between its processes.
 
-No filter and no limit counts the threads of one process: the parent does (`process.py`).
+Two figures no filter and no limit counts in a process, and so the parent does (`usage.py`): bytes
+that were written to files which are removed and held, and threads. It looks every tenth of a second
+at the least, and code can pass a limit until then. For users other than root RLIMIT_NPROC limits the
+threads exactly where there is a namespace of users; elsewhere it would count all processes of the
+user.
+
+What one run could leave for another to see, or tell one that runs at the same time:
+
+- The time at which a file, a folder or a link was read: closed where all files but its own can be
+  mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open.
+- Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
+- Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
+- Load, free memory, free disk (sysinfo, statfs), /proc: closed.
+- CPU time, priority, group, session and cores of other processes: closed.
+- The cache of files: closed as mincore and RWF_NOWAIT tell it; open by how long a read takes.
+- Numbers of processes, threads and pipes, which grow: open; anybody's processes move them.
+- How fast the machine is just now: open.
 
 Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a
 libseccomp.so.2 that slim images and conda environments lack, so that code could not be run there.
@@ -38,11 +55,14 @@ The child imports this outside the package: only the standard library.
 import ctypes
 import errno
 import os
+import re
 import resource
 import signal
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -68,7 +88,7 @@ _ALLOWED = _numbers("""
     pwritev 296 70 | preadv2 327 286 | pwritev2 328 287 | sendfile 40 71 | copy_file_range 326 285 | lseek 8 62 |
     open 2 - | openat 257 56 | close 3 57 | close_range 436 436 | dup 32 23 | dup2 33 - | dup3 292 24 | fcntl 72 25 |
     ioctl 16 29 | fsync 74 82 | fdatasync 75 83 | ftruncate 77 46 | pipe 22 - | pipe2 293 59 | umask 95 166 |
-    stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 | statfs 137 43 | fstatfs 138 44 |
+    stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 |
     access 21 - | faccessat 269 48 | faccessat2 439 439 | readlink 89 - | readlinkat 267 78 | getdents 78 - |
     getdents64 217 61 | getcwd 79 17 | chdir 80 49 | fchdir 81 50 |
     poll 7 - | ppoll 271 73 | select 23 - | pselect6 270 72 | epoll_create 213 - | epoll_create1 291 20 |
@@ -84,7 +104,7 @@ _ALLOWED = _numbers("""
     time 201 - | times 100 153 | getrusage 98 165 | getrlimit 97 163 | setrlimit 160 164 | prlimit64 302 261 |
     getpid 39 172 | getppid 110 173 | getpgid 121 155 | getpgrp 111 - | getsid 124 156 | getuid 102 174 |
     geteuid 107 175 | getgid 104 176 | getegid 108 177 | getresuid 118 148 | getresgid 120 150 | getgroups 115 158 |
-    getpriority 140 141 | prctl 157 167 | uname 63 160 | sysinfo 99 179 | getrandom 318 278
+    getpriority 140 141 | prctl 157 167 | uname 63 160 | getrandom 318 278
 """)
 # allowed only with Landlock, which keeps them within the folder
 _WRITING = _numbers("creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35")
@@ -96,7 +116,10 @@ _LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
 _KILL = (_RETURN, 0, 0, 0x80000000)
 _REFUSE = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+_DONE = (_RETURN, 0, 0, 0x00050000)  # success, and nothing is done
 _MISSING = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+
+_ANY = 0x7FFFFFF7  # in a filter, in place of a process' number; no process and no call has it
 
 # prctl's requests (linux/prctl.h)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 1, 4, 15, 16
@@ -112,22 +135,29 @@ _STREAMS = (1, 0x801, 0x80001, 0x80801)
 # (F_SETLK sees none there: a write lock needs a file that is open for writing), and without F_SETOWN
 # and F_SETSIG, which have the kernel send any signal to any process of the user when input arrives
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 6, 7, 1030, 1032)
+# Nothing waits for the disk: that is no CPU time, it keeps others from the disk, and the folder is
+# removed in any case. So fsync does nothing, and no file is written through or past the cache.
+_F_SETFL = 4
+_O_DIRECT = {"x86_64": 0o40000, "aarch64": 0o200000}
 # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+
+# linux/mman.h, linux/time.h
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+# the machine's clocks, and the CPU time of the calling process and thread; a negative number may
+# mean the CPU time of any other
+_CLOCKS = (*range(12), -6 & 0xFFFFFFFF, -2 & 0xFFFFFFFF)
 
 # Landlock's access rights, by bit (linux/landlock.h)
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
 # version of Landlock -> how many rights it knows
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-# What Python and the C libraries need to read.
+# In a run's own folder. Neither folders nor links nor devices can be made in it.
+_OWN_FOLDER = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
+# What Python needs to read besides its library
 _READABLE = (
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/lib",
-    "/lib64",
     "/usr/share/zoneinfo",
     "/etc/localtime",
     "/etc/ld.so.cache",
@@ -136,10 +166,39 @@ _READABLE = (
     "/dev/zero",
     "/dev/null",
 )
+_C_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64")
+# Folders beside them of packages that are installed, by the beginning of their name
+_PACKAGES = ("python", "pypy", "site-packages", "dist-packages")
+
+# Namespaces and mounts (linux/sched.h, linux/mount.h, linux/fcntl.h)
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
+_MS_BIND, _MS_REC, _MS_SLAVE = 1 << 12, 1 << 14, 1 << 19
+_MOUNT_ATTR_RDONLY, _AT_RECURSIVE = 1, 0x8000
+
+
+# Whether processes that are limited by RLIMIT_NPROC are those of this sandbox alone: it counts all
+# processes of a user in a namespace of users (Linux 5.14).
+_has_own_users = False
 
 
 class LockdownError(Exception):
     """The kernel lacks something that the sandbox cannot do without."""
+
+
+def confine(folder: str, readable: Sequence[str] = (), landlock: bool = True) -> None:
+    """Have the calling process and its children read no more than Python's own library, what that
+    needs, and the folders `readable`, and write below `folder` only, as far as the kernel can.
+
+    It is for the process that forks children: what takes time is done once. `give_up_mounts` has to
+    come before.
+    """
+    machine = os.uname().machine
+    if machine in _AUDIT_ARCHITECTURE:
+        _filter_for(machine, read_only=not landlock)  # made once for all children
+    if landlock:
+        _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
+        allowed = _library() | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
+        _confine_files(allowed | {"/dev/null": _READ_FILE | _WRITE_FILE, folder: _OWN_FOLDER})
 
 
 def lock_down(
@@ -149,15 +208,16 @@ def lock_down(
     cpu_seconds: int,
     file_size: int,
     landlock: bool = True,
-    readable: Sequence[str] = (),
     without_landlock: bool = False,
+    threads: int = 0,
 ) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
     It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of
-    address space) and `file_size` (of one file) are in bytes. The folders `readable` can be read
-    besides the standard library. Without `landlock` it is as on a kernel that has none. On such a
-    kernel it is refused unless `without_landlock`: the code could read what the user can read.
+    address space) and `file_size` (of one file) are in bytes. What it can read is what `confine`
+    has left. Where a limit can count its threads alone, there are not many more than `threads`.
+    Without `landlock` it is as on a kernel that has none. On such a kernel it is refused
+    unless `without_landlock`: the code could read what the user can read.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -175,13 +235,21 @@ def lock_down(
     _limit("FSIZE", file_size)
     # Each open file takes memory of the kernel's, which no other limit counts.
     _limit("NOFILE", 64)
+    if threads and _has_own_users:
+        # Above the number for which the parent ends it, so that there is one verdict.
+        _limit("NPROC", threads + 16)
     # A core dump would be a file outside the folder. A handler of core dumps, which the kernel
-    # starts outside the sandbox, does not ask for the limit, but for the flag.
-    _limit("CORE", 0)
-    _call("prctl", _PR_SET_DUMPABLE, 0)
+    # starts outside the sandbox, is started for any limit but this one (Linux' fs/coredump.c).
+    _limit("CORE", 1)
     # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
-    confined = landlock and _confine_files(folder, readable)
+    # `confine` has said what can be read; this is for the folder, among those of other runs.
+    allowed = {"/": _READ_FILE | _READ_DIR, "/dev/null": _READ_FILE | _WRITE_FILE}
+    confined = landlock and _confine_files(allowed | {folder: _OWN_FOLDER})
+    if not confined or resource.getrlimit(resource.RLIMIT_CORE)[0] != 1:
+        # Others that nothing confines could read its memory. Where files can be written, though, the
+        # parent has to be able to see how much (/proc/PID/io), which this flag would hide from it.
+        _call("prctl", _PR_SET_DUMPABLE, 0)
     if not (confined or without_landlock):
         raise LockdownError(
             "the kernel has no Landlock (Linux 5.13, and `landlock` in its list of security modules), "
@@ -191,7 +259,8 @@ def lock_down(
     # Without capabilities root, too, cannot raise its limits again.
     _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     # Last, since the filter refuses the calls above.
-    install_filter(build_filter(machine, os.getpid(), read_only=not confined))
+    number = struct.pack("I", _ANY), struct.pack("I", os.getpid())
+    install_filter(_filter_for(machine, not confined).replace(*number))
     # An emulator of a kernel may accept a filter and do nothing with it.
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
@@ -227,8 +296,75 @@ def _call(function: str, *arguments: int | bytes) -> int:
     return result
 
 
-def _confine_files(folder: str, readable: Sequence[str]) -> bool:
-    """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
+def give_up_mounts(folder: str) -> None:
+    """Make all files read-only for the calling process and its children, but for those in a folder,
+    where the kernel lets it.
+
+    Landlock lets the library be read, and a read leaves its time in the file, and in each folder
+    and link on the way: the next completion could see it. Where nothing can be written, no time is
+    either. Root needs a namespace of mounts for that; another user also one of users, which many
+    containers refuse. To be called before there are threads.
+    """
+    global _has_own_users
+    user, group = os.getuid(), os.getgid()
+    if _LIBC.unshare(_CLONE_NEWNS) == -1:
+        if _LIBC.unshare(_CLONE_NEWNS | _CLONE_NEWUSER) == -1:
+            return
+        release = [int(each) for each in re.findall(r"\d+", os.uname().release)[:2]]
+        _has_own_users = release >= [5, 14]
+        # Everybody keeps their number.
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            with suppress(OSError), open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    path = os.fsencode(folder)
+    try:
+        # From here on no mount reaches others. What they unmount is unmounted here too.
+        _call("mount", 0, b"/", 0, _MS_REC | _MS_SLAVE)
+        _call("mount", path, path, 0, _MS_BIND)
+        _set_mounts(b"/", _AT_RECURSIVE, _MOUNT_ATTR_RDONLY, 0)
+    except LockdownError:
+        return
+    _set_mounts(path, 0, 0, _MOUNT_ATTR_RDONLY)
+
+
+def _set_mounts(path: bytes, flags: int, added: int, removed: int) -> None:
+    mount_setattr, here = 442, -100  # on all machines; the C library may be older
+    attributes = struct.pack("QQQQ", added, removed, 0, 0)
+    _call("syscall", mount_setattr, here, path, flags, attributes, len(attributes))
+
+
+def _library() -> dict[str, int]:
+    """What Python needs to read -> rights: its own library without packages that are installed in
+    it, and C libraries.
+    """
+    allowed = dict.fromkeys(_READABLE, _READ_FILE | _READ_DIR)
+    library = os.path.dirname(os.__file__)
+    for folder in sys.path:
+        allowed[folder] = _READ_DIR  # which goes for the folders in it too
+    # In a conda environment C libraries lie beside Python's.
+    for folder in (*sys.path, *_C_LIBRARIES, os.path.dirname(library)):
+        for entry in _entries(folder):
+            if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
+                allowed[entry.path] = _READ_FILE | _READ_DIR
+    return allowed
+
+
+def _entries(folder: str) -> list[os.DirEntry]:
+    try:
+        with os.scandir(os.path.realpath(folder)) as entries:
+            return list(entries)
+    except OSError:  # not every system has all of them
+        return []
+
+
+def _confine_files(allowed: Mapping[str, int]) -> bool:
+    """Restrict by Landlock which files can be opened: path -> rights, below it too. False where the
+    kernel does not have it. Of two calls both hold.
+    """
     # The C library has no functions for these system calls, which all machines number alike.
     create_ruleset, add_rule, restrict_self = 444, 445, 446
     try:
@@ -240,15 +376,6 @@ def _confine_files(folder: str, readable: Sequence[str]) -> bool:
     known = _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]
     rights = (1 << known) - 1
     ruleset = _call("syscall", create_ruleset, struct.pack("Q", rights), 8, 0)
-
-    # The child's search path holds its standard library. In a conda environment C libraries lie
-    # beside it.
-    library = os.path.dirname(os.__file__)
-    paths = (*_READABLE, *readable, *sys.path, library, os.path.dirname(library))
-    allowed = dict.fromkeys(paths, _READ_FILE | _READ_DIR)
-    allowed["/dev/null"] |= _WRITE_FILE
-    # Neither folders nor links nor devices can be made in it.
-    allowed[folder] = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
     for path, granted in allowed.items():
         try:
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -257,22 +384,33 @@ def _confine_files(folder: str, readable: Sequence[str]) -> bool:
         if not os.path.isdir(path):
             # A rule for a file must not name rights that only folders have.
             granted &= _READ_FILE | _WRITE_FILE | _TRUNCATE
-        _call("syscall", add_rule, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
+        if granted & rights:
+            _call("syscall", add_rule, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
         os.close(beneath)
     _call("syscall", restrict_self, ruleset, 0)
     os.close(ruleset)
     return True
 
 
-def install_filter(program: list[_Instruction]) -> None:
+def install_filter(instructions: bytes) -> None:
     """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS`
     first.
     """
-    instructions = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     code = ctypes.create_string_buffer(instructions)
     # struct sock_fprog: how many instructions, and where they are
-    pointer = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    pointer = struct.pack("HxxxxxxP", len(instructions) // 8, ctypes.addressof(code))
     _call("prctl", _PR_SET_SECCOMP, 2, pointer)
+
+
+def assemble(program: list[_Instruction]) -> bytes:
+    """A program as the kernel reads it."""
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+
+
+@cache
+def _filter_for(machine: str, read_only: bool) -> bytes:
+    """The filter for a process of the number `_ANY`, which the caller replaces."""
+    return assemble(build_filter(machine, _ANY, read_only))
 
 
 def _load_argument(index: int) -> _Instruction:
@@ -310,17 +448,43 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "prlimit64": _one_of(0, 0, own),
         # what is set above with prctl stays as it is
         "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME),
-        "fcntl": _one_of(1, *_FCNTL_COMMANDS),
+        "fcntl": [
+            _load_argument(1),
+            (_EQUAL, 0, 3, _F_SETFL),
+            *_none_of(2, _O_DIRECT[machine]),
+            *_one_of(1, *_FCNTL_COMMANDS),
+        ],
         "ioctl": _one_of(1, *_IOCTL_REQUESTS),
         "socketpair": [*_one_of(0, 1), *_one_of(1, *_STREAMS)],  # AF_UNIX
+        # A shared mapping of a file would be written without a call that counts.
+        "mmap": [
+            _load_argument(3),
+            (_ANY_BIT, 0, 2, _MAP_SHARED),
+            (_ANY_BIT, 1, 0, _MAP_ANONYMOUS),
+            _REFUSE,
+        ],
+        # RWF_NOWAIT tells what another has read before.
+        "preadv2": _one_of(5, 0),
+        "pwritev2": _one_of(5, 0),  # such as RWF_SYNC
+        "fsync": [_DONE],
+        "fdatasync": [_DONE],
+        "msync": [_DONE],
+        # nothing of other processes
+        "clock_gettime": _one_of(0, *_CLOCKS),
+        "clock_getres": _one_of(0, *_CLOCKS),
+        "clock_nanosleep": _one_of(0, *_CLOCKS),
+        "getpgid": _one_of(0, 0, own),
+        "getsid": _one_of(0, 0, own),
+        "sched_getaffinity": _one_of(0, 0, own),
+        "getpriority": _one_of(1, 0, own),
     }
-    allowed = _ALLOWED
+    allowed = _ALLOWED | _WRITING
+    refused = os.O_SYNC | os.O_DSYNC | _O_DIRECT[machine]
     if read_only:
-        writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-        checks["open"] = _none_of(1, writes)
-        checks["openat"] = _none_of(2, writes)
-    else:
-        allowed = _ALLOWED | _WRITING
+        allowed = _ALLOWED
+        refused |= os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    checks["open"] = _none_of(1, refused)
+    checks["openat"] = _none_of(2, refused)
 
     program = [
         (_LOAD, 0, 0, 4),  # the architecture
@@ -328,9 +492,18 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         _KILL,
         (_LOAD, 0, 0, 0),  # the number of the call
     ]
+    plain = []
     for name, numbers in allowed.items():
-        if machine in numbers:
-            # Where the number is another one, jump over this call's checks to the next call.
-            answer = [*checks.get(name, ()), _ALLOW]
-            program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
+        if machine not in numbers:
+            continue
+        if name not in checks:
+            plain.append(numbers[machine])
+            continue
+        # Where the number is another one, jump over this call's checks to the next call.
+        answer = [*checks[name], _ALLOW]
+        program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
+    # One answer for all others: the kernel takes longer to install a longer program.
+    for left, number in zip(reversed(range(len(plain))), plain, strict=True):
+        program.append((_EQUAL, left, 0 if left else 1, number))
+    program.append(_ALLOW)
     return [*program, (_NOT_LESS, 0, 1, _FIRST_NEW), _MISSING, _REFUSE]

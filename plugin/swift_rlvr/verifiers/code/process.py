@@ -9,10 +9,13 @@ Nothing that a child sends is trusted: its reports are bounded, they may be anyt
 only ever read as JSON.
 """
 
+import errno
 import json
 import math
 import os
+import secrets
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +23,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +32,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from swift_rlvr.verifiers.code import usage
+from swift_rlvr.verifiers.code.usage import Clock
+
 Result = TypeVar("Result")
 
 # The program of the zygote. It imports this folder's modules outside the package, so that neither
@@ -36,7 +42,7 @@ Result = TypeVar("Result")
 # that untrusted code cannot import from it.
 _START = (
     "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, inside.jobs; "
-    "del sys.path[0]; child.serve(lockdown.lock_down, inside.jobs.run, lockdown.end_with)"
+    "del sys.path[0]; child.serve(lockdown, inside.jobs)"
 )
 _HERE = str(Path(__file__).parent)
 
@@ -56,13 +62,21 @@ _CHUNK = 1 << 16  # bytes that are read or written at a time
 _LONGEST_REPORT = 1 << 16  # bytes; a longer one would fill the parent's memory
 
 ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
-LOAD = 10  # times that again on the wall, where the machine is busy
-_TICK = 0.1  # seconds between looks at the folder and the clocks, at most
+# Times either on the wall, where the machine is busy. A process that wakes up again and again, as one
+# that writes to the disk in a loop, may wait for a core each time, and use hardly any of its time.
+LOAD = 10
+_TICK = 0.1  # seconds between looks at what a child uses, at most
 
-# What a child may write to the disk.
+# What a child may write.
 _FILE_SIZE = 16 << 20  # bytes of one file
-_FOLDER_SIZE = 64 << 20  # bytes of all of them
+_WRITTEN = 128 << 20  # bytes of all that it has ever written, besides its output
 _FOLDER_FILES = 256
+
+# A child that writes a byte at a time would take the trainer's time for each: after so many short
+# reads in an exchange, the next ones wait, in seconds, until more has come.
+_SHORT_READ = 1 << 12  # bytes
+_SHORT_READS = 50
+_SHORT_PAUSE = 0.005
 
 # Threads of a child. With small stacks thousands would fit into its memory, and the machine would
 # have no room left for a process of anyone else's. Programs of people have a dozen.
@@ -139,40 +153,69 @@ def python(*arguments: str, environment: Mapping[str, str]) -> Callable[[list[in
 
 class Zygote:
     """A Python that has imported what children need, runs no code of a completion, and forks a
-    child when asked to.
+    child when asked to, one at a time.
 
-    It dies with the thread that made it, and its children with it.
+    It ends with this process, and its children end with it.
+
+    Attributes:
+        folder: where the folders of its children are; they can write nowhere else.
     """
 
-    def __init__(self, packages: tuple[str, ...] = ()):
+    def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
         """Raises SandboxError where a package is not installed."""
-        self.places = {name: _place(name) for name in packages}
-        folders = {name: str(place.parent) for name, place in self.places.items()}
+        places = {name: _place(name) for name in packages}
+        folders = {name: str(place.parent) for name, place in places.items()}
+        # what the package's own C code loads lies beside it, as in numpy.libs
+        readable = []
+        for place in places.values():
+            readable += [str(place), f"{place}.libs"]
         environment = _ENVIRONMENT | _ONE_THREAD if packages else _ENVIRONMENT
-        # -S: without the module `site`, no file that a user has installed is run.
-        arguments = ("-S", "-c", _START, _HERE, str(os.getpid()), json.dumps(folders))
-        start = python(*arguments, environment=environment)
 
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = start([theirs.fileno()])
+        self.folder = tempfile.mkdtemp(prefix="swift-rlvr-")
+        request = {
+            "parent": os.getpid(),
+            "packages": folders,
+            "readable": readable,
+            "folder": self.folder,
+            "landlock": landlock,
+        }
+        # -S: without the module `site`, no file that a user has installed is run.
+        start = python("-S", "-c", _START, _HERE, environment=environment)
+
+        self._has_forked = False
+        # of messages, not of a stream of bytes
+        self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        try:
+            with theirs:
+                self._process = start([theirs.fileno()])
+            self._socket.send(json.dumps(request).encode())
+        except BaseException:
+            self._socket.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
         self.pid = self._process.pid
+        self._owner = os.getpid()
 
     def fork(self, pipes: list[int]) -> _Process:
         """Start a child that has these pipes.
 
-        Raises SandboxError where the zygote has ended, OSError where the machine has no room for
-        another process just now.
+        Raises SandboxError where the zygote does not start, OSError where it has been killed since,
+        or where the machine has no room for another process just now.
         """
         with suppress(OSError):
             socket.send_fds(self._socket, [b"fork"], pipes)
         answer = self._receive(None)
         if not answer:
             status = self._process.wait()
-            raise SandboxError(f"{_REFUSED}: {sys.executable} ended early: exit status {status}")
+            ended = f"{sys.executable} ended early: exit status {status}"
+            # by the machine, for instance where it has no memory left
+            if self._has_forked or status == -signal.SIGKILL:
+                raise OSError(errno.ECHILD, ended)
+            raise SandboxError(f"{_REFUSED}: {ended}")
         number = int(answer)
         if number < 0:
             raise OSError(-number, os.strerror(-number))
+        self._has_forked = True
         return _Fork(self, number)
 
     def wait(self, child: int, timeout: float | None, is_asked: bool) -> int:
@@ -196,11 +239,23 @@ class Zygote:
         except ConnectionError:
             return b""
 
+    @property
+    def is_alive(self) -> bool:
+        try:
+            self._process.wait(0)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
+
     def close(self) -> None:
-        """Kill it."""
+        """Kill it; in a fork of the process that has started it, let go of it."""
         self._socket.close()
+        if os.getpid() != self._owner:
+            self._process.returncode = 0  # not this process' child: nothing is to be waited for
+            return
         self._process.kill()
         self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Fork:
@@ -230,6 +285,58 @@ class _Fork:
         return self.returncode
 
 
+class Zygotes:
+    """Zygotes that are kept from one completion to the next, one for each thread that runs some:
+    to start one takes ten times as long as most completions run.
+
+    They end when this object is closed or collected, or with the process. A fork of the process, or
+    a copy of this object, starts its own.
+    """
+
+    def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
+        self._arguments = packages, landlock
+        self._idle: deque[Zygote] = deque()
+        self._owner = os.getpid()
+        self.close = weakref.finalize(self, _close_all, self._idle)
+
+    def __reduce__(self) -> tuple:
+        return type(self), self._arguments
+
+    @contextmanager
+    def borrow(self) -> Iterator[Zygote]:
+        """One that nobody else uses meanwhile. Raises what `Zygote` does."""
+        zygote = self._take() or Zygote(*self._arguments)
+        is_whole = False
+        try:
+            yield zygote
+            is_whole = True
+        finally:
+            # After an error it may still be about to answer.
+            if is_whole and self.close.alive:
+                self._idle.append(zygote)
+            else:
+                zygote.close()
+
+    def _take(self) -> Zygote | None:
+        """An idle one that is still alive."""
+        if os.getpid() != self._owner:
+            self._owner = os.getpid()
+            _close_all(self._idle)
+        while True:
+            try:
+                zygote = self._idle.pop()
+            except IndexError:
+                return None
+            if zygote.is_alive:
+                return zygote
+            zygote.close()
+
+
+def _close_all(zygotes: deque[Zygote]) -> None:
+    while zygotes:
+        zygotes.pop().close()
+
+
 class Child:
     """A process that exchanges messages until `close`, which kills it, or until nothing refers to
     this object.
@@ -253,12 +360,11 @@ class Child:
         self.deadline = deadline
         self.folder = folder
 
-        # In seconds: what it has used, and what it may use (`allow`).
-        self._computed = 0.0
-        self._asleep = 0.0
-        self._most_cpu = math.inf
+        # What it may use, in seconds, and until when (`allow`).
+        self._most_busy = math.inf
         self._most_asleep = math.inf
-        self._next_look = 0.0  # at the folder, by `time.monotonic`
+        self._end_of_test = math.inf
+        self._most_written = _WRITTEN
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
         # read how many bytes at most.
@@ -278,6 +384,7 @@ class Child:
                     self._stdout, stdout = _pipe(reader=ours, writer=theirs)
                     pipes += [stdin, stdout]
                 self._process = start([pipe.fileno() for pipe in pipes])
+            self._clock = Clock(self._process.pid, _TICK)
 
             # The last callback is the first to be called: kill, wait, close the pipes. It also runs
             # when this object is collected, so that no exception leaves a child behind.
@@ -286,25 +393,22 @@ class Child:
             self.close = weakref.finalize(self, ours.pop_all().close)
 
     def allow(self, seconds: float) -> None:
-        """From now on it may compute for so long, and for a third of that do nothing at all."""
-        self._most_cpu = self._cpu() + seconds
-        self._most_asleep = self._asleep + seconds / 3
+        """From now on it may compute, or wait for the disk, for so long, and for a third of that do
+        nothing at all; where the machine is busy, all of that within `LOAD` times as long.
+        """
+        self._most_busy = self._busy() + seconds
+        self._most_asleep = self._clock.asleep + max(seconds / 3, _TICK)
+        self._end_of_test = time.monotonic() + LOAD * seconds
 
     @property
     def used(self) -> float:
-        """The seconds for which it has computed or done nothing, though nobody kept it from
-        computing.
+        """The seconds for which it has computed, waited for the disk, or done nothing, though
+        nobody kept it from computing.
         """
-        return self._cpu() + self._asleep
+        return self._busy() + self._clock.asleep
 
-    def _cpu(self) -> float:
-        """The CPU time of all its threads, as far as it is known where it has been waited for."""
-        # as clock_getcpuclockid(3) has it: the process' number, inverted, and three bits for the
-        # kind of clock
-        clock = ~self._process.pid << 3 | 2
-        with suppress(OSError):
-            self._computed = time.clock_gettime(clock)
-        return self._computed
+    def _busy(self) -> float:
+        return self._clock.computed() + self._clock.blocked
 
     @property
     def status(self) -> int | None:
@@ -338,6 +442,7 @@ class Child:
         self._send(self._stdin, stdin)
         self._open[self._reports] = _LONGEST_REPORT
         self._open[self._stdout] = max_output
+        self._most_written = _WRITTEN + max_output
         self._exchange(lambda: not self._open)
         report = self._take_report()
         if report is None:
@@ -378,40 +483,33 @@ class Child:
 
     def _within_limits(self, wait: Callable[[float], Result]) -> Result:
         """Call `wait` with a short time. Raises Ended where the child has used what it may."""
-        left = self.deadline - time.monotonic()
-        if left <= 0 or self._asleep >= self._most_asleep or self._cpu() >= self._most_cpu:
-            raise Ended("timeout")
-        if self.folder is not None:
-            self._look_at_its_use(self.folder)
-
-        # A child that sleeps uses no CPU time, and would never come to its end. It is not its fault
-        # where a message waits for it, or where the machine has no time for it.
-        may_not_sleep = self._most_asleep < math.inf
-        sleeps = may_not_sleep and not self._is_due() and _is_asleep(self._process.pid)
         start = time.monotonic()
+        if start >= self._clock.next_look and not self._is_due():
+            self._look()
+        left = min(self.deadline, self._end_of_test) - start
+        if left <= 0 or self._clock.asleep >= self._most_asleep or self._busy() >= self._most_busy:
+            raise Ended("timeout")
         try:
-            return wait(min(left, _TICK))
+            return wait(min(left, max(0.001, self._clock.next_look - start)))
         finally:
-            if sleeps:
-                # Not more than a tick: where this process itself had to wait for a core, the child
-                # may have computed.
-                self._asleep += min(time.monotonic() - start, _TICK)
+            self._clock.waited(time.monotonic() - start)
 
-    def _look_at_its_use(self, folder: str) -> None:
-        """Raise Ended where it has too many threads or has written too much."""
-        if _threads(self._process.pid) > _THREADS:
+    def _look(self) -> None:
+        """See what it does and has used. Raises Ended where it has too many threads or has written
+        too much.
+        """
+        self._clock.look()
+        if self.folder is None:
+            return
+        process = self._process.pid
+        if usage.threads(process) > _THREADS:
             raise Ended("killed", f"more than {_THREADS} threads")
-        # Each file is limited by RLIMIT_FSIZE; many of them would fill the disk all the same. Code
-        # decides by its output how often this is called, and the look takes the trainer's time.
-        now = time.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + _TICK
-            if _is_full(folder):
-                raise Ended("too many files")
+        if usage.written(process) > self._most_written or _is_full(self.folder):
+            raise Ended("too many files")
 
     def _is_due(self) -> bool:
-        """Whether something can be sent to it now; a pipe that is full has to wait for the
-        child.
+        """Whether something can be sent to it now, so that it need not be asleep by its own choice;
+        a pipe that is full has to wait for the child.
         """
         poll = select.poll()
         for pipe in self._unsent:
@@ -425,24 +523,31 @@ class Child:
         Both at the same time: a child that writes before it has read all of its input must not wait
         for a parent that waits for the child.
         """
+        short_reads = 0
         while not is_done():
-            ready = self._ready()
+            ready = self._ready(_SHORT_PAUSE if short_reads > _SHORT_READS else 0)
             for pipe in list(self._open):
                 if pipe.fileno() in ready:
-                    self._read(pipe)
+                    short_reads += self._read(pipe) < _SHORT_READ
             for pipe in list(self._unsent):
                 if pipe.fileno() in ready:
                     self._write(pipe)
 
-    def _ready(self) -> set[int]:
-        """The descriptors of the pipes that can be read or written, after a tick at the most."""
+    def _ready(self, pause: float) -> set[int]:
+        """The descriptors of the pipes that can be read or written, after a tick at the most and a
+        pause, in seconds, at the least.
+        """
         poll = select.poll()
         for pipe in self._unsent:
             poll.register(pipe, select.POLLOUT)
         for pipe in self._open:
             poll.register(pipe, select.POLLIN)
-        events = self._within_limits(lambda seconds: poll.poll(1000 * seconds))
-        return {descriptor for descriptor, _ in events}
+
+        def wait(seconds: float) -> list[tuple[int, int]]:
+            time.sleep(pause)
+            return poll.poll(1000 * seconds)
+
+        return {descriptor for descriptor, _ in self._within_limits(wait)}
 
     def _send(self, pipe: FileIO, content: bytes) -> None:
         """Have `_exchange` write this. Standard input is closed after it."""
@@ -462,7 +567,8 @@ class Child:
         elif pipe is not self._messages:
             pipe.close()
 
-    def _read(self, pipe: FileIO) -> None:
+    def _read(self, pipe: FileIO) -> int:
+        """Read what is there; how many bytes it was."""
         chunk = os.read(pipe.fileno(), _CHUNK)
         self._received[pipe] += chunk
         # An endless output would fill the parent's memory.
@@ -470,6 +576,7 @@ class Child:
             raise Ended("too much output")
         if not chunk:
             del self._open[pipe]
+        return len(chunk)
 
 
 @contextmanager
@@ -485,21 +592,17 @@ def sandboxed(
         SandboxError: where the child could not lock itself down.
         Ended: where it was stopped or killed before that.
     """
-    # what the package's own C code loads lies beside it, as in numpy.libs
-    readable = []
-    for place in zygote.places.values():
-        readable += [str(place), f"{place}.libs"]
-    with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
+    with _new_folder(zygote.folder) as folder:
         request = {
             "parent": zygote.pid,
             "folder": folder,
+            "threads": _THREADS,
             "memory": limits.memory_mb << 20,
             "file_size": _FILE_SIZE,
             # The kernel's own limit. It ends a child also while this process has no time to look.
             "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
             "landlock": limits.landlock,
             "without_landlock": limits.without_landlock,
-            "readable": readable,
         }
         with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
             # No code was sent to it yet, so its answer can be believed.
@@ -512,6 +615,17 @@ def sandboxed(
             if report.get("kind") != "locked down":
                 raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
             yield child
+
+
+@contextmanager
+def _new_folder(parent: str) -> Iterator[str]:
+    """A new folder, which is removed in the end with what is in it then."""
+    path = f"{parent}/swift-rlvr-{secrets.token_hex(4)}"
+    os.mkdir(path, 0o700)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _place(package: str) -> Path:
@@ -534,39 +648,7 @@ def _line(message: dict) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _threads(process: int) -> int:
-    """How many threads a process has; 0 where it has ended."""
-    try:
-        # A folder has a link for itself, one from above, and one for each folder in it.
-        return os.stat(f"/proc/{process}/task").st_nlink - 2
-    except OSError:
-        return 0
-
-
-def _is_asleep(process: int) -> bool:
-    """Whether none of its threads computes, or would if the machine had time for it."""
-    try:
-        for thread in os.listdir(f"/proc/{process}/task"):
-            stat = Path(f"/proc/{process}/task/{thread}/stat")
-            text = stat.read_text(encoding="utf-8", errors="replace")
-            # The state follows the name in parentheses, which the code chooses: it may have a
-            # parenthesis in it.
-            state = text.rpartition(")")[2].split()[0]
-            if state in "RD":
-                return False
-    except OSError:  # it has just ended
-        return False
-    return True
-
-
 def _is_full(folder: str) -> bool:
-    """Whether the child has written more than it may; there are no folders in its folder."""
-    size = 0
+    """Whether there are more files in a folder than a child may make; it can make no folders."""
     with os.scandir(folder) as entries:
-        for count, entry in enumerate(entries):
-            # a file may be removed while it is being looked at
-            with suppress(FileNotFoundError):
-                size += entry.stat(follow_symlinks=False).st_size
-            if size > _FOLDER_SIZE or count >= _FOLDER_FILES:
-                return True
-    return False
+        return sum(1 for _ in entries) > _FOLDER_FILES

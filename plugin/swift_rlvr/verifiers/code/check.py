@@ -199,6 +199,7 @@ class _Run:
             "kind": "functions",
             "code": code,
             "longest": _longest(units),
+            "names": sorted({name for program in programs for name in program.names}),
             "has_arrays": any(program.has_arrays for program in programs),
         }
         with closing(_Solution(self, job)) as solution, ExitStack() as stack:
@@ -252,10 +253,12 @@ class _Solution:
         self._job = job
         self._stack = ExitStack()
         self._child: Child | None = None
+        self._names: dict = {}  # the functions that the process has told of, as it wrote them
 
     def close(self) -> None:
         """End the process."""
         self._child = None
+        self._names = {}
         self._stack.close()
 
     def child(self) -> Child:
@@ -271,7 +274,14 @@ class _Solution:
         if report.get("kind") != "loaded":
             raise _NotLoaded(_reported(report))
         self._child = child
+        names = report.get("names")
+        self._names = names if isinstance(names, dict) else {}
         return child
+
+    def take_names(self) -> dict:
+        """What a process of the code has told of its functions, once: its handles count on that."""
+        names, self._names = self._names, {}
+        return names
 
     def allow(self) -> None:
         """The time for one test."""
@@ -390,7 +400,8 @@ class _Harness:
             "taken_over": program.taken_over,
         }
         if self._job is not None:  # the first message
-            message, self._job = self._job | {"program": message}, None
+            first = {"program": message, "names": self._solution.take_names()}
+            message, self._job = self._job | first, None
         while True:
             report = self._ask(message)
             for number, kind, detail in report["outcomes"]:
@@ -412,7 +423,8 @@ class _Harness:
     def _forward(self, message: dict) -> dict:
         """The code's answer to a request, or that it has ended."""
         try:
-            return {"answer": self._solution.ask(message)}
+            answer = self._solution.ask(message)
+            return {"answer": answer, "names": self._solution.take_names()}
         except Ended as ended:
             self._ended.append(_stopped(ended, self._run.limits))
         except _NotLoaded as failed:

@@ -48,6 +48,8 @@ class Program(NamedTuple):
 
     source: str
     steps: int
+    # names that the tests look up in the code
+    names: tuple[str, ...]
     # names of builtins that the code may define and the tests mean
     taken_over: tuple[str, ...]
     # whether it sets the seed of random numbers, which the code then draws too
@@ -87,6 +89,7 @@ def read_source(
         program = Program(
             written,
             len(steps.steps),
+            _asked_for(tree, candidate),
             _taken_over(tree, candidate),
             seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
@@ -523,6 +526,12 @@ def _free(tree: ast.AST) -> Counter:
     return Counter(
         {name: count for name, count in _loaded(tree).items() if name not in bound | {"__name__"}}
     )
+
+
+def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
+    """The names that are likely to be functions of the code."""
+    names = {*_free(tree), *([candidate] if candidate else [])}
+    return tuple(sorted(name for name in names - vars(builtins).keys() if name.isidentifier()))
 
 
 def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:

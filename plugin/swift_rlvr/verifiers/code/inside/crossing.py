@@ -95,6 +95,14 @@ class Peer:
             return self._object(type(value), value._number_, True)
         return value
 
+    def write(self, value: object) -> object:
+        """A value as the other side reads it, outside a request."""
+        return self._writer([]).write(value)
+
+    def read(self, written: object) -> Any:
+        """What `write` wrote on the other side, which may be anything."""
+        return Reader(self._take).read(written)
+
     # --- answering ---
 
     def answer(self, request: list) -> dict:

@@ -43,6 +43,14 @@ class _Harness:
         self.detail: str | None = None  # of the last comparison that did not hold
         self.peer = self._new_peer()
         self.names: dict[str, Any] = {}
+        self._know(job["names"])
+
+    def _know(self, names: dict) -> None:
+        """Keep the functions that a process of the code has told of when it was loaded."""
+        for name, written in names.items():
+            value = self.peer.read(written)
+            if isinstance(value, Foreign) or callable(value):
+                self.names[name] = value
 
     def _new_peer(self) -> Peer:
         return Peer(self._exchange, is_trusting=False, has_arrays=self.has_arrays)
@@ -61,6 +69,7 @@ class _Harness:
             self.names = {}
             self.is_ended = True
             raise _Ended
+        self._know(answer["names"])
         reply = answer["answer"]
         if "printed" in reply and sys.stdout is not self._own_stdout:
             sys.stdout.write(str(reply["printed"]))

@@ -9,7 +9,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 from .crossing import Peer
@@ -73,7 +73,12 @@ def run(
         "await": _wait,
         "await next": lambda generator: _wait(generator.__anext__()),
     }
-    report({"kind": "loaded"})
+    known = {}
+    for name in job["names"]:
+        value = vars(module).get(name)
+        if isinstance(value, FunctionType):
+            known[name] = peer.write(value)
+    report({"kind": "loaded", "names": known})
     while request := receive():
         if "function" in request:
             send(_call(names, request))

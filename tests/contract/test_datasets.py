@@ -146,11 +146,11 @@ def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_a
     assert (found.no_gold, found.bad, found.rows) == ({}, 1, 2)
 
 
-def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
+def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
     sources = [
         "assert f(1) == 7",
         "assert f(1) == g(1)\nwhile f(1): break",
-        "while f(1): break",
+        "x = f(1)",
         "import numpy\nassert numpy.all(f(1))",
     ]
     sources = [*sources, {"inputs": ["1"], "outputs": ["2"]}]
@@ -161,18 +161,13 @@ def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
     ]
     path = write(tmp_path / "rows.jsonl", rows)
     found = check(parse_source(f"mixed:{path}"))
-    lies = "a test that code can lie to: "
+    unusable = "tests cannot be used: "
     assert found.remarks == {
-        f"{lies}comparison without a literal": 1,
-        f"{lies}while statement": 2,
-        "tests cannot be used: tests import numpy, which is not in the standard library": 1,
+        f"{unusable}tests import numpy for all, which is not in the standard library": 1,
+        f"{unusable}tests contain no assert and no statement that does anything": 1,
     }
-    assert (2, f"{lies}while statement") in found.problems and (
-        3,
-        f"{lies}while statement",
-    ) in found.problems
-    assert not [problem for line, problem in found.problems if line in (1, 5) and "lie" in problem]
-    assert f"{lies}while statement" in ran("check", f"mixed:{path}", columns=400)
+    assert {line for line, problem in found.problems if unusable in problem} == {3, 4}
+    assert f"{unusable}tests import numpy" in ran("check", f"mixed:{path}", columns=400)
 
 
 def test_the_limit(tmp_path, monkeypatch):

@@ -16,15 +16,16 @@ from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
-from swift_rlvr.verifiers.code.asserts import UnitTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
+from swift_rlvr.verifiers.code.sources import UnitTest
 
 ADD = "def add(a, b):\n    return a + b"
 TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add('a', 'b') == 'ab'"]
 CASES = [{"input": "1 2\n", "output": "3\n"}, {"input": "-1 1\n", "output": "0\n"}]
 PROGRAM = "print(sum(map(int, input().split())))"
 ADD_CALLS, FIRST_CALL = "add(1, 2) json 3; add(0, 0) json 0", "add(1, 2) json 3"
-ADD_ASSERTS, FIRST_ASSERT = "add(1, 2) equal 3; add(0, 0) equal 0", "add(1, 2) equal 3"
+ADD_ASSERTS, FIRST_ASSERT = "add(1, 2) == 3; add(0, 0) == 0", "add(1, 2) == 3"
 ASSERTS = ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
 STDIN, FIRST_STDIN = "input '1 2' output '3'; input '' output '0'", "input '1 2' output '3'"
 CALLS_IN_LINES = {"fn_name": "add", "inputs": ["1\n2", "0\n0\n"], "outputs": ["3", "0"]}
@@ -43,12 +44,13 @@ STDIN_STDOUT = [
 ]
 
 
-def shown(test: ProgramTest | UnitTest) -> str:
-    return (
-        f"{test} output {test.output!r}"
-        if isinstance(test, ProgramTest)
-        else f"{test} {test.kind} {test.expected!r}"
-    )
+def shown(test: ProgramTest | CallTest | UnitTest) -> str:
+    if isinstance(test, ProgramTest):
+        return f"{test} output {test.output!r}"
+    if isinstance(test, CallTest):
+        kind = "json in a list" if test.may_be_in_list else "json"
+        return f"{test} {kind} {test.expected!r}"
+    return str(test)
 
 
 def block(code: str, language: str = "python") -> str:
@@ -219,6 +221,7 @@ CHECK_ADD = "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0"
         ),
         (ADD, ["try:\n    add(1, '')\nexcept TypeError:\n    pass\nelse:\n    assert False"], None),
         ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None),  # hides a builtin
+        ("class Solution:\n    def sum(self, a): return 3", "assert sum([1, 2, 4]) == 3", None),
         ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None),
         ("def keys(n): return dict.fromkeys(range(n)).keys()", "assert keys(2) == {0, 1}", None),
         ("def half(n): return complex(n / 2)", "assert abs(half(3) - 1.5) <= 0.01", None),
@@ -262,12 +265,6 @@ def test_what_passes(code, tests, entry_point):
         ),
         ("class Solution:\n    def add(self, a, b): return 3", TESTS, "some tests failed", 1 / 3),
         ("class Solution:\n    def sub(self, a, b): return a", TESTS, "error", 0.0),
-        (
-            "class Solution:\n    def sum(self, a): return 3",
-            "assert sum([1, 2, 4]) == 3",
-            "some tests failed",
-            0.0,
-        ),
         ("input(); print(3)", CASES, "some tests failed", 0.5),
         ("print(3); raise ValueError", CASES, "error", 0.0),
         ("print(3); exit(1)", CASES, "ended early", 0.0),
@@ -385,7 +382,7 @@ def test_the_oldest_verdicts_are_forgotten(run):
         "detail",
     ),  # rules: whether each was met (+), was not (-), or was not looked at (.)
     [
-        (block(WRONG_ADD), TESTS, "+++++-.", "add(-1, 1) -> wrong: expected 0, got 'ab'"),
+        (block(WRONG_ADD), TESTS, "+++++-.", "add(-1, 1) == 0 -> wrong: expected 0, got 'ab'"),
         (block("def add("), TESTS, "+++-...", "SyntaxError"),
         ("nothing", TESTS, "+-.....", ""),
         (None, TESTS, "+-.....", "no text"),
@@ -573,81 +570,71 @@ def test_cheating_earns_nothing(cheat):
         "print('passed')",
     ],
 )
-def test_tests_beside_the_code_cannot_be_bent_by_these(code):
-    """These asserts compare with no literal, so they are evaluated where the code is."""
+def test_what_the_tests_use_is_not_the_codes(code):
     tests = [
         "import math\nfor n in range(3):\n    assert abs(add(n, 1) - (n + 1)) < 1e-6 and math.isclose(add(n, 1), n + 1)"
     ]
     assert [reward for reward, _ in grades([code, ADD], [tests, tests], "add")] == [0.0, 1.0]
 
 
-def test_a_known_limit():
-    """An object that lies about itself passes where no literal is compared, as
-    `swift_rlvr.verifiers.code` says.
-    """
-    liar = EQUAL.format("object")
-    assert grade(liar, ["x = sum([1, 2])\nassert add(1, 2) == x"]).reward == 1.0
-    assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 0.0
+@pytest.mark.parametrize("base", ["object", "list", "int"])
+def test_an_object_that_is_equal_to_everything_is_equal_to_no_value_of_the_tests(base):
+    liar = EQUAL.format(base)
+    assert grade(liar, ["x = sum([1, 2])\nassert add(1, 2) == x"]).reward == 0.0
+    assert (
+        grade(liar, ["assert add(1, 2) == add(2, 1)"]).reward == 1.0
+    )  # which is all that is asked
 
 
 # --- reading tests ---
 
 
 @pytest.mark.parametrize(
-    ("source", "entry_point", "read"),  # read: source, kind and expected value of each test
+    ("source", "entry_point", "read"),  # read: what each test says
     [
-        ("assert f(1) == [1, -2]", None, "f(1) equal [1, -2]"),
-        ("assert f(1) == f(2) == 3", None, "f(1) equal 3; f(2) equal 3"),
-        ("assert {1} == f(1), 'message'", None, "f(1) equal {1}"),
-        ("assert set(f(1)) == set([1, 2])", None, "set(f(1)) equal {1, 2}"),
-        ("assert f(1) == float('-inf')", None, "f(1) equal -inf"),
-        ("assert f(1) is None", None, "f(1) is None"),
-        ("assert f(1) is not None", None, "f(1) is not None true True"),
-        ("assert abs(f(1) - 0.5) < 1e-6", None, "f(1) near 0.5"),
-        ("import math\nassert math.isclose(f(1), 0.5, rel_tol=1e-3)", None, "f(1) near 0.5"),
-        ("assert abs(f(1) - g(1)) < 1e-6", None, "abs(f(1) - g(1)) < 1e-06 true True"),
-        ("assert f(1)\nassert not f(2)", None, "f(1) true True; f(2) true False"),
-        ("for x in [1, 2]:\n    assert f(x) == x", None, "f(1) equal 1; f(2) equal 2"),
+        ("assert f(1) == [1, -2]", None, "f(1) == [1, -2]"),
+        ("assert {1} == f(1), 'message'", None, "{1} == f(1)"),
+        ("assert f(1)\nassert not f(2)", None, "f(1); not f(2)"),
+        ("x = f(1)\nassert x\nassert x > 1", None, "x; x > 1"),
+        # rounds of a loop are parts of one test
+        ("for x in [1, 2]:\n    assert f(x) == x", None, "f(x) == x"),
+        ("for x in f(1):\n    assert x", None, "for x in f(1):\n    assert x"),
         (
             '"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"',
             None,
-            "f(1) equal 1",
+            "f(x) == 1",
         ),
+        ("def check(g):\n    assert g(1) == 2\n    assert g(2) == 3", "f", "g(1) == 2; g(2) == 3"),
+        ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, "g(1) == 2"),
+        ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", "g(1) == 2"),
         (
-            "def check(g):\n    assert g(1) == 2\n    assert g(2) == 3",
-            "f",
-            "g(1) equal 2; g(2) equal 3",
+            "def check(g):\n    if g(1): return\n    assert False",
+            "S().f",
+            "False",
         ),
-        ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, "g(1) equal 2"),
-        ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", "g(1) equal 2"),
-        ("def check(g):\n    if g(1): return\n    assert False", "S().f", "check(S().f) run None"),
-        (
-            "def test_a(): assert f(1) == 2\ndef test_b(): assert f(2)",
-            None,
-            "f(1) equal 2; f(2) true True",
-        ),
+        ("def test_a(): assert f(1) == 2\ndef test_b(): assert f(2)", None, "f(1) == 2; f(2)"),
         (
             "def test_a(): assert f(1) == 2\nif __name__ == '__main__':\n    test_a()",
             None,
-            "f(1) equal 2",
+            "f(1) == 2",
         ),
-        ("def test_a(): assert f(1) == 2\ntest_a()", None, "f(1) equal 2"),
-        ("assert f(1)\ndef test_a():\n    assert f(2)", None, "f(1) true True; f(2) true True"),
-        ("def same(a, b): return a == b\nassert same(f(1), 2)", None, "f(1) equal 2"),
+        ("def test_a(): assert f(1) == 2\ntest_a()", None, "f(1) == 2"),
+        ("assert f(1)\ndef test_a():\n    assert f(2)", None, "f(1); f(2)"),
+        ("def test_a():\n    assert f(2)\nassert f(1)", None, "f(1); f(2)"),  # as they are run
+        ("def same(a, b): return a == b\nassert same(f(1), 2)", None, "same(f(1), 2)"),
+        ("def v(x, y): assert f(x) == y\nv(1, 2)\nv(2, 3)", None, "v(1, 2); v(2, 3)"),
+        # what checks nothing prepares what does
+        ("s = S()\ns.push(1)\nassert s.pop() == 1\ns.close()", None, "s.pop() == 1"),
+        ("f(1)", None, "f(1)"),
         (
-            "def check(g):\n    def h(): return g(1)\n    assert h() == 2",
-            "f",
-            "h() equal 2",
-        ),  # a function in it
+            "class T(TestCase):\n  def test_a(self):\n    x = f(1)\n    self.assertEqual(x, 2)",
+            None,
+            "self.assertEqual(x, 2)",
+        ),
     ],
 )
 def test_tests_are_taken_apart(source, entry_point, read):
     assert "; ".join(map(shown, read_tests(source, entry_point))) == read
-
-
-def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
-    steps = read_tests("def check(g):\n    assert g(1) == 987654321", "f")
-    assert "987654321" not in "".join(step.prepare + step.source for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -747,12 +734,12 @@ def test_tests_that_cannot_be_read_are_refused(tests):
         (
             CALLS_IN_LINES | {"assert_case": [ASSERTS[0], ""], **SECOND},
             None,
-            "add(1, 2) equal 3; add(0, 0) json 0",
+            "add(1, 2) == 3; add(0, 0) json 0",
         ),
         (
             {"assert_case": [CHECK.format(1, 2, 3), CHECK.format(0, 0, 0)]},
             None,
-            "c(1, 2) equal 3; c(0, 0) equal 0",
+            "c(1, 2) == 3; c(0, 0) == 0",
         ),
         (
             {"functional": "def check(add):\n    assert add(1, 2) == 3\ncheck(Solution().add)"},

@@ -29,9 +29,10 @@ from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
-from swift_rlvr.verifiers.code.asserts import UnitTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest
 from swift_rlvr.verifiers.code.process import Zygotes
+from swift_rlvr.verifiers.code.sources import UnitTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
@@ -49,7 +50,7 @@ Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
-Tests = list[ProgramTest] | list[UnitTest]
+Tests = list[ProgramTest] | list[UnitTest | CallTest]
 
 
 class CodeReward(Reward):
@@ -151,13 +152,12 @@ class CodeReward(Reward):
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         try:
-            tests = read_tests(row["tests"], row.get("entry_point"))
+            read_tests(row["tests"], row.get("entry_point"))
             if row.get(ADDED) is not None:
                 read_tests(row[ADDED], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
-        lies = {test.told for test in tests if isinstance(test, UnitTest) and test.told}
-        return [f"a test that code can lie to: {lie}" for lie in sorted(lies)]
+        return []
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once.
@@ -231,8 +231,9 @@ class CodeReward(Reward):
             reason = MEMORISED
         share = 0.0
         if self.parameters.partial:
-            passed = len(outcomes) + len(more) - len(failures)
-            share = passed / (len(tests) + len(added))
+            everything = [*outcomes, *more]
+            earned = [1.0 if each.reason == PASSED else each.share for each in everything]
+            share = sum(earned) / (len(tests) + len(added))
         return explained._replace(reward=share, reason=reason), repeatable
 
     def _read_tests(self, row: Row) -> Tests:
@@ -378,5 +379,5 @@ def _rules_of_tests(
         passed, result = None, "not run"
         if outcome is not None:
             passed = outcome.reason == PASSED
-            result = ": ".join(filter(None, outcome))
+            result = ": ".join(filter(None, (outcome.reason, outcome.detail)))
         yield Rule(f"it passes {name} {number}", passed, f"{str(test)[:100]} -> {result}")

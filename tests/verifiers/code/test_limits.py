@@ -38,7 +38,7 @@ def reason(code: str, limits: Limits = GENEROUS, tests: object = ONE_CASE) -> st
 
 def run(code: str, limits: Limits = GENEROUS) -> tuple[str, process.Child]:
     """The output of a program that runs to its end, and the child that it has run in."""
-    job = {"code": textwrap.dedent(code), "imports": None}
+    job = {"kind": "program", "code": textwrap.dedent(code)}
     with (
         closing(Zygote(limits.packages)) as zygote,
         sandboxed(zygote, limits, math.inf, is_program=True) as child,

@@ -7,29 +7,42 @@ that was run.
 >>> [verdict.reason for verdict in check("def add(a, b): return a + b", tests, Limits())]
 ['passed', 'passed']
 
-Each test that is a program, and all others of a completion together, run in a process of their own,
-a fork of one that runs no code of a completion and is kept for the next (`process.Zygotes`). Code
-cannot
+Each completion runs in processes of its own: forks of one that runs no code of a completion and is
+kept for the next (`process.Zygotes`). A program, with standard input and output, has one for each
+case, and the parent compares. Functions have one process with
+the code, and asserts another one, just as confined, with the program of the tests, in which the
+names of the code are proxies (`inside/`). A call of theirs goes to the code's process by way of the
+parent; what comes back is plain values, and handles of what is not plain. So the tests are compared
+with Python's own operators, in a process in which no object and no function is the code's. Calls
+with arguments of JSON need no such process: the parent compares.
 
-- **claim that it passed.** A program's output is compared with the expected output in the parent;
-  the child never sees that. Of an assert the child gets the expression alone (``f(1)`` of ``assert
-  f(1) == 2``), of a call the function and its arguments, and only the value, written in plain
-  types, comes back to be compared. Printing a success message, exiting with status 0 before or
-  during the tests, raising SystemExit, and results whose class claims to be equal to everything
-  earn nothing. Each answer must bear a random number that is sent with its test, so nothing can be
-  answered in advance;
+Code cannot
+
+- **claim that it passed.** A program's output is compared with the expected output in the parent,
+  values in the parent or by the tests. The code's process says nothing of verdicts: it answers with
+  values, and whatever else it writes is a wrong answer. Printing a success message, exiting with
+  status 0 before or during the tests, raising SystemExit, changing builtins or modules, and
+  subclasses of int or list that lie about themselves (they arrive as plain values) earn nothing;
+- **be equal to everything.** An object of the code is never equal to a value of the tests, and its
+  class is not asked. Nor may it meet one in ``in``, ``<`` or ``-``: it would learn what is expected.
+  Of two objects of the code its class says whether they are equal. An object that the tests have
+  made themselves, by calling a class of the code, has its own operators: these are what is tested;
 - **find the expected results** in files (with Landlock), in /proc, in frames or with gc: they are
-  not in the process;
+  not in the process. Of a function or an object that the tests hand over the code can use what is
+  public, and nothing that leads to globals, closures or frames;
 - **harm the machine**, keep running after its end, or reach anything outside: see `lockdown`.
 
 Known limits:
 
-- A test that cannot be unfolded into comparisons with a literal (`unfold.py`: ``f(x) == g(x)``, a
-  ``while``, a ``try``) is evaluated beside the code. The functions of `builtins` and of modules
-  that the tests import are restored before each test, and module-level names that hide a builtin
-  are not taken over. But objects that lie about themselves (``__eq__``, ``__contains__``) pass, and
-  so does code that finds the pipe through the interpreter's frames and answers in our protocol. It
-  does not know whether the answer to ``assert not f(x)`` has to be true or false.
+- Tests are as strict as they are written. ``for x in f(): assert x > 0`` holds for an empty list,
+  ``assert f(1) == f(1)`` for any function; an object's method may return what it likes, and a test
+  of a class that only asks that is answered. ``result.equals(expected)`` of a function's result is
+  refused, under that name and a few like it.
+- What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
+  that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
+  derive from a class of the code, nor patch a builtin or standard input for it, and a function of
+  the tests that the code awaits does not run in the tests' event loop.
+- The limit of time holds for the code and for the tests each.
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above
   64 KiB.
@@ -49,7 +62,6 @@ When the trainer ends or is killed, its children end within a second, and only t
 folder remain.
 """
 
-from swift_rlvr.verifiers.code.asserts import BadTests
 from swift_rlvr.verifiers.code.cases import read_tests
 from swift_rlvr.verifiers.code.check import (
     FAILURES,
@@ -60,6 +72,7 @@ from swift_rlvr.verifiers.code.check import (
     leaves_no_trace,
 )
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
+from swift_rlvr.verifiers.code.sources import BadTests
 
 __all__ = [
     "FAILURES",

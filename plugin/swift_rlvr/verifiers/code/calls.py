@@ -13,7 +13,7 @@ accept either. Here either is accepted only where all expected values of a row a
 import json
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.asserts import BadTests, UnitTest
+from swift_rlvr.verifiers.code.sources import BadTests
 
 _NO_JSON = (ValueError, TypeError, RecursionError)
 
@@ -27,24 +27,39 @@ class Call(NamedTuple):
     is_exact: bool = False  # the expected value is never in a list of its own
 
 
-def read_calls(calls: list[Call]) -> list[UnitTest]:
+class CallTest(NamedTuple):
+    """One call of a function, or of a method of a class ``Solution``."""
+
+    function: str
+    arguments: list
+    expected: Any
+    # whether the value may also be the only element of `expected`
+    may_be_in_list: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(repr, self.arguments))})"
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value of plain types is the expected one. Raises where JSON cannot write it."""
+        value = json.loads(json.dumps(value))
+        return bool(value == self.expected or (self.may_be_in_list and [value] == self.expected))
+
+
+def read_calls(calls: list[Call]) -> list[CallTest]:
     r"""Read calls. Raises BadTests, saying what is wrong with them.
 
-    >>> unit, = read_calls([Call("add", "1\n[2]", "[3]")])
-    >>> unit.arguments, unit.expected, unit.kind, str(unit)
-    ([1, [2]], [3], 'json in a list', 'add(1, [2])')
+    >>> read_calls([Call("add", "1\n[2]", "[3]")])
+    [CallTest(function='add', arguments=[1, [2]], expected=[3], may_be_in_list=True)]
     """
-    units = []
+    tests = []
     for call in calls:
-        expected = _expected(call)
-        arguments = _arguments(call.arguments)
-        units.append(UnitTest("", call.function, "json", expected, None, arguments))
+        tests.append(CallTest(call.function, _arguments(call.arguments), _expected(call)))
 
-    if not all(isinstance(unit.expected, list) and len(unit.expected) == 1 for unit in units):
-        return units
+    if not all(isinstance(test.expected, list) and len(test.expected) == 1 for test in tests):
+        return tests
     either = []
-    for call, unit in zip(calls, units, strict=True):
-        either.append(unit if call.is_exact else unit._replace(kind="json in a list"))
+    for call, test in zip(calls, tests, strict=True):
+        either.append(test._replace(may_be_in_list=not call.is_exact))
     return either
 
 

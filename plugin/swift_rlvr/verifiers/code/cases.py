@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.asserts import BadTests, UnitTest, read_source
-from swift_rlvr.verifiers.code.calls import Call, read_calls
+from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
@@ -56,13 +56,13 @@ class ProgramTest(NamedTuple):
 
 def read_tests(
     tests: Any, entry_point: Any = None, packages: tuple[str, ...] = ()
-) -> list[ProgramTest] | list[UnitTest]:
+) -> list[ProgramTest] | list[UnitTest | CallTest]:
     """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
 
     Tests can import the standard library and the `packages`.
 
-    >>> read_tests(["assert add(1, 2) == 3"])
-    [UnitTest(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None, arguments=None)]
+    >>> str(read_tests(["assert add(1, 2) == 3"])[0])
+    'add(1, 2) == 3'
     >>> read_tests('{"inputs": ["1 2"], "outputs": ["3"]}')
     [ProgramTest(input='1 2', output='3')]
     >>> str(read_tests({"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]})[0])
@@ -90,7 +90,9 @@ def read_tests(
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
     function = _expression("entry_point", entry_point) or _expression("fn_name", name)
-    return read_source("\n".join(tests), function, packages)
+    units: list[UnitTest | CallTest] = []
+    units += read_source("\n".join(tests), function, packages)
+    return units
 
 
 def _without_absent(tests: dict[str, Any]) -> dict[str, Any]:
@@ -160,14 +162,14 @@ def _check_columns(columns: dict[str, Any]) -> None:
 
 def _read_cases(
     rows: list[dict[str, Any]], name: Any, entry_point: Any, packages: tuple[str, ...]
-) -> list[ProgramTest] | list[UnitTest]:
+) -> list[ProgramTest] | list[UnitTest | CallTest]:
     """Read cases, each of a program, of a function, or a source; `name` is the function's where a
     case names none.
     """
     _expression("entry_point", entry_point)
     programs: list[ProgramTest] = []
     calls: list[Call] = []
-    units: list[UnitTest] = []
+    units: list[UnitTest | CallTest] = []
     for row in rows:
         function = _function_name(row) or name
         if row.get("assert_case"):

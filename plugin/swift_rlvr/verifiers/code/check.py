@@ -3,16 +3,16 @@
 import errno
 import secrets
 import time
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from fractions import Fraction
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.asserts import UnitTest, imported_modules
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
-from swift_rlvr.verifiers.code.child import LONGEST_DETAIL
+from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
+from swift_rlvr.verifiers.code.inside.values import decode
 from swift_rlvr.verifiers.code.process import (
     ALL_TESTS,
     LOAD,
@@ -23,7 +23,7 @@ from swift_rlvr.verifiers.code.process import (
     Zygotes,
     sandboxed,
 )
-from swift_rlvr.verifiers.code.unfold import COLLECTIONS, find_methods
+from swift_rlvr.verifiers.code.sources import Program, UnitTest
 
 # The reasons of a verdict.
 PASSED = "passed"
@@ -35,8 +35,7 @@ FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "
 _WAITS = (0.1, 0.3, 1.0)  # seconds before code is run again that found no room to run
 _SPARE_OUTPUT = 1 << 16  # bytes that a program may write beside twice what is expected
 _LONGEST_VALUE = 1 << 20  # characters
-_SAME_HASH = 64  # elements of a set, or keys of a dict, that may be hashed alike
-_LONGEST_FRACTION = 1 << 14  # hexadecimal digits
+_LONGEST_MESSAGE = 1 << 26  # bytes that the tests may send at a time, such as arguments
 
 
 class Verdict(NamedTuple):
@@ -44,11 +43,13 @@ class Verdict(NamedTuple):
 
     reason: str  # `PASSED`, or one of `FAILURES`
     detail: str = ""
+    # of a test that has failed, how much of it passed: the share of the rounds of a loop
+    share: float = 0.0
 
 
 def check(
     code: str,
-    tests: list[ProgramTest] | list[UnitTest],
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest],
     limits: Limits,
     entry_point: str | None = None,
     all_tests: bool = False,
@@ -67,28 +68,21 @@ def check(
 
     >>> from swift_rlvr.verifiers.code import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
-    [Verdict(reason='passed', detail='')]
-    >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
-    [Verdict(reason='wrong', detail="expected '5', got '4\\\\n'")]
+    [Verdict(reason='passed', detail='', share=0.0)]
+    >>> verdict, = check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
+    >>> verdict.reason, verdict.detail
+    ('wrong', "expected '5', got '4\\\\n'")
     """
     if zygotes is None:
         with closing(Zygotes(limits.packages, limits.landlock)) as own:
             return check(code, tests, limits, entry_point, all_tests, own)
 
-    programs = [test for test in tests if isinstance(test, ProgramTest)]
-    units = [test for test in tests if isinstance(test, UnitTest)]
-    job = {
-        "code": code,
-        "imports": imported_modules(units) if units else None,
-        "entry_point": entry_point,
-        "longest": _longest(units),
-    }
     for seconds in _WAITS:
         # Other processes, or another completion's threads, can take all the room for a moment.
         with suppress(OSError):
-            return _run_all(job, programs, units, limits, all_tests, zygotes)
+            return _run_all(code, tests, limits, all_tests, zygotes)
         time.sleep(seconds)
-    return _run_all(job, programs, units, limits, all_tests, zygotes)
+    return _run_all(code, tests, limits, all_tests, zygotes)
 
 
 def leaves_no_trace(limits: Limits) -> bool:
@@ -101,9 +95,8 @@ def leaves_no_trace(limits: Limits) -> bool:
 
 
 def _run_all(
-    job: dict,
-    programs: list[ProgramTest],
-    units: list[UnitTest],
+    code: str,
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest],
     limits: Limits,
     all_tests: bool,
     zygotes: Zygotes,
@@ -112,7 +105,9 @@ def _run_all(
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        running = run.units(job, units) if units else run.programs(job, programs)
+        programs = [test for test in tests if isinstance(test, ProgramTest)]
+        units = [test for test in tests if not isinstance(test, ProgramTest)]
+        running = run.programs(code, programs) if programs else run.units(code, units, all_tests)
         with closing(running):  # which ends the child, also where not all tests are run
             for verdict in running:
                 verdicts.append(verdict)
@@ -121,16 +116,19 @@ def _run_all(
     return verdicts
 
 
-def _longest(units: list[UnitTest]) -> int:
+def _longest(units: list[UnitTest | CallTest]) -> int:
     """How long a value may be written, in characters.
 
-    A right one is written in not much more than the expected one; more is not even looked at. The
-    code can find out this number: it is the same for all tests, and for all rows but those that
-    expect something very long.
+    A right one is written in not much more than the expected one, which is in the source; more is
+    not even looked at. The code can find out this number: it is the same for all tests, and for all
+    rows but those that expect something very long.
     """
     longest_expected = 0
     for unit in units:
-        longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
+        if isinstance(unit, CallTest):
+            longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
+        else:
+            longest_expected = max(longest_expected, len(unit.program.source))
     # A power of two, so that the number tells nothing but the order of magnitude.
     return max(_LONGEST_VALUE, 1 << (16 * longest_expected).bit_length())
 
@@ -165,8 +163,9 @@ class _Run:
         """The time for one test."""
         child.allow(min(self.limits.seconds, self.left - child.used))
 
-    def programs(self, job: dict, programs: list[ProgramTest]) -> Generator[Verdict, None, None]:
+    def programs(self, code: str, programs: list[ProgramTest]) -> Generator[Verdict, None, None]:
         """Run a program once for each test, each time in a child of its own."""
+        job = {"kind": "program", "code": code}
         for program in programs:
             verdict = self._program(job, program)
             yield verdict
@@ -189,42 +188,261 @@ class _Run:
             return Verdict(PASSED)
         return _wrong(program.output, _shown(text))
 
-    def units(self, job: dict, units: list[UnitTest]) -> Generator[Verdict, None, None]:
-        """Load the code once and evaluate the tests one by one; after a test that ends the child,
-        go on in another one.
+    def units(
+        self, code: str, units: list[UnitTest | CallTest], all_tests: bool
+    ) -> Generator[Verdict, None, None]:
+        """Load the code once and run the tests one by one; after a test that ends the child, go on
+        in another one.
         """
-        if "Solution" in job["code"]:
-            units = _with_methods(units)
-        done = 0
-        while done < len(units) and not self.is_over:
-            is_loaded = False
+        programs = [unit.program for unit in units if isinstance(unit, UnitTest)]
+        job = {
+            "kind": "functions",
+            "code": code,
+            "longest": _longest(units),
+            "names": sorted({name for program in programs for name in program.names}),
+            "has_arrays": any(program.has_arrays for program in programs),
+        }
+        with closing(_Solution(self, job)) as solution, ExitStack() as stack:
             try:
-                with self.child() as child:
-                    report = child.ask(job)
-                    if report.get("kind") != "loaded":
-                        yield _reported(report)
-                        return
-                    is_loaded = True
-                    for unit in units[:done]:  # another child has run them
-                        if unit.prepare:
-                            preparation = UnitTest(unit.prepare, "pass", "run")
-                            _check_unit(child, preparation, job["longest"])
-                    while done < len(units):
-                        self.allow(child)
-                        unit = units[done]
-                        done += 1
-                        yield _check_unit(child, unit, job["longest"])
-            except Ended as ended:
-                yield _stopped(ended, self.limits)
-                if not is_loaded:
+                # Where the code does not load, no test is asked.
+                solution.child()
+            except _NotLoaded as failed:
+                yield failed.verdict
+                return
+            harness: _Harness | None = None
+            for program, group in groupby(units, _program_of):
+                if program is None:
+                    yield from self._calls(solution, group)
+                    continue
+                if harness is None:
+                    child = stack.enter_context(self.child())
+                    harness = _Harness(self, solution, child, units, all_tests)
+                steps = [unit for unit in group if isinstance(unit, UnitTest)]
+                yield from harness.run(program, steps)
+                if not harness.is_alive:
                     return
 
+    def _calls(
+        self, solution: "_Solution", tests: Iterator[UnitTest | CallTest]
+    ) -> Generator[Verdict, None, None]:
+        for test in tests:
+            if self.is_over:
+                yield Verdict("timeout", "no time is left for it")
+                return
+            if isinstance(test, CallTest):
+                yield solution.call(test)
 
-def _with_methods(units: list[UnitTest]) -> list[UnitTest]:
-    """The tests, of which the first finds the methods of a class Solution that they all use."""
-    sources = [f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None]
-    first, *others = units
-    return [first._replace(prepare=find_methods("\n".join(sources)) + first.prepare), *others]
+
+def _program_of(unit: UnitTest | CallTest) -> Program | None:
+    return unit.program if isinstance(unit, UnitTest) else None
+
+
+class _NotLoaded(Exception):
+    """The code cannot be run as a module; `verdict` says why."""
+
+    def __init__(self, verdict: Verdict):
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+class _Solution:
+    """The process that has loaded the code, and another one after that has ended."""
+
+    def __init__(self, run: _Run, job: dict):
+        self._run = run
+        self._job = job
+        self._stack = ExitStack()
+        self._child: Child | None = None
+        self._names: dict = {}  # the functions that the process has told of, as it wrote them
+
+    def close(self) -> None:
+        """End the process."""
+        self._child = None
+        self._names = {}
+        self._stack.close()
+
+    def child(self) -> Child:
+        """A process that has loaded the code. Raises _NotLoaded where none can."""
+        if self._child is not None:
+            return self._child
+        try:
+            child = self._stack.enter_context(self._run.child())
+            report = child.ask(self._job)
+        except Ended as ended:
+            self.close()
+            raise _NotLoaded(_stopped(ended, self._run.limits)) from None
+        if report.get("kind") != "loaded":
+            raise _NotLoaded(_reported(report))
+        self._child = child
+        names = report.get("names")
+        self._names = names if isinstance(names, dict) else {}
+        return child
+
+    def take_names(self) -> dict:
+        """What a process of the code has told of its functions, once: its handles count on that."""
+        names, self._names = self._names, {}
+        return names
+
+    def allow(self) -> None:
+        """The time for one test."""
+        if self._child is not None:
+            self._run.allow(self._child)
+
+    def ask(self, message: dict) -> dict:
+        """The code's answer. Raises Ended where it gives none, or _NotLoaded."""
+        child = self.child()
+        try:
+            return child.ask(message, 2 * self._job["longest"])
+        except Ended:
+            self.close()
+            raise
+
+    def call(self, test: CallTest) -> Verdict:
+        """Have the code call a function, and compare."""
+        # The answer must bear this number, so that code cannot answer a test before it has come.
+        nonce = secrets.token_hex(16)
+        message = {"function": test.function, "arguments": test.arguments, "nonce": nonce}
+        try:
+            self.child()
+            self.allow()
+            report = self.ask(message)
+        except Ended as ended:
+            return _stopped(ended, self._run.limits)
+        except _NotLoaded as failed:
+            return failed.verdict
+        if report.get("kind") == "opaque":
+            return _wrong(test.expected, _detail(report))
+        if report.get("nonce") != nonce:
+            self.close()
+            return Verdict("ended early")
+        if report.get("kind") == "value":
+            return _compared(test, report.get("value"))
+        return _reported(report)
+
+
+@dataclass
+class _Tally:
+    """What came of the executions of one test."""
+
+    passed: int = 0
+    failed: int = 0
+    failure: Verdict | None = None  # the first
+
+    def verdict(self, is_fair: bool) -> Verdict:
+        """The verdict on all of them."""
+        if self.failure is None:
+            return Verdict(PASSED, "" if self.passed else "not reached")
+        share = self.passed / (self.passed + self.failed) if is_fair else 0.0
+        return self.failure._replace(share=share)
+
+
+class _Harness:
+    """The process of the tests, and what it has told of them.
+
+    It asks for the code's process by way of this one. It is not trusted either: a dataset may have
+    been written by anybody. But it knows what is right, and the code's process does not.
+    """
+
+    def __init__(
+        self,
+        run: _Run,
+        solution: _Solution,
+        child: Child,
+        units: list[UnitTest | CallTest],
+        all_tests: bool,
+    ):
+        programs = [unit.program for unit in units if isinstance(unit, UnitTest)]
+        self._run = run
+        self._solution = solution
+        self._child = child
+        self._ended: list[Verdict] = []
+        self._step: int | None = None  # that runs now, as far as it has told
+        self.is_alive = True
+        self._job: dict | None = {
+            "kind": "tests",
+            "goes_on": all_tests,
+            "packages": run.limits.packages,
+            "seeds": any(program.seeds for program in programs),
+            "has_arrays": any(program.has_arrays for program in programs),
+        }
+
+    def run(self, program: Program, units: list[UnitTest]) -> Iterator[Verdict]:
+        """The verdicts on the steps of a program, in order, up to the last that was reached where
+        the process of the tests has ended.
+        """
+        tallies = {unit.step: _Tally() for unit in units}
+        try:
+            self._exchange(program, tallies)
+        except Ended as ended:
+            self.is_alive = False
+            self._blame(_stopped(ended, self._run.limits), tallies)
+        for unit in units:
+            tally = tallies[unit.step]
+            if not self.is_alive and not tally.passed and not tally.failed:
+                return
+            yield tally.verdict(unit.is_fair)
+
+    def _blame(self, verdict: Verdict, tallies: dict[int, _Tally]) -> None:
+        """Let the step fail in which the process has ended."""
+        missed = [step for step, tally in tallies.items() if not tally.passed and not tally.failed]
+        step = self._step
+        if step is None:
+            step = missed[0] if missed else max(tallies)
+        tally = tallies[step]
+        tally.failed += 1
+        tally.failure = tally.failure or verdict
+
+    def _exchange(self, program: Program, tallies: dict[int, _Tally]) -> None:
+        """Pass messages on until the program has ended. Raises Ended where its process has."""
+        message: dict[str, Any] = {
+            "source": program.source,
+            "steps": program.steps,
+            "taken_over": program.taken_over,
+        }
+        if self._job is not None:  # the first message
+            first = {"program": message, "names": self._solution.take_names()}
+            message, self._job = self._job | first, None
+        while True:
+            report = self._ask(message)
+            for number, kind, detail in report["outcomes"]:
+                self._count(tallies[number], kind, detail)
+            if "ask" not in report:
+                self._step = None
+                return
+            if self._run.is_over:
+                raise Ended("timeout")
+            if report["step"] != self._step or self._step is None:
+                self._step = report["step"]
+                self._solution.allow()
+            message = self._forward(report["ask"])
+
+    def _ask(self, message: dict) -> dict:
+        self._run.allow(self._child)
+        return self._child.ask(message, _LONGEST_MESSAGE)
+
+    def _forward(self, message: dict) -> dict:
+        """The code's answer to a request, or that it has ended."""
+        try:
+            answer = self._solution.ask(message)
+            return {"answer": answer, "names": self._solution.take_names()}
+        except Ended as ended:
+            self._ended.append(_stopped(ended, self._run.limits))
+        except _NotLoaded as failed:
+            self._ended.append(failed.verdict)
+        return {"ended": True}
+
+    def _count(self, tally: _Tally, kind: str, detail: str) -> None:
+        if kind == "passed":
+            tally.passed += 1
+            return
+        tally.failed += 1
+        if kind == "ended":
+            verdict = self._ended.pop(0)
+        elif kind == "failed":
+            verdict = Verdict(WRONG, detail)
+        else:
+            verdict = Verdict(kind if kind in _REPORTED else "error", detail)
+        tally.failure = tally.failure or verdict
 
 
 def _stopped(ended: Ended, limits: Limits) -> Verdict:
@@ -235,91 +453,15 @@ def _stopped(ended: Ended, limits: Limits) -> Verdict:
     )
 
 
-def _check_unit(child: Child, unit: UnitTest, longest: int) -> Verdict:
-    """Have the child evaluate a test, and compare. Raises Ended where it gives no answer to it."""
-    # The answer must bear this number, so that code cannot answer a test before it has come.
-    nonce = secrets.token_hex(16)
-    message: dict[str, Any] = {
-        "prepare": unit.prepare,
-        "source": unit.source,
-        "arguments": unit.arguments,
-        "is_value": unit.kind != "run",
-        # whether the code does not see what is expected
-        "is_hidden": unit.kind not in ("run", "true"),
-        "nonce": nonce,
-    }
-    report = child.ask(message, 2 * longest)
-    if report.get("nonce") != nonce:
-        raise Ended("ended early")
-
-    kind = report.get("kind")
-    if unit.kind == "run":
-        if kind == "done":
-            return Verdict(PASSED)
-        if kind == "failed":
-            return Verdict(WRONG, _detail(report))
-    elif kind == "opaque":
-        return _wrong(unit.expected, _detail(report))
-    elif kind == "value":
-        return _compared(unit, report.get("value"))
-    return _reported(report)
-
-
-def _compared(unit: UnitTest, encoded: Any) -> Verdict:
+def _compared(test: CallTest, encoded: Any) -> Verdict:
     """The verdict on the value that a child has sent, which may be anything."""
     try:
         value = decode(encoded)
-        if unit.holds(value):
+        if test.holds(value):
             return Verdict(PASSED)
-        return _wrong(unit.expected, _shown(value))
+        return _wrong(test.expected, _shown(value))
     except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
         return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
-
-
-def decode(value: Any) -> object:
-    """Read what `child.encode` wrote; for anything else it raises one of the errors that
-    `_compared` catches.
-
-    The work grows with the length alone: numbers that code has chosen to be hashed alike, whose
-    sets take quadratic time, are refused, and so are fractions of very many digits.
-
-    >>> decode(["tuple", 1, ["list", 2.5, None], ["dict", ["a", ["set", 3]]]])
-    (1, [2.5, None], {'a': {3}})
-    """
-    match value:
-        case ["int", digits]:
-            return int(digits, 16)
-        case ["bytes", digits]:
-            return bytes.fromhex(digits)
-        case ["fraction", numerator, denominator]:
-            # Fraction divides by the greatest common divisor, in quadratic time.
-            if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:
-                raise ValueError("a fraction of very many digits")
-            return Fraction(int(numerator, 16), int(denominator, 16))
-        case ["complex", real, imaginary]:
-            return complex(real, imaginary)
-        case ["dict", *items]:
-            keys = _hashable(key for key, _ in items)
-            values = [decode(value) for _, value in items]
-            return dict(zip(keys, values, strict=True))
-        case ["set", *items]:
-            return set(_hashable(items))
-        case ["list" | "tuple" as name, *items]:
-            return COLLECTIONS[name](map(decode, items))
-        case list() | dict():
-            raise ValueError("unknown type")
-    return value
-
-
-def _hashable(items: Iterable[Any]) -> list[object]:
-    """Decode elements of a set or keys of a dict. Raises ValueError where too many have the same
-    hash.
-    """
-    values = [decode(item) for item in items]
-    hashes = Counter(map(hash, values))
-    if values and max(hashes.values()) > _SAME_HASH:
-        raise ValueError("too many values that are hashed alike")
-    return values
 
 
 def _reported(report: dict) -> Verdict:

@@ -2,9 +2,9 @@
 completion's code.
 
 `process.py` starts, by `serve` and outside the package, a process that forks a child whenever it is
-asked to, and runs no code of a completion itself. A child's job is either to run a program once,
-with standard input and output of its own, or to load the code as a module and to evaluate tests
-that arrive one by one. It does not import `typing`, which would take a tenth of its start.
+asked to, and runs no code of a completion itself. `inside.jobs` has the jobs of a child: to run a
+program once, with standard input and output of its own, to load the code as a module and serve
+those that ask for its functions, or to run the tests that do so.
 
 The order in `main` is the whole of the sandbox: nothing of a completion is read before the process
 is locked down, and nothing is imported for the child itself after that.
@@ -14,204 +14,17 @@ import _socket
 import _thread
 import array
 import atexit
-import builtins
 import gc
 import importlib
 import json
 import os
 import select
 import sys
-from collections.abc import Callable, Set
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Rational
-from types import CodeType, ModuleType
-
-LONGEST_DETAIL = 300
-# as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
-_RECURSION_LIMIT = 50_000
-# for `encode`, whose C code needs more stack for each level than Python's own calls do
-_ENCODING_RECURSION_LIMIT = 1000
-
+from collections.abc import Callable
+from types import ModuleType
 
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
-
-
-class Opaque(Exception):
-    """A value that is not made of plain types."""
-
-
-def encode(value: object) -> object:
-    """Write a value of plain types, or subclasses of them, as JSON that keeps them apart;
-    `check.decode` reads it.
-
-    >>> encode((1, [2.5, None], {"a": {3}}))
-    ['tuple', 1, ['list', 2.5, None], ['dict', ['a', ['set', 3]]]]
-    """
-    if value is None or isinstance(value, (bool, str, float)):
-        return value
-    if isinstance(value, int):
-        # Longer ones in base 16: reading a decimal takes quadratic time.
-        return value if abs(value) < 1 << 63 else ["int", hex(value)]
-    if isinstance(value, (list, tuple)):
-        name = "list" if isinstance(value, list) else "tuple"
-        return [name, *map(encode, value)]
-    if isinstance(value, Set):  # also the keys of a dict
-        return ["set", *map(encode, value)]
-    if isinstance(value, dict):
-        return ["dict", *([encode(key), encode(item)] for key, item in value.items())]
-    if isinstance(value, (bytes, bytearray)):
-        return ["bytes", value.hex()]
-    if isinstance(value, complex):
-        return ["complex", value.real, value.imag]
-    if isinstance(value, Rational):
-        return ["fraction", hex(value.numerator), hex(value.denominator)]
-    # 1e999999999 as a fraction would fill the memory.
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 1000:
-        return encode(Fraction(value))
-    # an array, or a number of numpy's
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return encode(value.tolist())
-    raise Opaque(f"of type {type(value).__name__}")
-
-
-def _with_int_keys(arguments: list) -> list:
-    """An only argument that is a dict of whole numbers has them as keys, which JSON cannot write.
-
-    >>> _with_int_keys([{"1": "one"}]), _with_int_keys([{"1": "one"}, 2]), _with_int_keys([{"one": 1}])
-    ([{1: 'one'}], [{'1': 'one'}, 2], [{'one': 1}])
-    """
-    match arguments:
-        case [dict(only)] if all(key.removeprefix("-").isdecimal() for key in only):
-            return [{int(key): value for key, value in only.items()}]
-    return arguments
-
-
-def _failure(error: BaseException) -> dict[str, object]:
-    """The report on an error: its kind is one of `check.FAILURES`, or "failed" for an assert."""
-    if isinstance(error, MemoryError):
-        kind = "out of memory"
-    elif isinstance(error, SystemExit):
-        kind = "ended early"
-    elif isinstance(error, AssertionError):
-        kind = "failed"
-    else:
-        kind = "error"
-    try:
-        detail = f"{type(error).__name__}: {error}"
-    except BaseException:  # the exception is untrusted code, and so is its text
-        detail = type(error).__name__
-    return {"kind": kind, "detail": detail[:LONGEST_DETAIL]}
-
-
-def _run_program(compiled: CodeType, module: ModuleType, report: Callable) -> None:
-    sys.argv = ["completion.py"]
-    try:
-        exec(compiled, vars(module))
-    except SystemExit:
-        raise
-    except BaseException as error:
-        report(_failure(error))
-        sys.exit(1)
-
-
-def _saved_names(imports: list[str]) -> list[tuple[dict, dict]]:
-    """The names of each module that the tests use, first of builtins, and a copy of them to
-    restore.
-
-    The dictionaries themselves are kept, since the code could also replace `vars`.
-    """
-    standard = [(vars(builtins), dict(vars(builtins)))]
-    for name in imports:
-        try:
-            imported = importlib.import_module(name)
-        except ImportError:  # the test that imports it will fail and report that
-            continue
-        standard.append((vars(imported), dict(vars(imported))))
-    return standard
-
-
-def _run_tests(
-    compiled: CodeType, module: ModuleType, job: dict, report: Callable, receive: Callable
-) -> None:
-    """Run the code as a module, then evaluate the tests until no more arrive."""
-    # Taken before the code runs, so that it can't put its own in their place by assigning to a
-    # module.
-    evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
-    recursion_limit, limit_recursion = sys.getrecursionlimit, sys.setrecursionlimit
-    set_trace, set_profile = sys.settrace, sys.setprofile
-    defined = vars(module)
-    standard = _saved_names(job["imports"])
-    _, saved_builtins = standard[0]
-
-    try:
-        execute(compiled, defined)
-    except BaseException as error:
-        report(_failure(error))
-        return
-
-    # The tests see what the code has defined, but for what hides a builtin: a test that is
-    # evaluated beside the code must not call an `all` or a `len` of the code's own.
-    names = {name: value for name, value in defined.items() if name[:2] != "__"}
-    hiding = saved_builtins.keys() & names.keys() - {job["entry_point"]}
-    shadows = {name: names.pop(name) for name in hiding}
-    space = {"__name__": "tests"} | names
-    limit = recursion_limit()  # the code may have raised it
-
-    def restore() -> None:
-        """Undo what the code, or the test before, could use to change what a test means."""
-        # A trace function could change the variables of a test while it is evaluated.
-        set_trace(None)
-        set_profile(None)
-        limit_recursion(limit)
-        # An `isclose` or a `sorted` of the code's own would say what it likes.
-        for changed, saved in standard:
-            changed.update(saved)
-
-    def value_of(unit: dict) -> object:
-        """The value of a test's expression, or of its call."""
-        # Where the value is compared outside, a function may well be called `sum` and stand in for
-        # it.
-        seen = shadows | space if shadows and unit["is_hidden"] else space
-        source, arguments = unit["source"], unit["arguments"]
-        if arguments is not None and hasattr(seen.get("Solution"), source):
-            source = f"Solution().{source}"  # as LeetCode asks for functions
-        value = evaluate(compile_(source, "<tests>", "eval", dont_inherit=True), seen)
-        if arguments is not None:
-            value = value(*_with_int_keys(arguments))
-        if not unit["is_hidden"]:
-            value = bool(value)
-        return value
-
-    def answer_to(unit: dict) -> dict:
-        """The answer to a test that compares a value outside. Raises Opaque where it has none."""
-        value = value_of(unit)
-        limit_recursion(_ENCODING_RECURSION_LIMIT)
-        try:
-            answer = {"kind": "value", "value": encode(value)}
-        except RecursionError:
-            raise Opaque("that contains itself or is nested too deep") from None
-        if len(dumps(answer)) > job["longest"]:
-            raise Opaque("too long to be right")
-        return answer
-
-    report({"kind": "loaded"})
-    while unit := receive():
-        restore()
-        try:
-            execute(compile_(unit["prepare"], "<tests>", "exec", dont_inherit=True), space)
-            if unit["is_value"]:
-                answer = answer_to(unit)
-            else:
-                execute(compile_(unit["source"], "<tests>", "exec", dont_inherit=True), space)
-                answer = {"kind": "done"}
-        except Opaque as error:
-            answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
-        except BaseException as error:
-            answer = _failure(error)
-        # The number came with the test: no answer can be written in advance.
-        report(answer | {"nonce": unit["nonce"]})
 
 
 def _limit_stacks(most: int) -> None:
@@ -235,7 +48,7 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     `process.Child` named.
     """
     source, sink = map(int, sys.argv[1:])
-    # taken now for the same reason as in `_run_tests`
+    # taken now, before code runs that can assign to any module
     decode, dumps = _DECODE, _ENCODE
     read, write = os.fdopen(source, "rb").readline, os.write
 
@@ -250,7 +63,7 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     return receive, report
 
 
-def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
+def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     """Fork a child for every message with pipes, and say its number, or the negative errno where that
     fails; for a child's number say how that ended.
 
@@ -265,7 +78,7 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
         importlib.import_module(name)
         sys.path.remove(folder)
     # Most completions import some of these, which takes as long as all else that they do.
-    for name in prelude.NAMES.values():
+    for name in jobs.prelude.NAMES.values():
         importlib.import_module(name)
     lock_down = lockdown.lock_down
     try:
@@ -300,7 +113,7 @@ def serve(lockdown: ModuleType, prelude: ModuleType) -> None:
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
-            _exit_after(lambda: main(lock_down, prelude.provide))
+            _exit_after(lambda: main(lock_down, jobs.run))
         # A pipe ends for its reader when the last writer closes it. And the next child must not
         # have the pipes of this one.
         for pipe in pipes:
@@ -379,9 +192,9 @@ def _wait_for(child: int, parent: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main(lock_down: Callable, provide: Callable) -> None:
-    """Lock the process down as the first message says, and do the job of the second; `provide` is
-    `prelude`'s.
+def main(lock_down: Callable, run: Callable) -> None:
+    """Lock the process down as the first message says, and do the job of the second; `run` is that
+    of `inside.jobs`.
     """
     receive, report = connect()
     try:
@@ -390,30 +203,9 @@ def main(lock_down: Callable, provide: Callable) -> None:
         os.environ.update(HOME=request["folder"], TMPDIR=request["folder"])
         lock_down(**request)
     except Exception as error:  # whatever it is: the code must not be run
-        report(_failure(error) | {"kind": "refused"})
+        report({"kind": "refused", "detail": f"{type(error).__name__}: {error}"})
         return
     # Only now does the parent send code.
     report({"kind": "locked down"})
     _limit_stacks(request["memory"] // 2)
-    job = receive()
-    # as the module `site` does, which is not loaded
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    # Code that imports `child` gets no handle on what judges it.
-    for name in ("child", "lockdown", "prelude"):
-        sys.modules.pop(name, None)
-
-    try:
-        # Without dont_inherit it would have the future statements of this module.
-        compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        report(_failure(error) | {"kind": "syntax error"})
-        return
-    is_program = job["imports"] is None
-    name = "__main__" if is_program else "solution"
-    sys.modules[name] = module = ModuleType(name)
-    provide(compiled, vars(module))
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-    if is_program:
-        _run_program(compiled, module, report)
-    else:
-        _run_tests(compiled, module, job, report, receive)
+    run(receive(), receive, report)

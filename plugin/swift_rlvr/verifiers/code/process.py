@@ -41,8 +41,8 @@ Result = TypeVar("Result")
 # the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
 # that untrusted code cannot import from it.
 _START = (
-    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, prelude; del sys.path[0]; "
-    "child.serve(lockdown, prelude)"
+    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, inside.jobs; "
+    "del sys.path[0]; child.serve(lockdown, inside.jobs)"
 )
 _HERE = str(Path(__file__).parent)
 

@@ -25,7 +25,7 @@ def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None
 
 
 def _run(zygote: Zygote, code: str, text: str, limits: Limits) -> str | None:
-    job = {"code": code, "imports": None, "entry_point": None, "longest": 0}
+    job = {"kind": "program", "code": code}
     deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
     try:
         with sandboxed(zygote, limits, deadline, is_program=True) as child:

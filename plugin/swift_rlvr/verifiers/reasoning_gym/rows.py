@@ -18,8 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.code.check import decode
-from swift_rlvr.verifiers.code.child import encode
+from swift_rlvr.verifiers.code.inside.values import decode, encode
 from swift_rlvr.verifiers.reasoning_gym import library, processes
 from swift_rlvr.verifiers.reasoning_gym.naming import SPLITS, Part
 

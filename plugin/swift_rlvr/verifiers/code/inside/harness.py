@@ -1,0 +1,337 @@
+"""The process of the tests: runs the program that tests the code, whose names are proxies.
+
+`tests.py` has divided the program into steps, each of which is a test: ``with __step__(3): ...``.
+What happens in a step is told to the parent, with the next message to the code.
+"""
+
+import builtins
+import importlib
+import sys
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from . import stand_ins
+from .crossing import Control, Foreign, ForeignClass, Peer
+from .solution import LONGEST_DETAIL, failure
+
+_RECURSION_LIMIT = 10_000
+
+
+class _Stop(Control):
+    """A test has failed, and no others are asked for."""
+
+
+class _Ended(Control):
+    """The process of the code has ended."""
+
+
+class _Harness:
+    """The state of a row's tests."""
+
+    def __init__(self, job: dict, receive: Callable[[], dict], report: Callable[[dict], None]):
+        self.goes_on = job["goes_on"]
+        self.has_arrays = job["has_arrays"]
+        self.is_ended = False
+        self._receive = receive
+        self._report = report
+        self._own_stdout = sys.stdout
+        self.outcomes: list[list] = []  # not yet told: number, kind and detail
+        self.current: int | None = None
+        self.seen: set[int] = set()
+        self.detail: str | None = None  # of the last comparison that did not hold
+        self.peer = self._new_peer()
+        self.names: dict[str, Any] = {}
+        self._know(job["names"])
+
+    def _know(self, names: dict) -> None:
+        """Keep the functions that a process of the code has told of when it was loaded."""
+        for name, written in names.items():
+            value = self.peer.read(written)
+            if isinstance(value, Foreign) or callable(value):
+                self.names[name] = value
+
+    def _new_peer(self) -> Peer:
+        return Peer(self._exchange, is_trusting=False, has_arrays=self.has_arrays)
+
+    def _exchange(self, message: dict) -> dict:
+        """Send a message to the code's process by way of the parent."""
+        if sys.stdout is not self._own_stdout:
+            message["is_printed"] = True
+        self._report({"outcomes": self.outcomes, "step": self.current, "ask": message})
+        self.outcomes = []
+        answer = self._receive() or sys.exit()
+        if "ended" in answer:
+            # What it had has gone with it; names are looked up in the next one.
+            self.peer.is_gone = True
+            self.peer = self._new_peer()
+            self.names = {}
+            self.is_ended = True
+            raise _Ended
+        self._know(answer["names"])
+        reply = answer["answer"]
+        if "printed" in reply and sys.stdout is not self._own_stdout:
+            sys.stdout.write(str(reply["printed"]))
+        return reply
+
+    def find(self, name: str) -> Any:
+        """What the code's module has under a name. Raises NameError."""
+        if name in self.names:
+            return self.names[name]
+        kind, value = self.peer.request("name", name)
+        if kind == "module":
+            # The tests have their own, which the code has not changed.
+            if name.partition(".")[0] not in sys.stdlib_module_names:
+                raise NameError(f"name '{name}' is not defined")
+            return importlib.import_module(name)
+        if isinstance(value, (Foreign, type)) or callable(value):
+            self.names[name] = value
+        return value
+
+    # --- steps ---
+
+    def record(self, number: int, kind: str, detail: str = "") -> None:
+        """Keep what came of a step."""
+        self.seen.add(number)
+        self.outcomes.append([number, kind, detail[:LONGEST_DETAIL]])
+
+    def judge(self, number: int, error: BaseException | None) -> bool:
+        """Record what came of a step, and say whether to go on after it. Raises _Stop."""
+        if self.is_ended:
+            self.is_ended = False
+            self.record(number, "ended")
+        elif error is None:
+            self.record(number, "passed")
+            return True
+        else:
+            self.record(number, *self._outcome(error))
+        if not self.goes_on:
+            raise _Stop
+        return True
+
+    def _outcome(self, error: BaseException) -> tuple[str, str]:
+        has_crossed = vars(error).get("_has_crossed_", False)
+        if vars(error).get("_opaque_"):
+            return "failed", str(error)
+        if isinstance(error, AssertionError) and not has_crossed:
+            return "failed", self.detail or str(error)
+        report = failure(error)
+        kind = str(report["kind"])
+        if kind == "ended early" and not has_crossed:
+            kind = "error"
+        return kind, str(report["detail"])
+
+
+class _Step:
+    """``with __step__(3):`` around the statements of a test.
+
+    A step within another, of a function that the outer one calls, is a part of that.
+    """
+
+    def __init__(self, harness: _Harness, number: int):
+        self.harness = harness
+        self.number = number
+        self.is_outer = False
+
+    def __enter__(self) -> None:
+        if self.harness.current is None:
+            self.is_outer = True
+            self.harness.current = self.number
+            self.harness.detail = None
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
+        if not self.is_outer:
+            return False
+        self.harness.current = None
+        if isinstance(error, _Stop):
+            return False
+        return self.harness.judge(self.number, error)
+
+
+class _Guard:
+    """``with __guard__(3, 7):`` around all that holds the steps 3 to 6.
+
+    An error between them is that of the first that was not reached, and the others fail with it.
+    """
+
+    def __init__(self, harness: _Harness, first: int, end: int):
+        self.harness = harness
+        self.numbers = range(first, end)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
+        if error is None or isinstance(error, _Stop):
+            return False
+        missed = [number for number in self.numbers if number not in self.harness.seen]
+        first, *others = missed or self.numbers[-1:]
+        self.harness.judge(first, error)
+        for number in others:
+            self.harness.record(number, "error", "not reached")
+        return True
+
+
+class _Compare:
+    """What an assert becomes; where it does not hold, the detail says what was there."""
+
+    def __init__(self, harness: _Harness):
+        self.harness = harness
+
+    def equal(self, left: Any, right: Any, expects_left: bool) -> bool:
+        if _true(left == right):
+            return True
+        expected, got = (left, right) if expects_left else (right, left)
+        return self._fail(f"expected {_shown(expected)}, got {_shown(got)}")
+
+    def same(self, left: Any, right: Any) -> bool:
+        if left is right:
+            return True
+        return self._fail(f"expected {_shown(right)}, got {_shown(left)}")
+
+    def among(self, left: Any, right: Any) -> bool:
+        if left in right:
+            return True
+        return self._fail(f"expected one of {_shown(right)}, got {_shown(left)}")
+
+    def true(self, value: Any, source: str) -> bool:
+        if _true(value):
+            return True
+        return self._fail(f"{source} is {_shown(value)}")
+
+    def _fail(self, detail: str) -> bool:
+        self.harness.detail = detail
+        return False
+
+
+def _true(value: Any) -> bool:
+    # ``[1].__eq__(f())`` is this where a list cannot be compared with that, and this is true.
+    if value is NotImplemented:
+        raise TypeError("the comparison is not implemented")
+    return bool(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (Foreign, ForeignClass)):
+        return f"an object of type {type(value).__name__}"
+    try:
+        return repr(value)[:100]
+    except Exception:  # a number of too many digits, or too deep; or an object among its elements
+        return f"a value of type {type(value).__name__}"
+
+
+class _Space(dict):
+    """The names of the tests: their own, the builtin ones, and then those of the code."""
+
+    harness: _Harness
+    taken_over: frozenset[str]
+
+    def __missing__(self, name: str) -> Any:
+        # Python looks among the builtins next.
+        if name[:2] == "__" or name in vars(builtins) and name not in self.taken_over:
+            raise KeyError(name)
+        try:
+            return self.harness.find(name)
+        except NameError:
+            raise KeyError(name) from None
+
+
+class _Solution(ModuleType):
+    """``import solution``."""
+
+    def __getattr__(self, name: str) -> Any:
+        harness = vars(self)["_harness"]
+        if name == "__all__":
+            return harness.peer.request("names")
+        try:
+            return harness.find(name)
+        except NameError:
+            raise AttributeError(f"solution has no {name}") from None
+
+
+def _run_test(function: Callable) -> None:
+    """Call a test with each of its cases."""
+    for case in stand_ins.cases_of(function):
+        result = function(**case)
+        if hasattr(result, "__await__") and not isinstance(result, Foreign):
+            import asyncio
+
+            asyncio.run(result)
+
+
+def _run_method(cls: type, name: str) -> None:
+    """Run a test of a class, as unittest and pytest do it."""
+    is_case = any(base.__name__ == "TestCase" for base in cls.__mro__)
+    for case in stand_ins.cases_of(getattr(cls, name)):
+        instance = cls(name) if is_case else cls()
+        _call_if_there(instance, "setUp", "setup_method")
+        try:
+            getattr(instance, name)(**case)
+        finally:
+            _call_if_there(instance, "tearDown", "teardown_method")
+
+
+def _call_if_there(owner: Any, *names: str) -> None:
+    for name in names:
+        if hasattr(owner, name):
+            getattr(owner, name)()
+
+
+def _prepare_modules(harness: _Harness, job: dict) -> None:
+    """The modules that tests import: the code's, stand-ins, and seeds for both processes."""
+    solution = _Solution("solution")
+    vars(solution)["_harness"] = harness
+    sys.modules["solution"] = solution
+    for name, module in stand_ins.build().items():
+        if name.partition(".")[0] not in job["packages"]:
+            sys.modules[name] = module
+    if job["seeds"]:
+        import random
+
+        _share_seed(harness, random, "random")
+        if "numpy" in job["packages"]:
+            _share_seed(harness, sys.modules["numpy"].random, "numpy.random")
+
+
+def _share_seed(harness: _Harness, module: Any, name: str) -> None:
+    """What draws from the tests' seed may be the code, which has a generator of its own."""
+    own = module.seed
+
+    def seed(value: object = None, *others: object) -> None:
+        own(value, *others)
+        harness.peer.request("seed", name, value)
+
+    module.seed = seed
+
+
+def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
+    """Run programs until no more arrive; after each, report the outcomes that are left."""
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    # Where a comparison is not implemented, its value is true: no test may pass by that.
+    warnings.filterwarnings("error", "NotImplemented should not be used")
+    harness = _Harness(job, receive, report)
+    _prepare_modules(harness, job)
+    space = _Space(
+        __name__="tests",
+        __step__=lambda number: _Step(harness, number),
+        __guard__=lambda first, end: _Guard(harness, first, end),
+        __compare__=_Compare(harness),
+        __run_test__=_run_test,
+        __run_method__=_run_method,
+        __call_if_there__=_call_if_there,
+    )
+    space.harness = harness
+    program = job["program"]
+    while program:
+        space.taken_over = frozenset(program["taken_over"])
+        harness.seen.clear()
+        try:
+            compiled = compile(program["source"], "<tests>", "exec", dont_inherit=True)
+            with _Guard(harness, 0, program["steps"]):
+                exec(compiled, space)
+        except _Stop:
+            pass
+        report({"outcomes": harness.outcomes, "is_done": True})
+        harness.outcomes = []
+        program = receive()

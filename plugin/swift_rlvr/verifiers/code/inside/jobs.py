@@ -1,0 +1,51 @@
+"""The jobs of a child that has locked itself down: a program, a module of functions, or tests."""
+
+import builtins
+import sys
+from collections.abc import Callable
+from types import CodeType, ModuleType
+
+from . import harness, prelude, solution
+
+# as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
+_RECURSION_LIMIT = 50_000
+
+
+def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
+    """Do the job of the first message that comes after the lockdown."""
+    # as the module `site` does, which is not loaded
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
+    # Code that imports these gets no handle on what judges it.
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("child", "lockdown", "inside"):
+            del sys.modules[name]
+    if job["kind"] == "tests":
+        harness.run(job, receive, report)
+        return
+
+    try:
+        # Without dont_inherit it would have the future statements of this module.
+        compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        report(solution.failure(error) | {"kind": "syntax error"})
+        return
+    is_program = job["kind"] == "program"
+    name = "__main__" if is_program else "solution"
+    sys.modules[name] = module = ModuleType(name)
+    prelude.provide(compiled, vars(module))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    if is_program:
+        _run_program(compiled, module, report)
+    else:
+        solution.run(compiled, module, job, receive, report)
+
+
+def _run_program(compiled: CodeType, module: ModuleType, report: Callable[[dict], None]) -> None:
+    sys.argv = ["completion.py"]
+    try:
+        exec(compiled, vars(module))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        report(solution.failure(error))
+        sys.exit(1)

@@ -1,0 +1,207 @@
+"""The process of the completion's code: runs it as a module, and then does what it is asked to.
+
+It is asked by `harness`, for the tests, or by `check` itself, for a call with arguments that JSON
+can write. It sees names, arguments and objects that it was given, and never what is expected.
+"""
+
+import _thread
+import io
+import json
+import sys
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING
+
+from .crossing import Peer
+from .values import Opaque, encode
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+LONGEST_DETAIL = 300
+_LONGEST_PRINT = 1 << 16  # characters that the tests see of what a call prints
+
+
+def failure(error: BaseException) -> dict[str, object]:
+    """The report on an error of the code, by its kind, which is one of `check.FAILURES`."""
+    if isinstance(error, MemoryError):
+        kind = "out of memory"
+    elif isinstance(error, SystemExit):
+        kind = "ended early"
+    else:
+        kind = "error"
+    try:
+        detail = f"{type(error).__name__}: {error}"
+    except BaseException:  # the exception is untrusted code, and so is its text
+        detail = type(error).__name__
+    return {"kind": kind, "detail": detail[:LONGEST_DETAIL]}
+
+
+def run(
+    compiled: CodeType,
+    module: ModuleType,
+    job: dict,
+    receive: Callable[[], dict],
+    report: Callable[[dict], None],
+) -> None:
+    """Run the code, and then serve requests until no more arrive."""
+    # Taken before the code runs, which can assign to any module.
+    dumps = json.JSONEncoder().encode
+    names = _Names(module)
+
+    def send(message: dict) -> None:
+        if len(dumps(message)) > job["longest"]:
+            message = {"kind": "opaque", "detail": "a value too long to be right"}
+            message["raised"] = _OPAQUE
+        report(message)
+
+    def exchange(message: dict) -> dict:
+        send(message)
+        return receive() or sys.exit()
+
+    try:
+        exec(compiled, vars(module))
+    except BaseException as error:
+        report(failure(error))
+        return
+
+    peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
+    peer.operations |= {
+        "name": names.find,
+        "names": names.public,
+        "seed": _seed,
+        "await": _wait,
+        "await next": lambda generator: _wait(generator.__anext__()),
+    }
+    known = {}
+    for name in job["names"]:
+        value = vars(module).get(name)
+        if isinstance(value, FunctionType):
+            known[name] = peer.write(value)
+    report({"kind": "loaded", "names": known})
+    while request := receive():
+        if "function" in request:
+            send(_call(names, request))
+        else:
+            send(_answer(peer, request))
+
+
+# as the harness reads it: an assertion that fails, and no value
+_OPAQUE = {
+    "class": "AssertionError",
+    "text": "a value too long to be right",
+    "arguments": ["tuple", "a value too long to be right"],
+    "state": ["dict"],
+    "opaque": True,
+}
+
+
+class _Names:
+    """What the code defines, as the tests may ask for it."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+
+    def public(self) -> list[str]:
+        return [name for name in vars(self.module) if name[:1] != "_"]
+
+    def find(self, name: str) -> tuple[str, object]:
+        """What a name stands for, and whether that is a module, which nobody hands over.
+
+        Where the code has no such function and its class Solution has the method, it is that, of a
+        new object for each call: LeetCode asks for that class, and its problems are tested with
+        ``assert add(1, 2) == 3`` elsewhere. What the code only imports, or the prelude gives it, is
+        no function of its own.
+        """
+        space = vars(self.module)
+        if name[:2] == "__" or name == "Solution" and name not in space:
+            raise NameError(f"name '{name}' is not defined")
+        value = space.get(name)
+        cls = space.get("Solution")
+        if getattr(value, "__module__", None) != "solution" and hasattr(cls, name):
+            return "value", _method(space, name)
+        if name not in space:
+            raise NameError(f"name '{name}' is not defined")
+        if isinstance(value, ModuleType):
+            return "module", None
+        return "value", value
+
+
+def _method(space: dict, name: str) -> Callable:
+    def method(*arguments: object, **keywords: object) -> object:
+        return getattr(space["Solution"](), name)(*arguments, **keywords)
+
+    return method
+
+
+def _call(names: _Names, request: dict) -> dict:
+    """The answer to a call with arguments of JSON, whose value is compared as JSON writes it."""
+    space = vars(names.module)
+    source, arguments = request["function"], request["arguments"]
+    try:
+        if hasattr(space.get("Solution"), source):
+            source = f"Solution().{source}"  # as LeetCode asks for functions
+        own = {name: value for name, value in space.items() if name[:2] != "__"}
+        function = eval(compile(source, "<tests>", "eval", dont_inherit=True), own)
+        answer = {"kind": "value", "value": encode(function(*_with_int_keys(arguments)))}
+    except Opaque as error:
+        answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
+    except RecursionError:
+        answer = {"kind": "error", "detail": "RecursionError"}
+    except BaseException as error:
+        answer = failure(error)
+    # The number came with the test: no answer can be written in advance.
+    return answer | {"nonce": request["nonce"]}
+
+
+def _with_int_keys(arguments: list) -> list:
+    """An only argument that is a dict of whole numbers has them as keys, which JSON cannot write.
+
+    >>> _with_int_keys([{"1": "one"}]), _with_int_keys([{"1": "one"}, 2]), _with_int_keys([{"one": 1}])
+    ([{1: 'one'}], [{'1': 'one'}, 2], [{'one': 1}])
+    """
+    match arguments:
+        case [dict(only)] if all(key.removeprefix("-").isdecimal() for key in only):
+            return [{int(key): value for key, value in only.items()}]
+    return arguments
+
+
+def _answer(peer: Peer, message: dict) -> dict:
+    """The reply to a request, with what the code has printed where the tests look at that."""
+    if not message.get("is_printed"):
+        return peer.answer(message["request"])
+    printed = io.StringIO()
+    before, sys.stdout = sys.stdout, printed
+    try:
+        reply = peer.answer(message["request"])
+    finally:
+        sys.stdout = before
+    return reply | {"printed": printed.getvalue()[:_LONGEST_PRINT]}
+
+
+def _seed(module: str, value: object) -> None:
+    """The code draws from a generator of this process."""
+    if module == "numpy.random":
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(value)
+        return
+    import random
+
+    random.seed(value)  # type: ignore[arg-type]
+
+
+_LOOPS: dict[int, "AbstractEventLoop"] = {}
+
+
+def _wait(awaitable: object) -> object:
+    """Run what the code has written as async, in a loop that goes on from one call to the next."""
+    import asyncio
+
+    thread = _thread.get_ident()
+    if thread not in _LOOPS:
+        _LOOPS[thread] = asyncio.new_event_loop()
+
+    async def wait() -> object:
+        return await awaitable  # type: ignore[misc]
+
+    return _LOOPS[thread].run_until_complete(wait())

@@ -1,0 +1,315 @@
+"""What is said between the process of the tests and that of the code: values as JSON.
+
+Plain values cross by value, subclasses of them as the plain type; an argument that is a list, a
+dict, a set, a deque or a bytearray keeps its identity, and what the other side has changed in it is
+changed here. Anything else crosses as a handle, by what `Reader` and `Writer` are given.
+"""
+
+import builtins
+import operator
+import sys
+from collections import Counter, OrderedDict, deque, namedtuple
+from collections.abc import Callable, Set
+from decimal import Decimal
+from types import ModuleType
+from typing import Any
+
+from .values import Opaque, decode, encode
+
+# Python writes and reads JSON by calls of C's, which need a stack.
+_DEEPEST = 300
+_CONSTANTS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
+_MUTABLE = (list, dict, set, deque, bytearray)
+
+
+def _snapshot(container: object) -> list:
+    """The elements of a container, to see later whether they are still the same objects."""
+    if isinstance(container, dict):
+        return [*container.keys(), *container.values()]
+    return list(container)  # type: ignore[call-overload]
+
+
+class Writer:
+    """Writes the values of one message.
+
+    Attributes:
+        containers: what can be changed in place, in the order in which it was met.
+    """
+
+    def __init__(
+        self,
+        hand_over: Callable[[object], list],
+        containers: list | None = None,
+        has_arrays: bool = False,
+    ):
+        self.containers: list = list(containers or ())
+        self._hand_over = hand_over
+        self._has_arrays = has_arrays
+        self._numbers = {id(each): number for number, each in enumerate(self.containers)}
+
+    def write(self, value: object) -> object:
+        """A value as JSON. What is nested too deep is handed over as an object."""
+        known = len(self.containers)
+        try:
+            return self._write(value, 0)
+        except Opaque:
+            for each in self.containers[known:]:
+                del self._numbers[id(each)]
+            del self.containers[known:]
+            return self._hand_over(value)
+
+    def changes(self, before: list[list]) -> list:
+        """Number and content of each of the first containers that is not as it was before."""
+        changed = []
+        for number, elements in enumerate(before):
+            container = self.containers[number]
+            now = _snapshot(container)
+            if len(now) != len(elements) or any(map(operator.is_not, now, elements)):
+                changed.append([number, self._content(container, 1)])
+        return changed
+
+    def _write(self, value: object, depth: int) -> object:
+        if value is None or isinstance(value, (bool, str, float)):
+            return value
+        if type(value) is int and -(1 << 63) < value < 1 << 63:
+            return value
+        if depth > _DEEPEST:
+            raise Opaque("nested too deep")
+        if isinstance(value, _MUTABLE):
+            return self._container(value, depth)
+        if isinstance(value, tuple):
+            return self._tuple(value, depth)
+        if isinstance(value, frozenset):
+            return ["frozenset", *self._items(value, depth)]
+        return self._other(value)
+
+    def _items(self, values: object, depth: int) -> list:
+        return [self._write(each, depth + 1) for each in values]  # type: ignore[attr-defined]
+
+    def _container(self, value: object, depth: int) -> list:
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return ["again", number]
+        self._numbers[id(value)] = len(self.containers)
+        self.containers.append(value)
+        return self._content(value, depth)
+
+    def _content(self, value: object, depth: int) -> list:
+        if isinstance(value, dict):
+            # A default of its own stays with the other side: missing keys are missing.
+            name = "dict"
+            if isinstance(value, Counter):
+                name = "Counter"
+            elif isinstance(value, OrderedDict):
+                name = "OrderedDict"
+            pairs = []
+            for key, item in value.items():
+                pairs.append([self._write(key, depth + 1), self._write(item, depth + 1)])
+            return [name, *pairs]
+        if isinstance(value, bytearray):
+            return ["bytearray", value.hex()]
+        if isinstance(value, deque):
+            return ["deque", value.maxlen, *self._items(value, depth)]
+        return ["set" if isinstance(value, set) else "list", *self._items(value, depth)]
+
+    def _tuple(self, value: tuple, depth: int) -> list:
+        fields = getattr(value, "_fields", None)
+        if fields is None:
+            return ["tuple", *self._items(value, depth)]
+        return ["named", type(value).__name__, list(fields), *self._items(value, depth)]
+
+    def _other(self, value: Any) -> object:
+        if isinstance(value, range):
+            return ["range", *map(encode, (value.start, value.stop, value.step))]
+        if isinstance(value, slice):
+            return [
+                "slice",
+                *(self._write(each, 1) for each in (value.start, value.stop, value.step)),
+            ]
+        if isinstance(value, Decimal):
+            return ["Decimal", str(value)]
+        if isinstance(value, type):
+            name = value.__name__
+            if vars(builtins).get(name) is value:
+                return ["type", name]
+            return self._hand_over(value)
+        for name, constant in _CONSTANTS.items():
+            if value is constant:
+                return ["constant", name]
+        if type(value).__module__ == "datetime":
+            return self._time(value)
+        if self._has_arrays and _is_array(value):
+            return ["array", value.dtype.str, self._write(value.tolist(), 1)]
+        if isinstance(value, Set) and not isinstance(value, set):
+            return ["set", *self._items(value, 1)]  # the keys of a dict
+        try:
+            return encode(value)
+        except Opaque:
+            return self._hand_over(value)
+
+    def _time(self, value: object) -> object:
+        name = type(value).__name__
+        if name == "timedelta":
+            return ["timedelta", value.days, value.seconds, value.microseconds]  # type: ignore[attr-defined]
+        if name in ("date", "datetime", "time"):
+            return [name, value.isoformat()]  # type: ignore[attr-defined]
+        return self._hand_over(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is an array of numpy's that holds numbers or text."""
+    cls = type(value)
+    is_numpy = cls.__name__ == "ndarray" and cls.__module__ == "numpy"
+    return is_numpy and value.dtype.kind in "biufcSU"
+
+
+class Reader:
+    """Reads what a `Writer` wrote; for anything else it raises whatever comes of it.
+
+    Attributes:
+        containers: those of the message, numbered as the writer's.
+    """
+
+    def __init__(self, take: Callable[[list], object], containers: list | None = None):
+        self.containers: list = list(containers or ())
+        self._take = take
+
+    def read(self, value: object) -> object:
+        """A value, in plain types of this process."""
+        if not isinstance(value, list):
+            if isinstance(value, dict):
+                raise ValueError("an object is no value")
+            return value
+        name, *items = value
+        reading = getattr(self, f"_read_{name}", None)
+        if reading is not None:
+            return reading(items)
+        if name in ("int", "bytes", "complex", "fraction"):
+            return decode(value)
+        return self._take(value)
+
+    def snapshots(self) -> list[list]:
+        """What the containers hold now, for `Writer.changes`."""
+        return [_snapshot(each) for each in self.containers]
+
+    def apply(self, changed: list) -> None:
+        """Change the containers of the request as the other side did."""
+        sent = len(self.containers)
+        for number, (name, *items) in changed:
+            if not 0 <= number < sent:
+                raise ValueError("no such container")
+            container = self.containers[number]
+            if isinstance(container, dict):
+                pairs = [(self.read(key), self.read(item)) for key, item in items]
+                container.clear()
+                container.update(pairs)
+                continue
+            if name == "bytearray":
+                content: Any = bytes.fromhex(items[0])
+            else:
+                content = self._all(items[1:] if name == "deque" else items)
+            if isinstance(container, (list, bytearray)):
+                container[:] = content
+                continue
+            container.clear()
+            (container.update if isinstance(container, set) else container.extend)(content)
+
+    def _all(self, items: list) -> list:
+        return [self.read(each) for each in items]
+
+    def _read_again(self, items: list) -> object:
+        (number,) = items
+        return self.containers[number]
+
+    def _read_list(self, items: list) -> list:
+        result: list = []
+        self.containers.append(result)
+        result += self._all(items)
+        return result
+
+    def _read_set(self, items: list) -> set:
+        result: set = set()
+        self.containers.append(result)
+        result.update(self._all(items))
+        return result
+
+    def _read_deque(self, items: list) -> deque:
+        result: deque = deque(maxlen=items[0])
+        self.containers.append(result)
+        result.extend(self._all(items[1:]))
+        return result
+
+    def _read_bytearray(self, items: list) -> bytearray:
+        result = bytearray.fromhex(items[0])
+        self.containers.append(result)
+        return result
+
+    def _read_dict(self, items: list) -> dict:
+        return self._mapping({}, items)
+
+    def _read_Counter(self, items: list) -> dict:
+        return self._mapping(Counter(), items)
+
+    def _read_OrderedDict(self, items: list) -> dict:
+        return self._mapping(OrderedDict(), items)
+
+    def _mapping(self, result: dict, items: list) -> dict:
+        self.containers.append(result)
+        for key, item in items:
+            read = self.read(key)
+            result[read] = self.read(item)
+        return result
+
+    def _read_tuple(self, items: list) -> tuple:
+        return tuple(self._all(items))
+
+    def _read_named(self, items: list) -> tuple:
+        name, fields, *values = items
+        return namedtuple(name, fields, rename=True)(*self._all(values))
+
+    def _read_frozenset(self, items: list) -> frozenset:
+        return frozenset(self._all(items))
+
+    def _read_range(self, items: list) -> range:
+        return range(*self._all(items))
+
+    def _read_slice(self, items: list) -> slice:
+        return slice(*self._all(items))
+
+    def _read_Decimal(self, items: list) -> Decimal:
+        return Decimal(items[0])
+
+    def _read_type(self, items: list) -> type:
+        value = vars(builtins)[items[0]]
+        if not isinstance(value, type):
+            raise ValueError("no type")
+        return value
+
+    def _read_constant(self, items: list) -> object:
+        return _CONSTANTS[items[0]]
+
+    def _read_date(self, items: list) -> object:
+        import datetime
+
+        return datetime.date.fromisoformat(items[0])
+
+    def _read_datetime(self, items: list) -> object:
+        import datetime
+
+        return datetime.datetime.fromisoformat(items[0])
+
+    def _read_time(self, items: list) -> object:
+        import datetime
+
+        return datetime.time.fromisoformat(items[0])
+
+    def _read_timedelta(self, items: list) -> object:
+        import datetime
+
+        return datetime.timedelta(*items)
+
+    def _read_array(self, items: list) -> object:
+        kind, values = items
+        numpy: ModuleType | None = sys.modules.get("numpy")
+        read = self.read(values)
+        return read if numpy is None else numpy.array(read, dtype=kind)

@@ -1,0 +1,650 @@
+"""Python sources as tests: a program for `inside/harness.py`, divided into steps.
+
+Every assert is a test of its own, together with what stands before it, and so is every other
+statement that may fail on purpose: one that holds an assert, a raise or a call such as
+``assertEqual``; else a call that must not raise. They are looked for in the module, in
+a function that it calls once, in the ``test*`` functions and the classes of tests that a runner
+would find, in ``check(candidate)``, and in a loop that makes the same number of rounds whatever the
+code returns; such a test passes in part where only some of its rounds do. Else the program means
+what Python says it means.
+
+Not accepted: what only a test runner can do, such as pytest's fixtures, and imports of what is not
+in the sandbox.
+"""
+
+import ast
+import builtins
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from swift_rlvr.verifiers.code.inside.stand_ins import NAMES as STAND_INS
+
+_UNREADABLE = (
+    *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),
+    *(ArithmeticError, LookupError, AttributeError),
+)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
+# How the names of functions begin by which pytest, unittest and numpy check something.
+_CHECKING = ("assert", "fail", "raises")
+_ACTIONS = (ast.Call, ast.Subscript, ast.Attribute, ast.NamedExpr, ast.Await)
+_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_CASE_CLASSES = {"unittest.TestCase", "TestCase"}
+_PARAMETRIZE = ("pytest.mark.parametrize", "mark.parametrize")
+_LONGEST_SOURCE = 1000  # characters of a test that are kept to show it
+
+
+class BadTests(ValueError):
+    """The column `tests` of a row cannot be used."""
+
+
+class Program(NamedTuple):
+    """A source with its steps marked."""
+
+    source: str
+    steps: int
+    # names that the tests look up in the code
+    names: tuple[str, ...]
+    # names of builtins that the code may define and the tests mean
+    taken_over: tuple[str, ...]
+    # whether it sets the seed of random numbers, which the code then draws too
+    seeds: bool
+    # whether it looks at numpy's arrays as such
+    has_arrays: bool
+
+
+class UnitTest(NamedTuple):
+    """One step of a program."""
+
+    source: str  # what it says, for people
+    program: Program
+    step: int
+    # whether the number of its rounds does not depend on the code, so that part of them counts
+    is_fair: bool = True
+
+    def __str__(self) -> str:
+        return self.source
+
+
+@lru_cache(maxsize=64)  # all completions for a row have its tests, and a long source takes seconds
+def read_source(
+    source: str, candidate: str | None, packages: tuple[str, ...] = ()
+) -> list[UnitTest]:
+    """Read a source; a function ``check`` in it that it does not call itself is called with the
+    `candidate`.
+
+    Raises BadTests, saying what is wrong with the source. What it returns must not be changed.
+    """
+    try:
+        tree = ast.parse(source)
+        steps = _Steps(tree.body, candidate)
+        written = _with_imports(tree, steps.program())
+        used = _imported(ast.parse(written), packages)
+        compile(written, "<tests>", "exec", dont_inherit=True)
+        program = Program(
+            written,
+            len(steps.steps),
+            _asked_for(tree, candidate),
+            _taken_over(tree, candidate),
+            seeds=".seed(" in source,
+            has_arrays="numpy" in used & {*packages},
+        )
+    except BadTests:
+        raise
+    except _UNREADABLE as error:
+        raise BadTests(f"tests are not valid Python: {type(error).__name__}: {error}") from None
+    return [
+        UnitTest(text[:_LONGEST_SOURCE], program, number, is_fair)
+        for number, (text, is_fair) in enumerate(steps.steps)
+    ]
+
+
+class _Steps:
+    """Divides a module into steps, which are numbered in the order in which they run.
+
+    Attributes:
+        steps: the source of each, and whether it is fair (`UnitTest.is_fair`).
+    """
+
+    def __init__(self, body: list[ast.stmt], candidate: str | None):
+        self.steps: list[tuple[str, bool]] = []
+        self._candidate = candidate
+        self._fixed = _FixedLengths(body)
+        self._body = [each for each in body if not _does_nothing(each)]
+        self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
+        self._checking = _checking_names(self._functions)
+        self._once = _called_once(self._body, self._functions)
+
+    def program(self) -> str:
+        """The module's source, with its steps marked and its tests called. Raises BadTests where it
+        has none.
+        """
+        body = self._divided(self._body, is_fair=True)
+        for statement in self._body:
+            if isinstance(statement, _FUNCTIONS):
+                body += self._called(statement)
+            elif isinstance(statement, ast.ClassDef):
+                body += self._class(statement)
+        if not self.steps:
+            raise BadTests("tests contain no assert and no statement that does anything")
+        module = _Asserts().visit(ast.Module(body, []))
+        return ast.unparse(ast.fix_missing_locations(module))
+
+    def _divided(self, body: list[ast.stmt], is_fair: bool) -> list[ast.stmt]:
+        divided: list[ast.stmt] = []
+        before: list[ast.stmt] = []
+        last: ast.With | None = None
+        for statement in body:
+            opened = self._opened(statement, is_fair)
+            if opened is not None:
+                divided += [*before, opened]
+                before, last = [], None
+            elif _is_future(statement):
+                divided.append(statement)
+            elif self._is_test(statement):
+                last = self._step([*before, statement], _text(statement), is_fair)
+                divided.append(last)
+                before = []
+            elif not _does_nothing(statement):
+                before.append(statement)
+
+        calls = [each for each in before if _calls(each)]
+        if any(isinstance(each, ast.Return) for each in before):
+            return [*divided, *before]
+        if last is not None:
+            # What is left may fail as well.
+            last.body += before
+        elif calls and not divided:
+            # It must not raise: that is all that is asked for.
+            divided.append(self._step(before, _text(calls[-1]), is_fair))
+        else:
+            divided += before
+        return divided or [ast.Pass()]
+
+    def _is_test(self, statement: ast.stmt) -> bool:
+        """Whether a statement checks something; else it prepares what does."""
+        return not isinstance(statement, _DEFINITIONS) and _checks(statement, self._checking)
+
+    def _step(self, body: list[ast.stmt], text: str, is_fair: bool) -> ast.With:
+        number = len(self.steps)
+        self.steps.append((text, is_fair))
+        return _with("__step__", [number], body)
+
+    def _opened(self, statement: ast.stmt, is_fair: bool) -> ast.stmt | None:
+        """A statement with steps in it; None where it is a step itself, or none."""
+        first = len(self.steps)
+        match statement:
+            case ast.Expr(ast.Call(ast.Name(name))) if name in self._once:
+                function = self._functions[name]
+                divided = self._divided(function.body, is_fair)
+                if len(self.steps) == first:
+                    return None
+                function.body = divided
+                return self._guard(first, [statement])
+            case ast.For(_, iterable, body, []) if self._fixed.holds(iterable):
+                if any(isinstance(node, _LEAVING) for node in _walk(body)):
+                    return None
+                divided = self._divided(body, is_fair)
+            case ast.With([ast.withitem(ast.Call(ast.Attribute(_, "subTest")))], body):
+                divided = self._divided(body, is_fair)
+            case _:
+                return None
+        if len(self.steps) == first:
+            return None
+        statement.body = divided
+        return statement
+
+    def _guard(self, first: int, body: list[ast.stmt]) -> ast.stmt:
+        return _with("__guard__", [first, len(self.steps)], body)
+
+    def _called(self, function: _Function) -> list[ast.stmt]:
+        """The call of a function that the module leaves to a runner."""
+        if self._functions[function.name] is not function or self._is_used(function.name):
+            return []
+        first = len(self.steps)
+        if function.name == "check" and self._candidate is not None:
+            function.body = self._divided(function.body, is_fair=True)
+            candidate = ast.parse(self._candidate, mode="eval").body
+            call = ast.Expr(ast.Call(_load("check"), [candidate], []))
+        elif function.name.startswith("test"):
+            _require_arguments(function, function.name, is_method=False)
+            is_fair = self._has_fixed_cases(function)
+            function.body = self._divided(function.body, is_fair)
+            call = _call("__run_test__", _load(function.name))
+        else:
+            return []
+        return [self._guard(first, [call])]
+
+    def _is_used(self, name: str) -> bool:
+        return any(
+            name in _loaded(each) and each is not self._functions[name] for each in self._body
+        )
+
+    def _class(self, cls: ast.ClassDef) -> list[ast.stmt]:
+        """Calls of the tests of a class."""
+        methods = [each for each in cls.body if isinstance(each, _FUNCTIONS)]
+        tests = [each for each in methods if each.name.startswith("test")]
+        if not tests:
+            return []
+        strange = {*map(ast.unparse, cls.bases)} - _CASE_CLASSES - {"object"}
+        is_async = any(isinstance(each, ast.AsyncFunctionDef) for each in tests)
+        if strange or cls.decorator_list or cls.keywords or is_async:
+            raise BadTests(f"the methods of {cls.name} are tests that only a test runner finds")
+
+        first = len(self.steps)
+        set_up = _call("__call_if_there__", _load(cls.name), *_texts("setUpClass", "setup_class"))
+        calls: list[ast.stmt] = [set_up]
+        for test in tests:
+            _require_arguments(test, test.name, is_method=True)
+            before = len(self.steps)
+            test.body = self._divided(test.body, self._has_fixed_cases(test))
+            run = _call("__run_method__", _load(cls.name), *_texts(test.name))
+            calls.append(self._guard(before, [run]))
+        return [self._guard(first, calls)]
+
+    def _has_fixed_cases(self, function: _Function) -> bool:
+        """Whether pytest's parameters are written down."""
+        for decorator in function.decorator_list:
+            match decorator:
+                case ast.Call(called, [_, values, *_]) if ast.unparse(called) in _PARAMETRIZE:
+                    if not self._fixed.holds(values):
+                        return False
+        return True
+
+
+class _Asserts(ast.NodeTransformer):
+    """Asserts -> asserts that say what was there, without the message, which might call the
+    code.
+    """
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        match node.test:
+            case ast.Constant():
+                call: ast.expr = node.test
+            case ast.Compare(left, [ast.Eq()], [right]):
+                expects_left = _is_written(left) and not _is_written(right)
+                call = _compare("equal", left, right, ast.Constant(expects_left))
+            case ast.Compare(left, [ast.Is()], [right]):
+                call = _compare("same", left, right)
+            case ast.Compare(left, [ast.In()], [right]):
+                call = _compare("among", left, right)
+            case _:
+                text = ast.unparse(node.test)
+                call = _compare("true", node.test, ast.Constant(text[:200]))
+        return ast.Assert(call, None)
+
+
+class _FixedLengths:
+    """Knows which expressions have as many elements whatever the code returns."""
+
+    _SAME_LENGTH = ("zip", "enumerate", "reversed", "list", "tuple", "sorted")
+    _VIEWS = ("items", "keys", "values")
+
+    def __init__(self, body: list[ast.stmt]):
+        self._values: dict[str, ast.expr] = {}
+        nodes = [*_walk(body)]
+        bound = Counter(name for node in nodes for name in _bound(node))
+        for node in nodes:
+            match node:
+                case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                    ast.Name(name), _, ast.expr() as value
+                ):
+                    self._assign(name, value, bound)
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+                    for target, value in zip(targets, values, strict=False):
+                        if isinstance(target, ast.Name):
+                            self._assign(target.id, value, bound)
+        # Where anything else is done with a name, elements may be added to what it stands for.
+        safe = Counter(name for node in nodes for name in self._only_read(node))
+        used = Counter(
+            node.id
+            for node in nodes
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
+        for name in [*self._values]:
+            if used[name] > safe[name]:
+                del self._values[name]
+
+    def _assign(self, name: str, value: ast.expr, bound: Counter) -> None:
+        if bound[name] == 1:
+            self._values[name] = value
+
+    def _only_read(self, node: ast.AST) -> Iterator[str]:
+        match node:
+            case ast.Subscript(ast.Name(name), _, ast.Load()):
+                yield name
+            case ast.For(_, ast.Name(name)) | ast.comprehension(_, ast.Name(name)):
+                yield name
+            case ast.Call(ast.Name(function), arguments):
+                if function in (*self._SAME_LENGTH, "len", "range"):
+                    yield from (each.id for each in arguments if isinstance(each, ast.Name))
+            case ast.Call(ast.Attribute(ast.Name(name), view), []) if view in self._VIEWS:
+                yield name
+            case ast.Call(called, [_, ast.Name(name), *_]) if ast.unparse(called) in _PARAMETRIZE:
+                yield name
+
+    def holds(self, node: ast.expr) -> bool:
+        """Whether it has a fixed number of elements."""
+        match node:
+            case ast.List(items) | ast.Tuple(items):
+                return not any(isinstance(each, ast.Starred) for each in items)
+            case ast.Dict(keys, _):
+                return all(isinstance(key, ast.Constant) for key in keys)
+            case ast.Set() | ast.Constant(str()):
+                return _is_written(node)
+            case ast.Name(name):
+                return name in self._values and self.holds(self._values[name])
+            case ast.Call(ast.Name("range"), arguments, []):
+                return all(map(self._is_number, arguments))
+            case ast.Call(ast.Name(function), arguments) if function in self._SAME_LENGTH:
+                return bool(arguments) and all(map(self.holds, arguments))
+            case ast.Call(ast.Attribute(value, view), [], []) if view in self._VIEWS:
+                return self.holds(value)
+        return False
+
+    def _is_number(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Constant(int()):
+                return True
+            case ast.UnaryOp(_, operand):
+                return self._is_number(operand)
+            case ast.BinOp(left, _, right):
+                return self._is_number(left) and self._is_number(right)
+            case ast.Name(name):
+                return name in self._values and self._is_number(self._values[name])
+            case ast.Call(ast.Name("len"), [value], []):
+                return self.holds(value)
+        return False
+
+
+def _is_written(node: ast.expr) -> bool:
+    """Whether a value stands there itself, and nothing has to be looked up."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
+        return True
+    return not any(isinstance(each, (ast.Name, ast.Call, ast.Await)) for each in ast.walk(node))
+
+
+def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
+        yield from ast.walk(node)
+
+
+def _loaded(*nodes: ast.AST) -> Counter:
+    """Names that are looked up, and how often."""
+    names: Counter = Counter()
+    for node in _walk(nodes):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            names[node.id] += 1
+    return names
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """Names that a node binds by itself."""
+    match node:
+        case ast.Name(name, ast.Store() | ast.Del()) | ast.AugAssign(ast.Name(name)):
+            return [name]
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+            return [name]
+        case ast.arg(name) | ast.ExceptHandler(_, str(name)):
+            return [name]
+        case ast.Import(aliases) | ast.ImportFrom(_, aliases):
+            return [(each.asname or each.name).partition(".")[0] for each in aliases]
+        case ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)):
+            return [name]
+    return []
+
+
+def _calls(statement: ast.stmt) -> bool:
+    """Whether a statement only makes sense for what it calls."""
+    if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(statement))
+
+
+def _checks(node: ast.AST, checking: set[str]) -> bool:
+    """Whether something in it may say that a test has failed; `checking` are functions that do."""
+    for each in ast.walk(node):
+        match each:
+            case ast.Assert() | ast.Raise():
+                return True
+            case ast.Call(ast.Name(name)) if name in checking or name.startswith(_CHECKING):
+                return True
+            case ast.Call(ast.Attribute(_, name)) if name.startswith(_CHECKING):
+                return True
+    return False
+
+
+def _checking_names(functions: dict[str, _Function]) -> set[str]:
+    """The functions of a source that check something, or call one that does."""
+    checking: set[str] = set()
+    while True:
+        more = {name for name, each in functions.items() if _checks(each, checking)}
+        if more == checking:
+            return checking
+        checking = more
+
+
+def _called_once(body: list[ast.stmt], functions: dict[str, _Function]) -> set[str]:
+    """Functions that one statement of the module calls, and nothing else does."""
+    once = set()
+    uses = _loaded(*body)
+    for statement in body:
+        match statement:
+            case ast.Expr(ast.Call(ast.Name(name))) if uses[name] == 1:
+                function = functions.get(name)
+                if isinstance(function, ast.FunctionDef) and not _is_generator(function):
+                    once.add(name)
+    return once
+
+
+def _is_generator(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function))
+
+
+def _require_arguments(function: _Function, name: str, is_method: bool) -> None:
+    """Raise BadTests where a test has arguments that nothing supplies."""
+    given: set[str] = set()
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(called, [names, *_]) if ast.unparse(called) in _PARAMETRIZE:
+                written = ast.literal_eval(names)
+                if isinstance(written, str):
+                    written = [each.strip() for each in written.split(",")]
+                given.update(written)
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    if is_method and not _is_static(function):
+        arguments = arguments[1:]
+    required = arguments[: len(arguments) - len(function.args.defaults)]
+    for argument in required:
+        if argument.arg not in given:
+            raise BadTests(f"{name} takes arguments, and nothing supplies them")
+
+
+def _is_static(function: _Function) -> bool:
+    return any(ast.unparse(each) == "staticmethod" for each in function.decorator_list)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, or a value
+    nobody asks for.
+
+    The last is a docstring, or text that is no test at all: LiveCodeBench's compressed cases are
+    valid Python.
+    """
+    match statement:
+        case ast.Assert(ast.Constant(value)):
+            return bool(value)
+        case ast.Expr(ast.Call(ast.Name("print"))) | ast.Pass():
+            return True
+        case ast.Expr(value):
+            return not any(isinstance(node, _ACTIONS) for node in ast.walk(value))
+        case ast.If(test):
+            return "__name__" in _loaded(test)
+    return False
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+def _text(statement: ast.stmt) -> str:
+    return ast.unparse(statement.test if isinstance(statement, ast.Assert) else statement)
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _texts(*values: str) -> list[ast.expr]:
+    return [ast.Constant(value) for value in values]
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Expr:
+    return ast.Expr(ast.Call(_load(name), [*arguments], []))
+
+
+def _compare(method: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(_load("__compare__"), method, ast.Load()), [*arguments], [])
+
+
+def _with(name: str, numbers: list[int], body: list[ast.stmt]) -> ast.With:
+    context = ast.Call(_load(name), [ast.Constant(number) for number in numbers], [])
+    return ast.With([ast.withitem(context)], body)
+
+
+# --- names from elsewhere ---
+
+
+def _free(tree: ast.AST) -> Counter:
+    """Names that the source looks up and binds nowhere."""
+    bound = {name for node in ast.walk(tree) for name in _bound(node)}
+    return Counter(
+        {name: count for name, count in _loaded(tree).items() if name not in bound | {"__name__"}}
+    )
+
+
+def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
+    """The names that are likely to be functions of the code."""
+    names = {*_free(tree), *([candidate] if candidate else [])}
+    return tuple(sorted(name for name in names - vars(builtins).keys() if name.isidentifier()))
+
+
+def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
+    """Builtins that are the code's: a function may well be called `sum`.
+
+    Only the one that is named as its function, or all that a source names that asks for nothing
+    else: a `sorted` of the code's own must not judge what its `f` returns.
+    """
+    if candidate is not None and candidate in vars(builtins):
+        return (candidate,)
+    free = {name for name in _free(tree) if name[:2] != "__"}
+    own = {
+        name
+        for name in free & vars(builtins).keys()
+        if not (
+            isinstance(vars(builtins)[name], type)
+            and issubclass(vars(builtins)[name], BaseException)
+        )
+    }
+    asks_elsewhere = free - vars(builtins).keys() or "solution" in _modules(tree)
+    return () if asks_elsewhere else tuple(sorted(own))
+
+
+def _with_imports(tree: ast.Module, written: str) -> str:
+    """With imports of modules that are named as such: they must not be the code's."""
+    attributes = Counter(
+        node.value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
+    lines = []
+    for name, count in _free(tree).items():
+        if name == "TestCase":
+            lines.append("from unittest import TestCase\n")
+        elif name in sys.stdlib_module_names | {"pytest"} and attributes[name] == count:
+            lines.append(f"import {name}\n")
+    if not lines:
+        return written
+    future = [
+        each for each in written.splitlines(keepends=True) if each.startswith("from __future__")
+    ]
+    for line in future:
+        written = written.replace(line, "", 1)
+    return "".join([*future, *lines, written])
+
+
+def _modules(tree: ast.AST) -> set[str]:
+    """The modules that a source imports."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return names
+
+
+def _imported(tree: ast.Module, packages: tuple[str, ...]) -> set[str]:
+    """The packages that a source imports. Raises BadTests where one is not there."""
+    imported = {name.partition(".")[0] for name in _modules(tree)}
+    foreign = imported - sys.stdlib_module_names - {*packages, "solution"}
+    missing = set()
+    for name in foreign:
+        offered = STAND_INS.get(name, set())
+        used = _used(tree, name)
+        if not offered or not used <= offered:
+            what = ", ".join(sorted(used - offered)) if offered else ""
+            missing.add(f"{name} for {what}" if what else name)
+    if missing:
+        raise BadTests(
+            f"tests import {', '.join(sorted(missing))}, which is not in the standard library"
+        )
+    return imported
+
+
+def _used(tree: ast.Module, package: str) -> set[str]:
+    """What a source names of a package, with dots; "*" for all that cannot be seen."""
+    aliases: dict[str, str] = {}
+    used: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top, _, rest = alias.name.partition(".")
+                if top == package:
+                    aliases[alias.asname or top] = rest if alias.asname else ""
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package:
+            prefix = (node.module or "").partition(".")[2]
+            for alias in node.names:
+                name = f"{prefix}.{alias.name}".strip(".")
+                used.add(name)
+                aliases[alias.asname or alias.name] = name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            base, *names = _chain(node)
+            if base in aliases:
+                used.add(".".join(filter(None, [aliases[base], *names])))
+    bare = sum(_loaded(tree)[name] for name, path in aliases.items() if not path)
+    whole = [name for name, path in aliases.items() if not path]
+    reached = sum(
+        1
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in whole
+    )
+    return used | ({"*"} if bare > reached else set())
+
+
+def _chain(node: ast.expr) -> list[str]:
+    """``a.b.c`` as its names; anything else begins with an empty one."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    names.append(node.id if isinstance(node, ast.Name) else "")
+    return names[::-1]

@@ -147,7 +147,7 @@ def _passing(
         if not failed:
             passing.append(reference)
         elif not failure:
-            failure = ": ".join(filter(None, failed[0]))
+            failure = ": ".join(filter(None, failed[0][:2]))
         if len(passing) == _REFERENCES:
             break
     if not passing:

@@ -29,7 +29,7 @@ from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
-from swift_rlvr.verifiers.code.calls import CallTest
+from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
-Tests = list[ProgramTest] | list[UnitTest | CallTest]
+Tests = list[ProgramTest] | list[UnitTest | CallTest | AssertTest]
 
 
 class CodeReward(Reward):

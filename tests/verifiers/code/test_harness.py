@@ -6,7 +6,7 @@ import types
 
 import pytest
 from helpers import done_within
-from swift_rlvr.verifiers.code import BadTests, Limits, Verdict, check, read_tests
+from swift_rlvr.verifiers.code import PASSED, BadTests, Limits, Verdict, check, read_tests
 from swift_rlvr.verifiers.code.sources import read_source
 
 EVALPLUS = """
@@ -947,5 +947,26 @@ def test_no_source_takes_long_to_read(source):
 def test_a_source_is_read_once():
     read_source.cache_clear()
     for _ in range(3):
-        read_tests("assert f(1) == 2")
+        read_tests("assert f(1) != 2")
     assert read_source.cache_info().hits == 2
+
+
+def test_plain_asserts_mean_what_others_do():
+    plain = ["assert f(1, [2]) == (1, [2])", "assert f('a', {1}) == ('a', {1})"]
+    by_harness = ["x = 1", *plain]
+    codes = {
+        "def f(a, b): return a, b": [PASSED, PASSED],
+        "def f(a, b): return [a, b]": ["wrong", "wrong"],
+        "def f(a, b): return a, b\nclass L(tuple):\n    __eq__ = lambda *_: True\ndef f(a, b): return L((a, 3))": [
+            "wrong",
+            "wrong",
+        ],
+        "class Solution:\n    def f(self, a, b): return a, b": [PASSED, PASSED],
+        "def g(a, b): return a, b": ["error", "error"],
+        "import sys\ndef f(a, b): sys.exit()": ["ended early", "ended early"],
+    }
+    for code, expected in codes.items():
+        for source in (plain, by_harness):
+            tests = read_tests(source)
+            verdicts = check(code, tests, Limits(), all_tests=True)
+            assert [verdict.reason for verdict in verdicts] == expected, (code, source)

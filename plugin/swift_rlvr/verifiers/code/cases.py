@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.calls import AssertTest, Call, CallTest, read_asserts, read_calls
 from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
@@ -56,7 +56,7 @@ class ProgramTest(NamedTuple):
 
 def read_tests(
     tests: Any, entry_point: Any = None, packages: tuple[str, ...] = ()
-) -> list[ProgramTest] | list[UnitTest | CallTest]:
+) -> list[ProgramTest] | list[UnitTest | CallTest | AssertTest]:
     """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
 
     Tests can import the standard library and the `packages`.
@@ -90,8 +90,9 @@ def read_tests(
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
     function = _expression("entry_point", entry_point) or _expression("fn_name", name)
-    units: list[UnitTest | CallTest] = []
-    units += read_source("\n".join(tests), function, packages)
+    source = "\n".join(tests)
+    units: list[UnitTest | CallTest | AssertTest] = []
+    units += read_asserts(source) or read_source(source, function, packages)
     return units
 
 
@@ -162,14 +163,14 @@ def _check_columns(columns: dict[str, Any]) -> None:
 
 def _read_cases(
     rows: list[dict[str, Any]], name: Any, entry_point: Any, packages: tuple[str, ...]
-) -> list[ProgramTest] | list[UnitTest | CallTest]:
+) -> list[ProgramTest] | list[UnitTest | CallTest | AssertTest]:
     """Read cases, each of a program, of a function, or a source; `name` is the function's where a
     case names none.
     """
     _expression("entry_point", entry_point)
     programs: list[ProgramTest] = []
     calls: list[Call] = []
-    units: list[UnitTest | CallTest] = []
+    units: list[UnitTest | CallTest | AssertTest] = []
     for row in rows:
         function = _function_name(row) or name
         if row.get("assert_case"):

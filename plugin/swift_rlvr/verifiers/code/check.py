@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import CallTest
+from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
 from swift_rlvr.verifiers.code.inside.values import decode
@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
 def check(
     code: str,
-    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest],
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
     limits: Limits,
     entry_point: str | None = None,
     all_tests: bool = False,
@@ -96,7 +96,7 @@ def leaves_no_trace(limits: Limits) -> bool:
 
 def _run_all(
     code: str,
-    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest],
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
     limits: Limits,
     all_tests: bool,
     zygotes: Zygotes,
@@ -116,7 +116,7 @@ def _run_all(
     return verdicts
 
 
-def _longest(units: list[UnitTest | CallTest]) -> int:
+def _longest(units: list[UnitTest | CallTest | AssertTest]) -> int:
     """How long a value may be written, in characters.
 
     A right one is written in not much more than the expected one, which is in the source; more is
@@ -125,7 +125,7 @@ def _longest(units: list[UnitTest | CallTest]) -> int:
     """
     longest_expected = 0
     for unit in units:
-        if isinstance(unit, CallTest):
+        if not isinstance(unit, UnitTest):
             longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
         else:
             longest_expected = max(longest_expected, len(unit.program.source))
@@ -189,7 +189,7 @@ class _Run:
         return _wrong(program.output, _shown(text))
 
     def units(
-        self, code: str, units: list[UnitTest | CallTest], all_tests: bool
+        self, code: str, units: list[UnitTest | CallTest | AssertTest], all_tests: bool
     ) -> Generator[Verdict, None, None]:
         """Load the code once and run the tests one by one; after a test that ends the child, go on
         in another one.
@@ -223,17 +223,17 @@ class _Run:
                     return
 
     def _calls(
-        self, solution: "_Solution", tests: Iterator[UnitTest | CallTest]
+        self, solution: "_Solution", tests: Iterator[UnitTest | CallTest | AssertTest]
     ) -> Generator[Verdict, None, None]:
         for test in tests:
             if self.is_over:
                 yield Verdict("timeout", "no time is left for it")
                 return
-            if isinstance(test, CallTest):
+            if not isinstance(test, UnitTest):
                 yield solution.call(test)
 
 
-def _program_of(unit: UnitTest | CallTest) -> Program | None:
+def _program_of(unit: UnitTest | CallTest | AssertTest) -> Program | None:
     return unit.program if isinstance(unit, UnitTest) else None
 
 
@@ -297,7 +297,7 @@ class _Solution:
             self.close()
             raise
 
-    def call(self, test: CallTest) -> Verdict:
+    def call(self, test: CallTest | AssertTest) -> Verdict:
         """Have the code call a function, and compare."""
         # The answer must bear this number, so that code cannot answer a test before it has come.
         nonce = secrets.token_hex(16)
@@ -348,7 +348,7 @@ class _Harness:
         run: _Run,
         solution: _Solution,
         child: Child,
-        units: list[UnitTest | CallTest],
+        units: list[UnitTest | CallTest | AssertTest],
         all_tests: bool,
     ):
         programs = [unit.program for unit in units if isinstance(unit, UnitTest)]
@@ -453,7 +453,7 @@ def _stopped(ended: Ended, limits: Limits) -> Verdict:
     )
 
 
-def _compared(test: CallTest, encoded: Any) -> Verdict:
+def _compared(test: CallTest | AssertTest, encoded: Any) -> Verdict:
     """The verdict on the value that a child has sent, which may be anything."""
     try:
         value = decode(encoded)

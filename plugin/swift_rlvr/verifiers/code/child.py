@@ -16,6 +16,7 @@ import array
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import select
@@ -50,7 +51,7 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     source, sink = map(int, sys.argv[1:])
     # taken now, before code runs that can assign to any module
     decode, dumps = _DECODE, _ENCODE
-    read, write = os.fdopen(source, "rb").readline, os.write
+    read, write = io.BufferedReader(io.FileIO(source)).readline, os.write
 
     def receive() -> dict:
         return decode(read().decode() or "{}")  # empty at the end
@@ -200,7 +201,6 @@ def main(lock_down: Callable, run: Callable) -> None:
     try:
         request = receive()
         os.chdir(request["folder"])
-        os.environ.update(HOME=request["folder"], TMPDIR=request["folder"])
         lock_down(**request)
     except Exception as error:  # whatever it is: the code must not be run
         report({"kind": "refused", "detail": f"{type(error).__name__}: {error}"})

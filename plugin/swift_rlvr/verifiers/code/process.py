@@ -53,6 +53,9 @@ _ENVIRONMENT = {
     "PYTHONUTF8": "1",
     # The order of a set of strings, and with it the reward, must not change from run to run.
     "PYTHONHASHSEED": "0",
+    # Its own folder, in which it is.
+    "HOME": ".",
+    "TMPDIR": ".",
 }
 # Threads of OpenBLAS take address space, which is limited.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}

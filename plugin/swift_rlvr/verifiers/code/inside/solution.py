@@ -8,9 +8,9 @@ import _thread
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .crossing import Peer
 from .values import Opaque, encode
@@ -135,15 +135,10 @@ def _method(space: dict, name: str) -> Callable:
 
 
 def _call(names: _Names, request: dict) -> dict:
-    """The answer to a call with arguments of JSON, whose value is compared as JSON writes it."""
-    space = vars(names.module)
-    source, arguments = request["function"], request["arguments"]
+    """The answer to a call whose value is compared in the trainer's process."""
     try:
-        if hasattr(space.get("Solution"), source):
-            source = f"Solution().{source}"  # as LeetCode asks for functions
-        own = {name: value for name, value in space.items() if name[:2] != "__"}
-        function = eval(compile(source, "<tests>", "eval", dont_inherit=True), own)
-        answer = {"kind": "value", "value": encode(function(*_with_int_keys(arguments)))}
+        function, arguments = _called(names, request["function"], request["arguments"])
+        answer = {"kind": "value", "value": encode(function(*arguments))}
     except Opaque as error:
         answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
     except RecursionError:
@@ -152,6 +147,19 @@ def _call(names: _Names, request: dict) -> dict:
         answer = failure(error)
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
+
+
+def _called(names: _Names, name: str, arguments: str | list) -> tuple[Any, Iterable]:
+    """The function and the arguments: as Python writes a tuple, or of JSON."""
+    if isinstance(arguments, str):
+        _, function = names.find(name)
+        return function, eval(compile(arguments, "<tests>", "eval", dont_inherit=True), {})
+    space = vars(names.module)
+    if hasattr(space.get("Solution"), name):
+        name = f"Solution().{name}"  # as LeetCode asks for functions
+    own = {name: value for name, value in space.items() if name[:2] != "__"}
+    function = eval(compile(name, "<tests>", "eval", dont_inherit=True), own)
+    return function, _with_int_keys(arguments)
 
 
 def _with_int_keys(arguments: list) -> list:

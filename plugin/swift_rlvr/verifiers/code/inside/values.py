@@ -7,6 +7,8 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
+# How deep lists may be nested, for instance one that contains itself.
+DEEPEST = 300
 _SAME_HASH = 64  # elements of a set, or keys of a dict, that may be hashed alike
 _LONGEST_FRACTION = 1 << 14  # hexadecimal digits
 _COLLECTIONS = {"list": list, "tuple": tuple}
@@ -16,7 +18,7 @@ class Opaque(Exception):
     """A value that is not made of plain types."""
 
 
-def encode(value: object) -> object:
+def encode(value: object, depth: int = 0) -> object:
     """Write a value of plain types, or subclasses of them, as JSON that keeps them apart;
     `decode` reads it.
 
@@ -28,13 +30,17 @@ def encode(value: object) -> object:
     if isinstance(value, int):
         # Longer ones in base 16: reading a decimal takes quadratic time.
         return value if abs(value) < 1 << 63 else ["int", hex(value)]
+    if depth > DEEPEST:
+        raise Opaque("nested too deep")
+    within = depth + 1
     if isinstance(value, (list, tuple)):
         name = "list" if isinstance(value, list) else "tuple"
-        return [name, *map(encode, value)]
+        return [name, *(encode(each, within) for each in value)]
     if isinstance(value, Set):  # also the keys of a dict
-        return ["set", *map(encode, value)]
+        return ["set", *(encode(each, within) for each in value)]
     if isinstance(value, dict):
-        return ["dict", *([encode(key), encode(item)] for key, item in value.items())]
+        items = value.items()
+        return ["dict", *([encode(key, within), encode(item, within)] for key, item in items)]
     if isinstance(value, (bytes, bytearray)):
         return ["bytes", value.hex()]
     if isinstance(value, complex):

@@ -14,10 +14,9 @@ from decimal import Decimal
 from types import ModuleType
 from typing import Any
 
-from .values import Opaque, decode, encode
+from .values import DEEPEST, Opaque, decode, encode
 
 # Python writes and reads JSON by calls of C's, which need a stack.
-_DEEPEST = 300
 _CONSTANTS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 _MUTABLE = (list, dict, set, deque, bytearray)
 
@@ -73,7 +72,7 @@ class Writer:
             return value
         if type(value) is int and -(1 << 63) < value < 1 << 63:
             return value
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             raise Opaque("nested too deep")
         if isinstance(value, _MUTABLE):
             return self._container(value, depth)

@@ -9,12 +9,12 @@ that was run.
 
 Each completion runs in processes of its own: forks of one that runs no code of a completion and is
 kept for the next (`process.Zygotes`). A program, with standard input and output, has one for each
-case, and the parent compares. Functions have one process with
-the code, and asserts another one, just as confined, with the program of the tests, in which the
-names of the code are proxies (`inside/`). A call of theirs goes to the code's process by way of the
-parent; what comes back is plain values, and handles of what is not plain. So the tests are compared
-with Python's own operators, in a process in which no object and no function is the code's. Calls
-with arguments of JSON need no such process: the parent compares.
+case, and the parent compares. Functions have one process with the code, and the tests another one,
+just as confined, in which the names of the code are proxies (`inside/`). A call of theirs goes to
+the code's process by way of the parent; what comes back is plain values, and handles of what is not
+plain. So the tests are compared with Python's own operators, in a process in which no object and no
+function is the code's. Calls with arguments of JSON, and asserts such as ``assert f(1) == 2`` in
+which all else is written down, need no process of the tests: the parent compares (`calls`).
 
 Code cannot
 
@@ -58,8 +58,8 @@ Known limits:
   root, only files that have a name are counted: the process must not be visible to its parent there.
 - One completion can leave another a few bits: `lockdown` lists by what.
 
-When the trainer ends or is killed, its children end within a second, and only their small folders in the temporary
-folder remain.
+When the trainer ends or is killed, its children end within a second, and only their small folders
+in the temporary folder remain.
 """
 
 from swift_rlvr.verifiers.code.cases import read_tests

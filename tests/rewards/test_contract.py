@@ -81,9 +81,7 @@ def test_a_trainer_that_asks_for_reasons_gets_one_for_each_completion_and_the_sh
     reward = REWARDS["countdown"]()
     completions = ["<answer>3*5+7</answer>", "<answer>3+5+7</answer>", "", ""]
     row = listed({"nums": [3, 5, 7], "target": 22}, 4)
-    paid = reward(
-        completions, **row, log_extra=columns.__setitem__, log_metric=metrics.__setitem__
-    )
+    paid = reward(completions, **row, log_extra=columns.__setitem__, log_metric=metrics.__setitem__)
     assert paid == reward(completions, **row) == [1.0, 0.0, 0.0, 0.0]
     reasons = [grade.reason for grade in reward.grades(completions, **row)]
     assert columns == {"CountdownReward/reason": reasons}

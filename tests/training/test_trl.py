@@ -91,9 +91,10 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
     """What TRL's trainer logs of a step, and its further columns, in a script that has our reward
     and no callback of ours.
     """
-    from datasets import Dataset
     from swift_rlvr.training.trl import trainer_class_of
     from trl import GRPOConfig
+
+    from datasets import Dataset
 
     rows = [row for _, row in read_jsonl(COUNTDOWN / "tiny_train.jsonl")][:2]
     dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in rows])

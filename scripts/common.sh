@@ -1,7 +1,7 @@
 # Sourced by every script here: the environment of this machine. All of them run in the root of the repository, from
 # which relative paths count.
 # Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches what is not there), KIND (which packages: gpu where a GPU is
-# visible, gpu_cuda12 where its driver or the GPU itself is too old for CUDA 13, else cpu), VENV (the environment's folder,
+# visible, gpu_cuda12 where its driver or the GPU itself is too old for CUDA 13, else cpu; trl has TRL 1.x), VENV (the environment's folder,
 # .venv-KIND, so that machines can share the checkout), INSTALL=0 (install nothing, use the environment that is active).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -77,6 +77,8 @@ other_accelerator() {
 }
 KIND=${KIND:-$(kind_of_machine)}
 VENV=${VENV:-$ROOT/.venv-$KIND}
+# Whether the packages are those for a machine without GPUs: cpu, or trl, which has TRL 1.x in place of ms-swift.
+on_cpu() { [ "$KIND" = cpu ] || [ "$KIND" = trl ]; }
 
 # ensure_environment: makes VENV and installs the pinned packages for this machine, once per content of their list, and
 # puts it first on the PATH. Scripts that start at once wait for each other; an installation that broke off is repaired.
@@ -99,10 +101,10 @@ ensure_environment() {
 # Dies where VENV has the packages of another kind: two locks in one folder are neither.
 check_kind() {
   local made=
-  [ -e "$REQUIREMENTS/$KIND.lock" ] || die "there is no environment '$KIND': set KIND to cpu, gpu or gpu_cuda12"
-  case ${VENV##*/} in .venv-cpu | .venv-gpu | .venv-gpu_cuda12) made=${VENV##*.venv-} ;; esac
+  [ -e "$REQUIREMENTS/$KIND.lock" ] || die "there is no environment '$KIND': set KIND to cpu, gpu, gpu_cuda12 or trl"
+  case ${VENV##*/} in .venv-cpu | .venv-gpu | .venv-gpu_cuda12 | .venv-trl) made=${VENV##*.venv-} ;; esac
   [ ! -e "$VENV/.kind" ] || made=$(cat "$VENV/.kind")
-  [ "$KIND" = cpu ] || [ "${0##*/}" = install.sh ] || have_gpu ||
+  on_cpu || [ "${0##*/}" = install.sh ] || have_gpu ||
     echo "warning: no GPU is visible, and KIND is $KIND: unset it, or set KIND=cpu, for what a CPU needs" >&2
   [ -z "$made" ] || [ "$made" = "$KIND" ] ||
     die "$VENV is for the packages of $made.lock, and $KIND.lock is to be used here: set KIND=$made to use that folder as" \
@@ -150,12 +152,12 @@ install_once() {
 check_prerequisites() {
   local driver free need=5 gpu capability cache
   check_libc
-  if [ "$KIND" = cpu ] && [ -z "${CUDA_VISIBLE_DEVICES+set}" ] && other_accelerator >/dev/null; then
+  if on_cpu && [ -z "${CUDA_VISIBLE_DEVICES+set}" ] && other_accelerator >/dev/null; then
     die "$(other_accelerator) lists accelerators, and these scripts know NVIDIA's only: use the rewards and datasets in an" \
       "ms-swift that runs here (pip install $ROOT, then swift rlhf --external_plugins \"\$(swift-rlvr plugin)\" ...)," \
       "or run without accelerators (CUDA_VISIBLE_DEVICES=)"
   fi
-  if [ "$KIND" != cpu ]; then
+  if ! on_cpu; then
     need=16
     driver=$(driver_major)
     [ "$driver" = 0 ] || [ "$driver" -ge "$(oldest_driver "$KIND")" ] ||
@@ -224,7 +226,7 @@ install_packages() {
   fi
   "$VENV/bin/python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' ||
     die "$VENV has $("$VENV/bin/python" --version): remove it and set PYTHON to 3.11 or 3.12"
-  if [ "$KIND" != cpu ]; then
+  if ! on_cpu; then
     [ -e "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ||
       die "Triton needs Python.h: on Debian and Ubuntu, apt install python3-dev; or remove $VENV and set" \
         "UV_PYTHON_PREFERENCE=only-managed, uv's own Python has it"
@@ -246,7 +248,7 @@ install_packages() {
   # In this order, for it fails where that index cannot be reached; and torch alone, for uv takes others from there too.
   torch=$(grep '^torch==' "$1")
   backend=${torch##*+}
-  if [ "$KIND" = cpu ] && ! uv_install -q --dry-run "$torch" 2>/dev/null; then
+  if on_cpu && ! uv_install -q --dry-run "$torch" 2>/dev/null; then
     uv_install --torch-backend "$backend" "$torch" ||
       die "no $torch: neither an index or folder that pip or uv is configured for has it, nor could uv get it from" \
         "PyTorch's index (its message stands above). Get the wheel another way, and set UV_FIND_LINKS to its folder"
@@ -255,7 +257,7 @@ install_packages() {
     die "the installation failed; uv's message above names the package. Run this again, what has arrived is kept." \
       "For a mirror set UV_INDEX_URL, for a folder of wheels UV_FIND_LINKS; pip's settings count too. Where a quota or a" \
       "disk is full (HOME has uv's cache), set UV_CACHE_DIR and VENV to folders elsewhere"
-  [ "$KIND" = cpu ] || grep -qs "^cuda\b.*= *'[0-9]" "$VENV"/lib/python*/site-packages/torch/version.py ||
+  on_cpu || grep -qs "^cuda\b.*= *'[0-9]" "$VENV"/lib/python*/site-packages/torch/version.py ||
     die "$(grep '^torch==' "$1" | cut -d, -f1) came without CUDA, from an index or a folder that pip or uv is configured for:" \
       "take that setting away (pip config list, UV_*), remove $VENV, and run this again"
   uv_install -q --no-build-isolation --reinstall -e . ||

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from packaging.requirements import Requirement
 from paths import ROOT
 from swift_rlvr.launch.checks.machine import _lock
 from swift_rlvr.launch.machine import Gpu, Machine
@@ -29,7 +30,9 @@ REQUIREMENTS = ROOT / "scripts" / "requirements"
 UV = shutil.which("uv", path=f"{sys.prefix}/bin:{os.environ['PATH']}")
 
 
-KINDS = ("cpu", "gpu", "gpu_cuda12")
+KINDS = ("cpu", "gpu", "gpu_cuda12", "trl")
+ON_CPU = ("cpu", "trl")
+WITHOUT_SWIFT = ("trl", "report", "reasoning-gym")  # the extras in trl.lock
 
 
 def pins(name: str) -> dict[str, str]:
@@ -56,10 +59,10 @@ class TestLocks:
             for line in (REQUIREMENTS / f"{kind}.lock").read_text().splitlines()
             if not line.startswith("#")
         ]
-        assert len(lines) > 200
+        assert len(lines) > (80 if kind == "trl" else 200)
         exact = re.compile(
             r"[a-z0-9-]+==([0-9][a-z0-9.+]*)"
-            if kind == "cpu"
+            if kind in ON_CPU
             else r"[a-z0-9-]+==([0-9][a-z0-9.]*)(,!=\1\+cpu)?"
         )
         assert [line for line in lines if not exact.fullmatch(line)] == []
@@ -70,10 +73,18 @@ class TestLocks:
         assert pins(f"{kind}.in").items() <= lock.items()
         setup = ConfigParser()
         setup.read(ROOT / "setup.cfg")
-        wanted = [setup["options"]["install_requires"], *setup["options.extras_require"].values()]
-        for requirement in "\n".join(wanted).split():
-            name, _, version = requirement.partition("==")
-            assert lock[name] == (version or lock[name])
+        extras = setup["options.extras_require"]
+        wanted = [setup["options"]["install_requires"]]
+        wanted += [extras[name] for name in (WITHOUT_SWIFT if kind == "trl" else extras)]
+        for line in "\n".join(wanted).split():
+            requirement = Requirement(line)
+            assert requirement.specifier.contains(lock[requirement.name]), line
+
+    def test_trl_1_is_in_a_lock_without_ms_swift(self):
+        """ms-swift 4.6 takes TRL below 1.0, and TRL's own dependencies go up to the newest."""
+        lock = pins("trl.lock")
+        assert int(lock["trl"].split(".")[0]) >= 1 and "ms-swift" not in lock
+        assert lock["torch"] == pins("cpu.lock")["torch"]
 
     def test_both_machines_train_with_the_same_versions(self):
         cpu, gpu = pins("cpu.lock"), pins("gpu.lock")
@@ -168,7 +179,7 @@ class Checkout:
             ignore=shutil.ignore_patterns("configs", "*.md"),
         )
         for kind in KINDS:
-            torch = "torch==9.9+cpu" if kind == "cpu" else "torch==9.9,!=9.9+cpu"
+            torch = "torch==9.9+cpu" if kind in ON_CPU else "torch==9.9,!=9.9+cpu"
             (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(
                 f"tiny==1.0\n{torch}\n"
             )
@@ -628,7 +639,7 @@ class TestChoice:
         assert again == (0, f"== installed: {checkout.root}/.venv-cpu\n")
         status, output = checkout.run(KIND="cuda12")
         assert status == 2
-        assert "there is no environment 'cuda12': set KIND to cpu, gpu or gpu_cuda12" in output
+        assert "there is no environment 'cuda12': set KIND to cpu, gpu, gpu_cuda12 or trl" in output
         status, output = checkout.run("bash", f"{checkout.root}/scripts/install.sh", "gpus")
         assert status == 2 and "there is no environment 'gpus'" in output
 

@@ -356,6 +356,22 @@ def test_the_table_of_known_roles_has_every_reward_of_ms_swift():
     assert {*theirs, *(reward.__name__ for reward in theirs.values())} <= KNOWN_ROLES.keys()
 
 
+def test_the_table_of_known_roles_has_every_reward_of_trl():
+    """By the names that it logs; a factory's are those of what it makes."""
+    rewards = pytest.importorskip("trl.rewards", reason="needs the extra [trl]")
+    factories = {
+        "get_cosine_scaled_reward": {"max_len": 100},
+        "get_repetition_penalty_reward": {},
+        "get_soft_overlong_punishment": {"max_completion_len": 100, "soft_punish_cache": 20},
+    }
+    for names in rewards._import_structure.values():
+        for name in names:
+            reward = getattr(rewards, name)
+            if name in factories:
+                reward = reward(**factories[name])
+            assert reward.__name__ in KNOWN_ROLES, name
+
+
 def test_of_a_conversation_of_several_turns_the_last_answer_counts(tmp_path):
     """The record of a conversation is one completion, with the answers before it among its
     messages.

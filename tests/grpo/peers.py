@@ -140,9 +140,9 @@ def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
             for name, parameter in trainer.model.named_parameters()
             if parameter.grad is not None  # of LoRA only the adapter's
         }
-        advantages = dict(
-            zip(trainer._logs["completion"], trainer._logs["advantages"], strict=True)
-        )
+        # TRL 1.x logs the completions as messages.
+        texts = map(completion_text, trainer._logs["completion"])
+        advantages = dict(zip(texts, trainer._logs["advantages"], strict=True))
         steps.append(
             {
                 "loss": sum(map(float, losses)),
@@ -192,13 +192,16 @@ def save(result: list[dict[str, Any]], folder: Path, case: Case) -> None:
 def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
     """For each case, save what `train` returns."""
     start(folder)
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOConfig, GRPOTrainer, __version__
 
     from datasets import Dataset
 
+    # What the sampler returns: token ids, their log probabilities and, before TRL 1.0, more columns.
+    rest = (None, {}) if __version__.startswith("0.") else (None,)
     dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in sampled.rows])
     for case in cases:
         config = GRPOConfig(
+            use_bias_correction_kl=False,  # the default until 1.9
             output_dir=str(folder / "output"),
             loss_type=case.aggregation,
             beta=case.beta,
@@ -229,7 +232,7 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
         prompts = trainer._tokenize_prompts(list(dataset["prompt"]))[0]
 
         def sample(prompt_ids: list, *unused: Any, prompts: list = prompts) -> tuple:
-            return sampled.hand_out([prompts.index(ids) for ids in prompt_ids]), None, {}
+            return sampled.hand_out([prompts.index(ids) for ids in prompt_ids]), *rest
 
         trainer._generate_single_turn = sample
         save(train(trainer, sampled), folder, case)

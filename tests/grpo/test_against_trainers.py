@@ -6,8 +6,8 @@ completions and rewards.
 Each case has four optimizer steps. Completions are taken over at the first and the third, so these
 are first inner iterations, and the second and fourth later ones; in the fourth, policy, old and
 reference policy are three. peers.py says what is put into the trainers. Two differences are known
-and not met here: a completion to which no reward applies counts for nothing with us and as a reward
-of 0 with them, and ms-swift clamps k3 at 10.
+and not met here: a completion to which no reward applies counts for nothing with us, and as a reward
+of 0 in ms-swift and in TRL before 1.6; and ms-swift clamps k3 at 10.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +41,9 @@ from swift_rlvr.utils.jsonl import read_jsonl
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-PEERS = {"TRL": grpo_peers.run_trl, "ms-swift": grpo_peers.run_swift}
+PEERS = {"TRL": grpo_peers.run_trl}
+if find_spec("swift"):  # not in the environment of TRL 1.x, which ms-swift 4.6 does not take
+    PEERS["ms-swift"] = grpo_peers.run_swift
 MICRO_BATCH = 5  # ours, of 12 completions
 TOLERANCES = {"advantages": 1e-5, "loss": 1e-5, "gradient": 1e-5, "worst parameter": 1e-4}
 # Each aggregation with and without the KL term, and every other setting once.

@@ -622,12 +622,22 @@ def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed
 )
 def test_packages_that_settings_need(monkeypatch, tmp_path, words, needed):
     (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "awq"}}')
-    monkeypatch.setattr(
-        machine, "find_spec", lambda name: "here" if name == "tensorboard" else None
-    )
+    present = {"tensorboard", *machine.IMPORTED}
+    monkeypatch.setattr(machine, "find_spec", lambda name: name if name in present else None)
     status, said = outcome(machine.packages, *words.format(awq=tmp_path).split())
     assert status == ("failed" if needed else "none")
     assert re.findall(r"needs ([\w-]+), which is not installed", said) == needed
+
+
+@pytest.mark.parametrize("missing", ["msgspec", "requests"])
+def test_what_the_trainer_imports_whatever_the_settings(monkeypatch, missing):
+    find_spec = machine.find_spec
+    monkeypatch.setattr(
+        machine, "find_spec", lambda name: None if name == missing else find_spec(name)
+    )
+    status, said = outcome(machine.packages)
+    assert status == "failed"
+    assert f"needs {missing}, which is not installed -> pip install {missing}" in said
 
 
 def test_a_package_that_is_not_installed():

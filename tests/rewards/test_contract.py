@@ -8,6 +8,7 @@ import pytest
 from swift_rlvr.contract import check_reward
 from swift_rlvr.contract.rewards import HOSTILE
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.utils.errors import NotInstalledError
 
 PAYS_FOR_NO_FORM = {
@@ -72,6 +73,29 @@ def test_rows_of_another_task_need_no_columns(case):
     empty = listed(dict.fromkeys(best.row))
     assert reward.grades([best.completion], **empty, task=["theirs"]) == [(None, "other task")]
     assert reward.explain(best.completion, {"task": "theirs"}).reason == "other task"
+
+
+def test_a_trainer_that_asks_for_reasons_gets_one_for_each_completion_and_the_share_of_each():
+    """TRL from 1.0 on hands over `log_extra` and `log_metric`; a reason that nothing got has 0."""
+    columns, metrics = {}, {}
+    reward = REWARDS["countdown"]()
+    completions = ["<answer>3*5+7</answer>", "<answer>3+5+7</answer>", "", ""]
+    row = listed({"nums": [3, 5, 7], "target": 22}, 4)
+    paid = reward(completions, **row, log_extra=columns.__setitem__, log_metric=metrics.__setitem__)
+    assert paid == reward(completions, **row) == [1.0, 0.0, 0.0, 0.0]
+    reasons = [grade.reason for grade in reward.grades(completions, **row)]
+    assert columns == {"CountdownReward/reason": reasons}
+    assert metrics["reasons/CountdownReward/correct"] == 0.25
+    assert metrics["reasons/CountdownReward/no_answer"] == 0.5
+    assert metrics["reasons/CountdownReward/other_task"] == 0.0
+    assert sum(metrics.values()) == 1.0 and len(metrics) == len(reward.reasons) + 1
+
+
+def test_a_trainer_with_our_callback_gets_the_shares_from_it_alone():
+    reward, metrics = REWARDS["tag_count"](), []
+    reward.log = GradeLog()
+    reward(["a"], log_metric=lambda *metric: metrics.append(metric))
+    assert metrics == [] and len(reward.log.take()) == 1
 
 
 def test_the_registry_knows_short_names():

@@ -7,7 +7,9 @@ transformers' callbacks for good.
 
 import os
 import shutil
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,11 +24,13 @@ from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.evaluation.score import score
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt, to_messages
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from swift_rlvr.verifiers.countdown import verify
@@ -83,6 +87,46 @@ LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
 CURRICULUM = words(f"--curriculum true --dataset countdown:{LEVELS}")
 
 
+def train_in_a_script(folder: Path) -> tuple[dict, dict]:
+    """What TRL's trainer logs of a step, and its further columns, in a script that has our reward
+    and no callback of ours.
+    """
+    from swift_rlvr.training.trl import trainer_class_of
+    from trl import GRPOConfig
+
+    from datasets import Dataset
+
+    rows = [row for _, row in read_jsonl(COUNTDOWN / "tiny_train.jsonl")][:2]
+    dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in rows])
+    config = GRPOConfig(
+        output_dir=str(folder),
+        max_steps=1,
+        per_device_train_batch_size=BATCH,
+        num_generations=8,
+        max_completion_length=64,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        bf16=False,
+    )
+    reward = REWARDS["countdown"]()
+    trainer = trainer_class_of(False)(
+        str(TINY_MODEL), reward_funcs=[reward], args=config, train_dataset=dataset
+    )
+    trainer.train()
+    columns = {name: list(values) for name, values in trainer._logs.get("extra", {}).items()}
+    return trainer.state.log_history[0], columns
+
+
+def refused_dataset() -> str:
+    from swift_rlvr.training.trl import as_dataset
+
+    with pytest.raises(InputError) as error:
+        as_dataset([{"prompt": "a", "solution": 1}, {"prompt": "b", "solution": "one"}])
+    return str(error.value)
+
+
 def run_commands(folder: Path) -> dict:
     """Everything that needs TRL, in one process: importing it takes longer than to train."""
     import torch
@@ -115,6 +159,7 @@ def run_commands(folder: Path) -> dict:
     )
     # The first step has rate 0, the second one beyond float32.
     nan = command(folder / "diverged", *DIVERGING)
+    script = train_in_a_script(folder / "script")
     os.chdir(folder)
     Path("empty.jsonl").touch()
     mistakes = {flags: command("new", *words(flags)) for flags in MISTAKES}
@@ -127,6 +172,8 @@ def run_commands(folder: Path) -> dict:
             if each.exception
         ],
         "held_out": held_out.output,
+        "script": script,
+        "refused dataset": refused_dataset(),
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
         "mistakes": {flags: (each.exit_code, each.output) for flags, each in mistakes.items()},
@@ -284,6 +331,24 @@ def test_a_curriculum_draws_by_level_also_after_a_checkpoint(results, folder, na
         state["stateful_callbacks"]["swift_rlvr.curriculum"] == curriculum.state()
         and curriculum.batches == 3
     )
+
+
+@pytest.mark.skipif(version("trl") < "1", reason="TRL 0.29 does not ask for reasons")
+def test_in_a_script_without_our_callback_the_reasons_are_in_trls_own_log(results):
+    logged, columns = results["script"]
+    counts = Counter(columns["CountdownReward/reason"])
+    assert counts.total() == BATCH
+    shares = {name: value for name, value in logged.items() if name.startswith("reasons/")}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    for reason, count in counts.items():
+        name = f"reasons/CountdownReward/{reason.replace(' ', '_')}"
+        assert shares[name] == pytest.approx(count / BATCH)
+    assert logged["rewards/CountdownReward/mean"] == pytest.approx(counts["correct"] / BATCH)
+
+
+def test_a_column_that_no_table_can_hold_is_named(results):
+    problem = "dataset: the column 'solution' needs values of one type in all rows: "
+    assert results["refused dataset"].startswith(problem)
 
 
 def test_a_run_is_not_resumed_with_other_settings(results):

@@ -175,6 +175,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
     require("transformers", "train", "swift-rlvr train")
     require("trl", "trl", "--trainer trl")
+    require("requests", "trl", "--trainer trl")  # TRL 0.29 imports it, and does not ask for it
     from swift_rlvr.training.arguments import read_command
 
     is_first_rank = os.environ.get("RANK", "0") == "0"

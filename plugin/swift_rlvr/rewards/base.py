@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
@@ -184,15 +185,44 @@ class Reward:
         """What `swift-rlvr dataset check` should count and name of a row that is not bad for it."""
         return []
 
-    def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
+    def __call__(
+        self,
+        completions: Sequence,
+        *,
+        log_extra: Any = None,
+        log_metric: Any = None,
+        **columns: Any,
+    ) -> list[float | None]:
         """Reward each completion, in order.
+
+        Args:
+            log_extra: `log_extra(column, values)` adds a column to the trainer's table of
+                completions. TRL passes both from 1.0 on.
+            log_metric: `log_metric(name, value)` adds a figure to the trainer's log.
 
         ValueError where a needed column is missing, or a column has another length.
         """
         grades = self.grades(completions, **columns)
+        if log_extra is not None:
+            log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
             self.log.add(self, completions, columns, grades)
+        elif log_metric is not None:
+            self._log_shares(log_metric, grades)
         return [reward for reward, _ in grades]
+
+    def _log_shares(self, log_metric: Callable[[str, float], object], grades: list[Grade]) -> None:
+        """Log the share of each reason, under the names that `reward_reasons` logs.
+
+        Reasons that nothing got are logged as 0: the trainer takes the mean of what it is told, over
+        ranks and batches.
+        """
+        if not grades:
+            return
+        counts = Counter(grade.reason for grade in grades)
+        for reason in dict.fromkeys((*self.reasons, OTHER_TASK, *counts)):
+            name = f"reasons/{self.__name__}/{reason.replace(' ', '_')}"
+            log_metric(name, counts[reason] / len(grades))
 
     def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
         """The same with the reasons, and without the log of training."""

@@ -6,17 +6,21 @@ The settings are those of TRL's GRPOConfig under their own names. The output fol
 model with its tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
+from pyarrow import ArrowException
 from rich.console import Console
 from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
+from datasets import Dataset
 from swift_rlvr.evaluation.models import fitting_prompts, load_pretrained, load_tokenizer
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
@@ -169,10 +173,15 @@ def _trainer(
         conversations += held_out.conversations
     model_config = load_pretrained(AutoConfig, model)
     fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
+    dataset = as_dataset(rows)
     trainer_class = trainer_class_of(config.use_vllm)
     try:
         trainer = trainer_class(
-            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
+            model,
+            list(rewards),
+            config,
+            train_dataset=dataset,
+            processing_class=tokenizer,
         )
     except (OSError, ValueError) as error:
         problem = f"{arguments.model} and these settings cannot be trained by TRL: {error}"
@@ -182,6 +191,22 @@ def _trainer(
         if isinstance(callback, (ProgressCallback, PrinterCallback)):
             trainer.remove_callback(callback)
     return trainer
+
+
+def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
+    """The rows, which all have the same columns, as the kind of dataset that TRL takes.
+
+    Raises:
+        InputError: a column whose values a table cannot hold, such as numbers beside texts.
+    """
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for name, values in columns.items():
+        try:
+            Dataset.from_dict({name: values})
+        except (ArrowException, OverflowError) as error:
+            problem = f"the column {name!r} needs values of one type in all rows"
+            raise InputError(f"{problem}: {error}", "dataset") from error
+    return Dataset.from_dict(columns)
 
 
 @contextmanager
@@ -205,7 +230,7 @@ def trainer_class_of(use_vllm: bool) -> Any:
     is_vllm_available = import_utils.is_vllm_available
     try:
         if not use_vllm:
-            import_utils.is_vllm_available = lambda: False
+            import_utils.is_vllm_available = lambda *args, **options: False
         from trl import GRPOTrainer
     finally:
         import_utils.is_vllm_available = is_vllm_available
@@ -217,18 +242,34 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
     size = len(rows)
     if not trainer.use_vllm:  # all that transformers is given is one batch
         size = trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
-    ends = {trainer.eos_token_id, trainer.pad_token_id}
+    tokenizer = trainer.processing_class
+    # Older trainers end a completion at the tokenizer's token only.
+    ends = {*getattr(trainer, "eos_token_ids", [tokenizer.eos_token_id]), tokenizer.pad_token_id}
     completions = []
-    num_generations = trainer.num_generations
-    trainer.num_generations = 1  # the prompts of a batch are not those of groups
-    try:
+    with _single_completions(trainer) as generate:
         for start in range(0, len(rows), size):
             conversations = [row["messages"] for row in rows[start : start + size]]
             prompts = trainer._tokenize_prompts(conversations)
-            for ids in trainer._generate_single_turn(*prompts)[0]:
-                text = trainer.processing_class.decode(ids, skip_special_tokens=True)
+            for ids in generate(*prompts)[0]:
+                text = tokenizer.decode(ids, skip_special_tokens=True)
                 finish = "stop" if ids and ids[-1] in ends else "length"
                 completions.append(Completion(text, len(ids), finish))
+    return completions
+
+
+@contextmanager
+def _single_completions(trainer: Any) -> Iterator[Callable[..., Any]]:
+    """The trainer's method that samples, for prompts of which none is repeated as in a group.
+
+    Newer versions of TRL are told the number of completions of a prompt, older ones look it up.
+    """
+    generate = trainer._generate_single_turn
+    if "num_generations" in signature(generate).parameters:
+        yield partial(generate, num_generations=1)
+        return
+    num_generations = trainer.num_generations
+    trainer.num_generations = 1
+    try:
+        yield generate
     finally:
         trainer.num_generations = num_generations
-    return completions

@@ -35,6 +35,8 @@ BFLOAT16 = 8.0
 FLASHINFER = 10
 # The lowest compute capability on which vLLM takes FlashInfer's kernels.
 FLASHINFERS_LOWEST = 8.0
+# What ms-swift's GRPO trainer imports, also without vLLM, and its package does not ask for.
+IMPORTED = ("msgspec", "requests")
 # What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern
 # of values, module. `attn_impl: flash_attn` needs flash_attn; `attn_impl: sdpa` needs nothing.
 PACKAGES = {
@@ -127,9 +129,13 @@ def _is_used(package: str, launch: Launch) -> bool:
 
 
 def packages(launch: Launch) -> Iterator[CheckResult]:
-    """What settings need, and the model's own quantization; the trainer would miss it after the
-    server's start.
+    """What the trainer and settings need, and the model's own quantization; the trainer would miss
+    it after the server's start.
     """
+    for module in IMPORTED:
+        if find_spec(module) is None:
+            message = f"ms-swift's GRPO trainer needs {module}, which is not installed"
+            yield failed("packages", message, f"pip install {module} into this environment")
     config = Path(str(launch.settings.get("model")), "config.json")
     quantization = {}
     if config.is_file():

@@ -29,7 +29,7 @@ from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.mathematics import Kind, kind_of
-from swift_rlvr.verifiers.messages import completion_text
+from swift_rlvr.verifiers.messages import message_text
 
 API_KEY = "SWIFT_RLVR_JUDGE_API_KEY"
 RULE = "the judge takes the answer for the gold"
@@ -156,7 +156,7 @@ def question_in(row: Row) -> str:
         turns = [turn for turn in prompt if isinstance(turn, Mapping)]
         asked = [dict(turn) for turn in turns if turn.get("role") == "user"]
         if asked:
-            return "\n".join(completion_text([turn]) or "" for turn in asked)
+            return "\n".join(message_text(turn) or "" for turn in asked)
     return ""
 
 

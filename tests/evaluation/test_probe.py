@@ -122,6 +122,22 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     assert summary == read_json(tmp_path / "out" / "summary.json")
 
 
+def test_rows_that_cannot_be_used_are_skipped_and_named(stand_in, tmp_path):
+    bad = {"nums": [5, None], "target": 6, "note": "bad"}
+    write_jsonl(tmp_path / "data.jsonl", [*ROWS[:3], bad, *ROWS[3:]])
+    console = Console(file=io.StringIO())
+    summary = probed(tmp_path, keep=(0.2, 0.9), console=console)
+    assert "1 of 9 rows cannot be used (nums: 1)\n  line 4: column 'nums'" in (
+        console.file.getvalue()
+    )
+    assert summary["tasks"] == 8
+    rows = [row for _, row in read_jsonl(tmp_path / "out" / "probe.jsonl")]
+    assert [row["line"] for row in rows] == [1, 2, 3, 5, 6, 7, 8, 9]
+    assert [row["right"] for row in rows] == RIGHT
+    kept = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
+    assert [row["note"] for row in kept] == ["row 2", "row 3", "row 4", "row 7"]
+
+
 def test_rows_worth_training_on(stand_in, tmp_path):
     kept = probed(tmp_path, keep=parse_keep("0.25..0.75"))["keep"]
     rows = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]

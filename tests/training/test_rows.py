@@ -27,7 +27,7 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     assert used[0]["prompt"][0] == {"role": "system", "content": "Think."}
     assert used[0].keys() == {"prompt", "nums", "target", "task"}
     output = capsys.readouterr().out
-    assert "3 of 33 rows cannot be used (nums: 3)" in output and "row 31: column 'nums'" in output
+    assert "3 of 33 rows cannot be used (nums: 3)" in output and "line 31: column 'nums'" in output
     file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
     with pytest.raises(InputError, match=r"(?s)^dataset: .*more than the limit of 10%"):
         read_data(arguments, rewards, QUIET)

@@ -1,7 +1,7 @@
 """Which rows of a dataset can be used, and when there are too many that cannot."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,17 +31,20 @@ class RowCheck:
     errors: list[tuple[int, str]]  # index and message of every other row
     by_label: Mapping[str, int]  # the number of errors of each kind
 
-    def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the
-        lines of a file.
+    def describe(self, name: str, shown: int = 10, lines: Sequence[int] | None = None) -> str:
+        """Say which rows are unusable, and list the first `shown` of them, counted from 1.
+
+        lines: the line of each row in its file, to name in place of its number.
         """
         total = len(self.usable) + len(self.errors)
         labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
-        lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
-        lines += [f"  row {index + 1}: {message}" for index, message in self.errors[:shown]]
+        text = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
+        for index, message in self.errors[:shown]:
+            where = f"row {index + 1}" if lines is None else f"line {lines[index]}"
+            text.append(f"  {where}: {message}")
         if len(self.errors) > shown:
-            lines.append(f"  ... and {len(self.errors) - shown} more")
-        return "\n".join(lines)
+            text.append(f"  ... and {len(self.errors) - shown} more")
+        return "\n".join(text)
 
     def excess(self, share: float) -> str | None:
         """Why there are too many unusable rows, or None: no row is left, or they exceed both

@@ -15,7 +15,7 @@ from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
-from swift_rlvr.tasks.row_check import check_columns
+from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
 from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.jsonl import LONGEST_ROW, opened, read_jsonl
@@ -62,6 +62,22 @@ class Source:
             raise InputError(f"{self}, line {line}: {error}") from error
         yield line, row
         yield from rows
+
+    def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+        """The rows that the task can use, as in `rows`, and a text that names the others; empty
+        where there are none.
+
+        InputError as in `rows`, and where too many cannot be used (`RowCheck.excess`).
+        """
+        rows = list(self.rows())
+        result = check_rows(self.task, [row for _, row in rows])
+        if not result.errors:
+            return rows, ""
+        problems = result.describe(str(self), lines=[line for line, _ in rows])
+        excess = result.excess(allowed_share(self.task))
+        if excess:
+            raise InputError(f"{problems}\n{excess}")
+        return [rows[index] for index in result.usable], problems
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -81,15 +81,17 @@ class HeldOut:
             variable = f"{PREFIX}HELD_OUT_DATASET"
             problem = "is required: NAME:FILE, as dataset (under ms-swift the variable"
             raise InputError(f"{problem} {variable})", "held_out_dataset")
-        self.rows: list[dict[str, Any]] = []
         try:
             source = parse_source(settings.held_out_dataset, use_hf)
             self.task = source.task
-            for line, row in islice(source.rows(), settings.held_out_rows):
-                with source.at(line):
-                    self.rows.append(source.task.preprocess(row))
+            limit = min(source.limit or settings.held_out_rows, settings.held_out_rows)
+            source = replace(source, limit=limit)
+            rows, left_out = source.usable_rows()
         except InputError as error:
             raise InputError(str(error), "held_out_dataset") from error
+        if left_out:
+            say(left_out)
+        self.rows = [source.task.preprocess(row) for _, row in rows]
         self.conversations: list[Messages] = [row["messages"] for row in self.rows]
         if add_system:
             prompt = source.task.system if system is None else system

@@ -138,6 +138,15 @@ def test_rows_that_cannot_be_used_are_skipped_and_named(stand_in, tmp_path):
     assert [row["note"] for row in kept] == ["row 2", "row 3", "row 4", "row 7"]
 
 
+def test_columns_are_renamed_also_in_what_is_kept(stand_in, tmp_path):
+    rows = [{"nums": row["nums"], "Goal": row["target"]} for row in ROWS]
+    write_jsonl(tmp_path / "data.jsonl", rows)
+    summary = probed(tmp_path, keep=(0.2, 0.9), columns='{"goal": "target"}')
+    assert summary["tasks"] == 8
+    kept = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
+    assert [row["target"] for row in kept] == [3, 4, 5, 8]
+
+
 def test_rows_worth_training_on(stand_in, tmp_path):
     kept = probed(tmp_path, keep=parse_keep("0.25..0.75"))["keep"]
     rows = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]

@@ -1115,6 +1115,18 @@ def test_a_file_without_a_task(tmp_path, row, status, message):
     assert found == status and message in said
 
 
+def test_columns_are_renamed_as_in_the_training(tmp_path):
+    row = {"Numbers": TASK["nums"], "Goal": TASK["target"]}
+    path = write(tmp_path / "tasks.jsonl", row)
+    columns = ("--columns", '{"Numbers": "nums", "Goal": "target"}')
+    found, said = outcome(data.datasets, "--dataset", f"countdown:{path}", *columns)
+    assert found == "passed" and "every gold earns the full reward" in said
+    # Without a task, ms-swift makes the prompt.
+    columns = ("--columns", '{"Numbers": "query"}')
+    found, said = outcome(data.datasets, "--dataset", path, *columns)
+    assert found == "warning" and "is read by ms-swift itself" in said
+
+
 def test_rows_for_a_step(tmp_path):
     path = write(tmp_path / "few.jsonl", *[TASK] * 7)
     assert (

@@ -27,6 +27,12 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"question": "1 + 1?", "answer": "2"}, "2"),
         ({"Problem": "1 + 1?", "Final_Answer": 2}, "2"),
         ({"题目": "1 + 1?", "答案": "2"}, "2"),
+        ({"Problem Statement": "1 + 1?", "Ground Truth": "2"}, "2"),
+        ({"question_text": "1 + 1?", "gt": "2"}, "2"),
+        ({"题干": "1 + 1?", "标准答案": "2"}, "2"),
+        ({"Question-Text": "1 + 1?", "groundTruth": "2"}, "2"),
+        # the exact name before one that differs by its case
+        ({"Problem": "No.", "problem": "1 + 1?", "ANSWER": "3", "answer": "2"}, "2"),
         ({"problem": "1 + 1?", "solution": r"So $\boxed{2}$."}, "2"),
         (
             {"problem": "1 + 1?", "answer": "proof", "solution": r"So $\boxed{2}$."},
@@ -91,6 +97,53 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
     monkeypatch.setenv("SWIFT_RLVR_QUESTION_COLUMN", "text")
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "number")
     assert TASKS["math"].preprocess(row)["solution"] == "2"
+
+
+def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_them(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"Text of the problem": "1 + 1?", "Right": "2"}) + "\n")
+    columns = '{"Text of the problem": "problem", "NAME OF THE ANSWER": "answer"}'
+    message = (
+        f"has Text of the problem, Right; rename with --columns '{columns}'"
+        " or set SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        check(parse_source(f"math:{file}"))
+    given = columns.replace("NAME OF THE ANSWER", "RIGHT")  # in any case, as in ms-swift
+    assert check(parse_source(f"math:{file}", columns=given)).bad == 0
+
+    monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
+    message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is none of these"
+    with pytest.raises(InputError, match=message):
+        check(parse_source(f"math:{file}", columns={"Text of the problem": "problem"}))
+
+
+def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"Question": "1 + 1?", "Answers": "#### 2"}) + "\n")
+    columns = '{"Question": "question", "Answers": "answer"}'
+    with pytest.raises(InputError, match=re.escape(f"rename with --columns '{columns}'") + "$"):
+        check(parse_source(f"gsm8k:{file}"))
+    assert parse_source(str(file), columns=columns).task.name == "gsm8k"
+    assert check(parse_source(f"gsm8k:{file}", columns=columns)).bad == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("problem", "columns: must be an object in JSON such as .*, got 'problem'"),
+        ('{"q": 1}', "columns: must be an object in JSON"),
+        ('["q"]', "columns: must be an object in JSON"),
+        ('{"q": "answer"}', "columns: line 1 has two columns for answer"),
+    ],
+)
+def test_new_names_that_cannot_be_used(tmp_path, columns, message):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"q": "1 + 1?", "answer": "2"}) + "\n")
+    with pytest.raises(InputError, match=message):
+        check(parse_source(f"math:{file}", columns=columns))
 
 
 @pytest.mark.parametrize(

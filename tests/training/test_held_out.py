@@ -79,6 +79,14 @@ def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
         held_out(rows).judge(0, [Completion("x", 1, "stop")], time.perf_counter(), [])
 
 
+def test_columns_are_renamed(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"numbers": [1, 2], "target": 3}\n')
+    settings = HeldOutSettings(held_out_dataset=f"countdown:{file}")
+    own = HeldOut(settings, system="Think.", columns='{"Numbers": "nums"}')
+    assert own.rows[0]["nums"] == [1, 2]
+
+
 def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')

@@ -67,7 +67,12 @@ class Rows:
 
     @classmethod
     def read(
-        cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False
+        cls,
+        dataset: str,
+        model: str,
+        system: str | None = None,
+        use_hf: bool = False,
+        columns: str = "",
     ) -> Self:
         """Read a dataset, which is named as in `parse_source`; InputError as there, and where too
         many rows cannot be used, naming the lines.
@@ -75,8 +80,9 @@ class Rows:
         Of a dataset on a hub without #N the first HUB_ROWS rows are read.
 
         system: the system prompt; None for that of the model's training, see `system_prompt`.
+        columns: as in `parse_columns`.
         """
-        source = parse_source(dataset, use_hf)
+        source = parse_source(dataset, use_hf, columns)
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
         is_overridden = system is not None

@@ -1,9 +1,10 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-The question and the right answer are looked for under the names in `NAMES`, or under those that the
-variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
-system prompt and the question; `messages` that end with a user turn stay as they are.
+The question and the right answer are looked for under the names in `NAMES`, without regard to case,
+spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
+SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question; `messages`
+that end with a user turn stay as they are.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
 - `choice`: `choices` or `options` in any form that `options.py` reads, or columns A, B and so on.
@@ -19,23 +20,26 @@ from typing import Any, ClassVar
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.options import COLUMNS, LETTERS, choices_by_label
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, folded_name, normalised, shown
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
-# The usual names of the two columns, the likeliest first, in any case.
+# The usual names of the two columns, the likeliest first; compared as `folded_name` says.
 NAMES = {
     "problem": (
-        *("problem", "question", "query", "prompt", "input", "instruction"),
-        *("题目", "问题", "messages"),
+        *("problem", "question", "problem_statement", "question_text", "problem_text"),
+        *("query", "prompt", "input", "instruction", "题目", "题干", "问题", "messages"),
     ),
     "answer": (
-        *("answer", "final_answer", "expected_answer", "gold", "target", "ground_truth"),
+        *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "target"),
+        *("ground_truth", "gt", "gt_answer"),
         *("reward_model", "answers", "answerkey", "label", "solution", "output", "response"),
-        *("答案", "解答"),
+        *("答案", "标准答案", "参考答案", "解答"),
     ),
 }
+# Where their names are given.
+_VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_COLUMN"}
 # Further ones, of the right choice alone: elsewhere an index would be taken for the answer.
 _RIGHT_CHOICE = ("answer_idx", "answer_index", "answer_letter", "correct_answer", "correct")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
@@ -59,19 +63,22 @@ def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[st
 
     further: names of the answer's column, besides those in `NAMES`.
     """
-    known: dict[str, str] = {}  # the column of the file, by its name in any case
-    for name in present:
-        known.setdefault(name.strip().casefold(), name)
-        known[name] = name
+    exact = list(present)
+    folded: dict[str, str] = {}  # the column of the file, by its folded name
+    for name in exact:
+        folded.setdefault(folded_name(name), name)
 
     settings = ColumnSettings.from_environment()
     chosen = {"problem": settings.question_column, "answer": settings.answer_column}
-    columns = {}
+    columns: dict[str, list[str]] = {}
     for column, usual in NAMES.items():
         choice = chosen[column]
         more = further if column == "answer" else ()
-        names = (choice,) if choice else (*usual, *more)
-        columns[column] = [known[name] for name in names if name in known]
+        columns[column] = []
+        for name in (choice,) if choice else (*usual, *more):
+            found = name if name in exact else folded.get(folded_name(name))
+            if found is not None:
+                columns[column].append(found)
     return columns
 
 
@@ -98,15 +105,15 @@ def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
     questions = [row[name] for name in columns["problem"] if row[name] is not None]
     answers = [row[name] for name in columns["answer"] if row[name] is not None]
     if not questions:
-        raise _nothing_in("problem", columns, row, "QUESTION")
+        raise _nothing_in("problem", columns, row)
     if not answers:
-        raise _nothing_in("answer", columns, row, "ANSWER")
+        raise _nothing_in("answer", columns, row)
     return _messages(row, questions[0]), answers
 
 
-def _nothing_in(column: str, columns: dict[str, list[str]], row: Row, variable: str) -> RowError:
+def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
     where = ", ".join(columns[column] or map(str, row)) or "none"
-    problem = f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another"
+    problem = f"nothing in the columns {where}; {_VARIABLES[column]} names another"
     return RowError(column, problem)
 
 
@@ -316,17 +323,24 @@ class OwnTask(Task):
     """A task whose columns may be called anything that is usual."""
 
     any_columns: ClassVar[bool] = True
+    # As in `find_columns`.
+    further: ClassVar[tuple[str, ...]] = ()
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
-        return find_columns(present)
+        return find_columns(present, self.further)
+
+    def names_of(self, column: str) -> Sequence[str]:
+        return (*NAMES[column], *self.further) if column == "answer" else NAMES[column]
+
+    def variable_of(self, column: str) -> str | None:
+        return _VARIABLES[column]
 
 
 @dataclass(frozen=True)
 class ChoiceTask(OwnTask):
     """The same, whose answer may also be an index or a letter in a column of its own."""
 
-    def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
-        return find_columns(present, _RIGHT_CHOICE)
+    further: ClassVar[tuple[str, ...]] = _RIGHT_CHOICE
 
 
 MATH = OwnTask(

@@ -37,6 +37,9 @@ class RunArguments(AlarmSettings):
     reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
     system: str | None = setting(None, "System prompt for rows without one; by default the task's.")
     use_hf: bool = setting(False, "Read a dataset's NAME from Hugging Face, not ModelScope.")
+    columns: str | None = setting(
+        None, 'New names of columns in JSON, as in ms-swift: {"Problem Statement": "problem"}.'
+    )
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
         """What the run's args.json holds of this. system: the prompt that the rows really have."""

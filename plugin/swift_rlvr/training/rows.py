@@ -51,9 +51,11 @@ def read_data(
 def _usable_rows(arguments: RunArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
     """The dataset and its preprocessed rows, without those that cannot be used."""
     try:
-        source = parse_source(arguments.dataset, arguments.use_hf)
+        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
         rows, left_out = source.usable_rows()
     except InputError as error:
+        if error.field == "columns":
+            raise
         raise InputError(str(error), "dataset") from error
     if left_out:
         console.print(left_out, style="yellow", markup=False)

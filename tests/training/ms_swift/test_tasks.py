@@ -16,6 +16,7 @@ from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.jsonl import write_jsonl
 from training.ms_swift.names import NOTES_DATASET, without_nulls
 
@@ -278,6 +279,16 @@ def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch
     assert len(load(name)) == 50
     with pytest.raises(ValueError, match="11 of 61 rows cannot be used"):
         load(name, strict=True)
+
+
+def test_columns_are_renamed_as_our_own_commands_do(tmp_path):
+    rows = [{"Text of the problem": "1 + 1?", "Right": "2", "note": "x"}]
+    write(tmp_path / "rows.jsonl", rows)
+    columns = {"TEXT of the problem": "problem", "Right": "answer", "absent": "note"}
+    (row,) = load(f"math:{tmp_path / 'rows.jsonl'}", columns=columns)
+    ((_, raw),) = parse_source(f"math:{tmp_path / 'rows.jsonl'}", columns=columns).rows()
+    assert raw == {"problem": "1 + 1?", "answer": "2", "note": "x"}
+    assert row["solution"] == TASKS["math"].preprocess(raw)["solution"] == "2"
 
 
 @pytest.mark.parametrize(

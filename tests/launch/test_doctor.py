@@ -1108,6 +1108,7 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
             "line 1: no turn of the user in messages (1 of 1 rows)",
         ),
         ({"messages": [{"role": "user", "content": "1+1"}], "a": 1}, "warning", "--dataset math:"),
+        ({"messages": [{"from": "human", "value": "1+1"}], "a": 1}, "warning", "--dataset math:"),
     ],
 )
 def test_a_file_without_a_task(tmp_path, row, status, message):

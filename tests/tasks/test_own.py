@@ -14,11 +14,14 @@ from swift_rlvr.contract.datasets import check
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.own import MESSAGES, question_of
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.answers import normalised_answer
 
 ASKED = [{"role": "user", "content": "1 + 1?"}]
+SAYS_3 = {"role": "assistant", "content": r"So $\boxed{3}$."}
+HUMAN = {"from": "human", "value": "1 + 1?"}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,19 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, ["2", "4/2"]),  # for gold_is_list
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
         ({"messages": ASKED, "solution": "2", "level": 3}, "2"),
+        # conversations that end with an answer, which is taken where there is no other
+        ({"messages": [*ASKED, SAYS_3], "answer": "2"}, "2"),
+        ({"messages": [*ASKED, SAYS_3]}, "3"),
+        ({"messages": [*ASKED, SAYS_3, *ASKED], "answer": "2"}, "2"),
+        ({"messages": [*ASKED, SAYS_3, SAYS_3], "answer": "2"}, None),
+        ({"messages": [SAYS_3], "answer": "2"}, None),
+        ({"messages": ASKED}, None),
+        # ShareGPT's
+        ({"conversations": [HUMAN, {"from": "gpt", "value": "3"}], "answer": "2"}, "2"),
+        ({"conversations": [HUMAN], "answer": "2"}, "2"),
+        ({"conversation": [{"human": "1 + 1?", "assistant": "2"}]}, "2"),
+        ({"conversations": [{"from": "human", "value": None}], "answer": "2"}, None),
+        ({"conversations": ["1 + 1?"], "answer": "2"}, None),
         (
             {
                 "problem": "1 + 1?",
@@ -79,13 +95,34 @@ def test_own_mathematics(row, solution):
         row.get("level"),
     )
     assert prepared["messages"][-1] == {"role": "user", "content": "1 + 1?"}
-    given = [each for each in ("messages", "prompt") if row.get(each) == ASKED]
-    assert len(prepared["messages"]) == (
-        1 if given else 2
-    )  # the system prompt that asks for the tags
+    conversations = [name for name in (*MESSAGES, "prompt") if name in row]
+    if conversations and "problem" not in row:
+        (name,) = conversations
+        assert prepared["messages"] == question_of(row[name])
+    else:  # after the system prompt that asks for the tags
+        assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"]
     assert REWARDS["accuracy"](gold_is_list=True)(
         [task.gold_completion(row)], solution=[prepared["solution"]]
     ) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("row", "roles"),
+    [
+        ({"system": "Think.", "conversations": [HUMAN]}, ["system", "user"]),
+        ({"system": None, "messages": [*ASKED, SAYS_3]}, ["user"]),
+        (
+            {"system": "No.", "messages": [{"role": "system", "content": "Think."}, *ASKED]},
+            ["system", "user"],
+        ),
+        ({"messages": [*ASKED, SAYS_3, *ASKED, SAYS_3]}, ["user", "assistant", "user"]),
+    ],
+)
+def test_prompts_from_conversations(row, roles):
+    messages = TASKS["math"].preprocess({**row, "answer": "2"})["messages"]
+    assert [turn["role"] for turn in messages] == roles
+    if roles[0] == "system":
+        assert messages[0]["content"] == "Think."
 
 
 def test_columns_of_any_name_can_be_named(monkeypatch):

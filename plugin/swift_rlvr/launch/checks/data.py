@@ -15,6 +15,7 @@ from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed
 from swift_rlvr.launch.estimate import local_file, model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
@@ -268,10 +269,7 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
 
 def _asks(messages: Any) -> bool:
     """Whether messages have a turn of the user with a text."""
-    if not isinstance(messages, (list, tuple)):
-        return False
-    turns = [turn for turn in messages if isinstance(turn, dict)]
-    return any(turn.get("role") == "user" and turn.get("content") for turn in turns)
+    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
 def _first_rows(source: Source, total: int | None, setting: str) -> CheckResult:

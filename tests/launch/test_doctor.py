@@ -512,6 +512,23 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "setting bet -> did you mean beta?",
         ),
+        (
+            rewards.arguments,
+            "",
+            {
+                "unknown": ["cosine_min_value_correct"],
+                "settings": ["cosine_min_len_value_correct", "cosine_max_len_value_correct"],
+            },
+            "failed",
+            "-> open-r1's cosine_min_value_correct is --cosine_max_len_value_correct here",
+        ),
+        (
+            rewards.arguments,
+            "",
+            {"unknown": ["soft_punish_cache"], "settings": ["soft_cache_length"]},
+            "failed",
+            "-> TRL's soft_punish_cache is --soft_cache_length here",
+        ),
         (rewards.names, "", {"problem": "x", "rewards": {}}, "none", ""),
         (
             rewards.names,

@@ -85,6 +85,8 @@ def _show_parameter(
     flag = parameter.metadata.get("flag")
     if flag:
         names += f", in ms-swift --{flag}"
+    for name, library in parameter.metadata.get("elsewhere", {}).items():
+        names += f", in {library} {name}"
     console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
     _print_indented(console, f"{parameter.metadata['help']}\n{names}")
 

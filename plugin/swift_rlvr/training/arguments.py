@@ -15,8 +15,9 @@ from textwrap import fill
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.rewards.parameters import flag_elsewhere
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.training.recipes import read_flags, read_recipe
 from swift_rlvr.utils.errors import InputError
@@ -79,7 +80,9 @@ class Command:
         return [self._instance(cls, defaults) for cls in classes]
 
     def _unknown(self, name: str, known: list[str]) -> str:
-        problem = no_setting(f"the trainer {self.trainer}", name, known)
+        parameters = [(reward.name, reward.Parameters) for reward in REWARDS.values()]
+        hint = flag_elsewhere(name, parameters, variables=True)
+        problem = no_setting(f"the trainer {self.trainer}", name, known, hint)
         message = f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
         return f"{self.config}: {message}" if name in self.keys else message
 

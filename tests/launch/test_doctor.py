@@ -538,6 +538,27 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "external_countdown -> --external_plug",
         ),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
+        (
+            rewards.names,
+            "--reward_funcs external_countdown",
+            {
+                "rewards": {"external_countdown": ([], None)},
+                "replaced": {"external_countdown": "X"},
+            },
+            "failed",
+            "X has replaced this package's reward external_countdown -> remove that plugin",
+        ),
+        (
+            rewards.names,
+            "--reward_funcs external_countdown",
+            {
+                "rewards": {"external_countdown": ([], None)},
+                "replaced": {"external_countdown": "X"},
+                "has_ours": False,
+            },
+            "warning",
+            "external_countdown is X, not this package's reward",
+        ),
         (rewards.verifiers, "", {"rewards": {}}, "none", ""),
     ],
 )
@@ -1191,6 +1212,8 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
     "--async_generate true --multi_turn_scheduler gym_scheduler": {
         "problem": "async_generate is not supported"
     },
+    # The last, for it stays loaded.
+    "--external_plugins plugin/rlvr_plugin.py {other}": {"problem": "", "has_ours": True},
 }
 
 
@@ -1208,7 +1231,14 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
     (silent := tmp_path / "silent.py").write_text(
         "from swift.rewards import ORM, orms\n\nclass Silent(ORM):\n    pass\n\norms['silent'] = Silent\n"
     )
-    words = [CPU, "", *(f"--output_dir {output} {flags.format(silent=silent)}" for flags in PARSES)]
+    (other := tmp_path / "other.py").write_text(
+        "from swift.rewards import ORM, orms\n\nclass CountdownORM(ORM):\n"
+        "    def __call__(self, completions, **kwargs):\n        return [1.0] * len(completions)\n\n"
+        "orms['external_countdown'] = CountdownORM\n"
+    )
+    words = [CPU, ""]
+    for flags in PARSES:
+        words.append(f"--output_dir {output} {flags.format(silent=silent, other=other)}")
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=1800
     )
@@ -1221,6 +1251,8 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         assert {name: result[name] for name in expected if name != "problem"} == {
             name: value for name, value in expected.items() if name != "problem"
         }, flags
+    assert parsed[0]["replaced"] == {}
+    assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}
     known = parsed[0]["rewards"]
     assert known["accuracy"] == [["solution"], "verifier"] and known["format"] == [[], "format"]
     assert (

@@ -59,8 +59,16 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     elif weights and len(weights) != len(rewards):
         message = f"{len(weights)} reward_weights for {len(rewards)} rewards"
         yield failed("rewards", message, f"{len(rewards)} reward_weights")
-    elif not unknown:
+    elif not unknown and not launch.parsed.replaced:
         yield passed("rewards", ", ".join(rewards))
+    for name, other in launch.parsed.replaced.items():
+        if launch.parsed.has_ours:
+            message = f"{other} has replaced this package's reward {name}"
+            remedy = "remove that plugin from --external_plugins, or rename its reward"
+            yield failed("rewards", message, remedy)
+        else:
+            message = f"{name} is {other}, not this package's reward; it was not tried on the rows"
+            yield warning("rewards", message, f"{PLUGIN} in place of that plugin, or as it is")
 
 
 def _known_reward(name: str, known: Iterable[str]) -> str:

@@ -311,6 +311,23 @@ def test_the_verdict(stand_in, tmp_path, right, words):
     assert conclusion(summary) == summary["verdict"] and summary["verdict"].count(". ") == 0
 
 
+@pytest.mark.parametrize("right", [[0] * 8, RIGHT])
+def test_completions_that_are_cut_off_ask_for_a_longer_limit(stand_in, tmp_path, right):
+    class CutOff(StandIn):
+        def completion(self, index, right):
+            whole = super().completion(index, right)
+            return whole if right else Completion("<think>so", 1024, "length")
+
+    stand_in.use(CutOff(right))
+    verdict = probed(tmp_path)["verdict"]
+    share = 1 - sum(right) / 32
+    assert f"{share:.1%} of the completions were cut off at 1,024 tokens: raise --max_comp" in (
+        verdict
+    )
+    # They need not be too hard.
+    assert "easier rows" not in verdict
+
+
 def test_a_dataset_that_cannot_be_graded(stand_in, tmp_path, monkeypatch):
     monkeypatch.setattr(StandIn, "completion", lambda self, place, right: Completion("", 1, "stop"))
     write_jsonl(tmp_path / "math.jsonl", [{"question": "1 + 1?", "answer": "no number"}])

@@ -43,4 +43,6 @@ def test_what_a_parameter_may_be_and_its_flag():
     assert "\nunit: str, one of characters, tokens; default tokens\n" in text
     names = "in ms-swift --cosine_min_len_value_correct, in open-r1 max_value_correct"
     assert names in text
-    assert "NAME: must be one of external_countdown" in refused("rewards", "luck")
+    assert "NAME: there is no reward 'luck'; there are external_cou" in refused("rewards", "luck")
+    message = refused("rewards", "repetition")
+    assert "no reward 'repetition'; did you mean external_repetition_penalty?" in message

@@ -33,7 +33,7 @@ def rewards(
     console = Console(highlight=False, markup=False)
     if name is not None:
         if name not in REWARDS:
-            raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
+            raise InputError(f"there is no reward {name!r}; {REWARDS.suggestion(name)}", "name")
         show_one(console, REWARDS[name]())
         return
     for reward_name, cls in REWARDS.items():

@@ -23,12 +23,13 @@ from swift.callbacks import callbacks_map
 from swift.rewards import orms
 from swift.utils import get_logger
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.imported import import_paths, import_reward
+from swift_rlvr.rewards.imported import import_reward, is_import_path, reward_names
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOutCallback
 from swift_rlvr.training.ms_swift.datasets import register_task
+from swift_rlvr.training.ms_swift.reward_names import described
 from swift_rlvr.training.reason_callback import ReasonCallback
 
 logger = get_logger()
@@ -36,11 +37,15 @@ logger = get_logger()
 for name, reward in REWARDS.items():
     class_names = {registered.__name__ for registered in orms.values()}
     if name in orms:
-        module = orms[name].__module__
-        problem = f"the reward {name} is registered already, by {module}: load this plugin once"
+        other = orms[name]
+        remedy = "remove that plugin from --external_plugins"
+        if other is reward:
+            remedy = "load this plugin once"
+        problem = f"the reward {name} is registered already, as {described(other)}: {remedy}"
     elif reward.__name__ in class_names:
+        others = [other for other in orms.values() if other.__name__ == reward.__name__]
         problem = (
-            f"a reward class is called {reward.__name__} already,"
+            f"a reward class is called {reward.__name__} already, {described(others[0])},"
             " and both would be logged under one name"
         )
     else:
@@ -53,8 +58,9 @@ for name, reward in REWARDS.items():
     logger.warning(f"left out the reward {name} of the distribution {owner}: {problem}")
 
 # Rewards of others, by their import paths in the flags of this process.
-for name in import_paths(sys.argv):
-    orms.setdefault(name, import_reward(name))
+for name in reward_names(sys.argv):
+    if is_import_path(name):
+        orms.setdefault(name, import_reward(name))
 
 for variable in stray_variables(REWARDS):
     names = ", ".join(REWARDS)

@@ -41,5 +41,8 @@ def test_what_a_parameter_may_be_and_its_flag():
     text = ran("rewards", "cosine", columns=400)
     assert "\nmax_len: int, at least 1; default 1000\n" in text
     assert "\nunit: str, one of characters, tokens; default tokens\n" in text
-    assert "in ms-swift --cosine_min_len_value_correct" in text
-    assert "NAME: must be one of external_countdown" in refused("rewards", "luck")
+    names = "in ms-swift --cosine_min_len_value_correct, in open-r1 max_value_correct"
+    assert names in text
+    assert "NAME: there is no reward 'luck'; there are external_cou" in refused("rewards", "luck")
+    message = refused("rewards", "repetition")
+    assert "no reward 'repetition'; did you mean external_repetition_penalty?" in message

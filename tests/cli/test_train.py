@@ -95,6 +95,11 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
             "num_generation: 8",
             "run.yaml: the trainer trl has no setting 'num_generation'; the nearest is num_generations",
         ),
+        (
+            "cosine_min_value_correct: 0.5",
+            "; open-r1's cosine_min_value_correct is EXTERNAL_COSINE_MAX_LEN_VALUE_CORRECT here",
+        ),
+        ("soft_cache_length: 9", "'s soft_cache_length is EXTERNAL_SOFT_OVERLONG_CACHE_LENGTH"),
         ("xyzzy: 1", "no setting 'xyzzy'; `swift-rlvr train --trainer trl --help` lists all"),
         ("trainer: swift", "run.yaml: trainer: must be trl, got 'swift'"),
         (

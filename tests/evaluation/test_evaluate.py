@@ -19,7 +19,7 @@ from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import read_jsonl
+from swift_rlvr.utils.jsonl import read_jsonl, write_jsonl
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -109,7 +109,12 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
 
 def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch):
     limits = []
-    monkeypatch.setattr(Source, "rows", lambda self: limits.append(self.limit) or iter(()))
+
+    def rows(self):
+        limits.append(self.limit)
+        yield 1, {"question": "1 + 1?", "answer": "#### 2"}
+
+    monkeypatch.setattr(Source, "rows", rows)
     for dataset in ("gsm8k:test", "gsm8k:test#9", str(DATASETS / "gsm8k" / "test.jsonl")):
         Rows.read(dataset, "some/model")
     assert limits == [500, 9, None]
@@ -153,10 +158,23 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
         SamplingSettings("model", **change)
 
 
-def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
-    assert len(Rows.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m").prepared) == 28
-    with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
-        Rows.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
+def test_rows_that_cannot_be_used_are_left_out_and_named_as_in_training():
+    rows = Rows.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m")
+    assert len(rows.prepared) == 28 and rows.left_out == ""
+
+    rows = Rows.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
+    assert "2 of 24 rows cannot be used" in rows.left_out
+    assert "line 23: column 'conversations'" in rows.left_out
+    assert rows.lines == list(range(1, 23))
+    assert len(rows.prepared) == len(rows.conversations) == len(rows.raw) == 22
+
+
+def test_too_many_rows_that_cannot_be_used_end_an_evaluation(tmp_path):
+    good, bad = {"nums": [1, 2], "target": 3}, {"nums": [1, None], "target": 3}
+    file = tmp_path / "rows.jsonl"
+    write_jsonl(file, [good] * 9 + [bad] * 11)
+    with pytest.raises(InputError, match="(?s)line 10: column 'nums'.*SWIFT_RLVR_MAX_UNUSABLE"):
+        Rows.read(f"countdown:{file}", "m")
 
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):

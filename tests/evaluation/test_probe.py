@@ -122,6 +122,31 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     assert summary == read_json(tmp_path / "out" / "summary.json")
 
 
+def test_rows_that_cannot_be_used_are_skipped_and_named(stand_in, tmp_path):
+    bad = {"nums": [5, None], "target": 6, "note": "bad"}
+    write_jsonl(tmp_path / "data.jsonl", [*ROWS[:3], bad, *ROWS[3:]])
+    console = Console(file=io.StringIO())
+    summary = probed(tmp_path, keep=(0.2, 0.9), console=console)
+    assert "1 of 9 rows cannot be used (nums: 1)\n  line 4: column 'nums'" in (
+        console.file.getvalue()
+    )
+    assert summary["tasks"] == 8
+    rows = [row for _, row in read_jsonl(tmp_path / "out" / "probe.jsonl")]
+    assert [row["line"] for row in rows] == [1, 2, 3, 5, 6, 7, 8, 9]
+    assert [row["right"] for row in rows] == RIGHT
+    kept = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
+    assert [row["note"] for row in kept] == ["row 2", "row 3", "row 4", "row 7"]
+
+
+def test_columns_are_renamed_also_in_what_is_kept(stand_in, tmp_path):
+    rows = [{"nums": row["nums"], "Goal": row["target"]} for row in ROWS]
+    write_jsonl(tmp_path / "data.jsonl", rows)
+    summary = probed(tmp_path, keep=(0.2, 0.9), columns='{"goal": "target"}')
+    assert summary["tasks"] == 8
+    kept = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
+    assert [row["target"] for row in kept] == [3, 4, 5, 8]
+
+
 def test_rows_worth_training_on(stand_in, tmp_path):
     kept = probed(tmp_path, keep=parse_keep("0.25..0.75"))["keep"]
     rows = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
@@ -284,6 +309,23 @@ def test_the_verdict(stand_in, tmp_path, right, words):
     summary = probed(tmp_path)
     assert re.match(words, summary["verdict"]), summary["verdict"]
     assert conclusion(summary) == summary["verdict"] and summary["verdict"].count(". ") == 0
+
+
+@pytest.mark.parametrize("right", [[0] * 8, RIGHT])
+def test_completions_that_are_cut_off_ask_for_a_longer_limit(stand_in, tmp_path, right):
+    class CutOff(StandIn):
+        def completion(self, index, right):
+            whole = super().completion(index, right)
+            return whole if right else Completion("<think>so", 1024, "length")
+
+    stand_in.use(CutOff(right))
+    verdict = probed(tmp_path)["verdict"]
+    share = 1 - sum(right) / 32
+    assert f"{share:.1%} of the completions were cut off at 1,024 tokens: raise --max_comp" in (
+        verdict
+    )
+    # They need not be too hard.
+    assert "easier rows" not in verdict
 
 
 def test_a_dataset_that_cannot_be_graded(stand_in, tmp_path, monkeypatch):

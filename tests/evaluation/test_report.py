@@ -452,6 +452,33 @@ def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
     assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
 
 
+def test_the_reason_of_a_format_does_not_stand_for_that_of_a_verdict(run, tmp_path):
+    """The verifier is a plain function of others, which gives no reasons."""
+    records = []
+    for index, value in enumerate((1.0, 0.0)):
+        record = Record(
+            index=index,
+            step=1,
+            mode="train",
+            completion="<think>2</think><answer>2</answer>",
+            row={"solution": "2"},
+            rewards={"MyORM": value, "external_format": 1.0},
+            reasons={"external_format": "valid"},
+            success=bool(value),
+            strict=bool(value),
+            format=True,
+        )
+        records.append(record)
+    write_records(run / "records.jsonl", records)
+    roles = {"MyORM": "verifier", "external_format": "format"}
+    judges = {name: {"role": role, "logged": name, "full": 1.0} for name, role in roles.items()}
+    (run / "rewards.json").write_text(json.dumps(judges))
+    document = page_of(run.parent, tmp_path / "report")
+    assert document.data("columns")["why"] == [-1, -1]
+    assert document.data("columns")["success"] == [1, 0]
+    assert document.completions()[1]["reasons"]["external_format"] == "valid"
+
+
 def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path, monkeypatch):
     texts = [rf"<answer>\boxed{{{i}}}</answer>" for i in range(10)]
     write_lines(

@@ -513,6 +513,23 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "setting bet -> did you mean beta?",
         ),
+        (
+            rewards.arguments,
+            "",
+            {
+                "unknown": ["cosine_min_value_correct"],
+                "settings": ["cosine_min_len_value_correct", "cosine_max_len_value_correct"],
+            },
+            "failed",
+            "-> open-r1's cosine_min_value_correct is --cosine_max_len_value_correct here",
+        ),
+        (
+            rewards.arguments,
+            "",
+            {"unknown": ["soft_punish_cache"], "settings": ["soft_cache_length"]},
+            "failed",
+            "-> TRL's soft_punish_cache is --soft_cache_length here",
+        ),
         (rewards.names, "", {"problem": "x", "rewards": {}}, "none", ""),
         (
             rewards.names,
@@ -522,6 +539,27 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "external_countdown -> --external_plug",
         ),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
+        (
+            rewards.names,
+            "--reward_funcs external_countdown",
+            {
+                "rewards": {"external_countdown": ([], None)},
+                "replaced": {"external_countdown": "X"},
+            },
+            "failed",
+            "X has replaced this package's reward external_countdown -> remove that plugin",
+        ),
+        (
+            rewards.names,
+            "--reward_funcs external_countdown",
+            {
+                "rewards": {"external_countdown": ([], None)},
+                "replaced": {"external_countdown": "X"},
+                "has_ours": False,
+            },
+            "warning",
+            "external_countdown is X, not this package's reward",
+        ),
         (rewards.verifiers, "", {"rewards": {}}, "none", ""),
     ],
 )
@@ -1119,11 +1157,24 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
             "line 1: no turn of the user in messages (1 of 1 rows)",
         ),
         ({"messages": [{"role": "user", "content": "1+1"}], "a": 1}, "warning", "--dataset math:"),
+        ({"messages": [{"from": "human", "value": "1+1"}], "a": 1}, "warning", "--dataset math:"),
     ],
 )
 def test_a_file_without_a_task(tmp_path, row, status, message):
     found, said = outcome(data.datasets, "--dataset", write(tmp_path / "tasks.jsonl", row))
     assert found == status and message in said
+
+
+def test_columns_are_renamed_as_in_the_training(tmp_path):
+    row = {"Numbers": TASK["nums"], "Goal": TASK["target"]}
+    path = write(tmp_path / "tasks.jsonl", row)
+    columns = ("--columns", '{"Numbers": "nums", "Goal": "target"}')
+    found, said = outcome(data.datasets, "--dataset", f"countdown:{path}", *columns)
+    assert found == "passed" and "every gold earns the full reward" in said
+    # Without a task, ms-swift makes the prompt.
+    columns = ("--columns", '{"Numbers": "query"}')
+    found, said = outcome(data.datasets, "--dataset", path, *columns)
+    assert found == "warning" and "is read by ms-swift itself" in said
 
 
 def test_rows_for_a_step(tmp_path):
@@ -1203,6 +1254,8 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
     "--async_generate true --multi_turn_scheduler gym_scheduler": {
         "problem": "async_generate is not supported"
     },
+    # The last, for it stays loaded.
+    "--external_plugins plugin/rlvr_plugin.py {other}": {"problem": "", "has_ours": True},
 }
 
 
@@ -1220,7 +1273,14 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
     (silent := tmp_path / "silent.py").write_text(
         "from swift.rewards import ORM, orms\n\nclass Silent(ORM):\n    pass\n\norms['silent'] = Silent\n"
     )
-    words = [CPU, "", *(f"--output_dir {output} {flags.format(silent=silent)}" for flags in PARSES)]
+    (other := tmp_path / "other.py").write_text(
+        "from swift.rewards import ORM, orms\n\nclass CountdownORM(ORM):\n"
+        "    def __call__(self, completions, **kwargs):\n        return [1.0] * len(completions)\n\n"
+        "orms['external_countdown'] = CountdownORM\n"
+    )
+    words = [CPU, ""]
+    for flags in PARSES:
+        words.append(f"--output_dir {output} {flags.format(silent=silent, other=other)}")
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=1800
     )
@@ -1233,6 +1293,8 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         assert {name: result[name] for name in expected if name != "problem"} == {
             name: value for name, value in expected.items() if name != "problem"
         }, flags
+    assert parsed[0]["replaced"] == {}
+    assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}
     known = parsed[0]["rewards"]
     assert known["accuracy"] == [["solution"], "verifier"] and known["format"] == [[], "format"]
     assert (

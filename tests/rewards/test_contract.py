@@ -102,8 +102,12 @@ def test_the_registry_knows_short_names():
     assert REWARDS["accuracy"] is REWARDS["external_accuracy"] is REWARDS.get("accuracy")
     assert "accuracy" in REWARDS and "external_accuracy" in REWARDS
     assert "luck" not in REWARDS and REWARDS.get("luck") is None
-    with pytest.raises(KeyError, match="^'luck'$"):
+    with pytest.raises(
+        KeyError, match="there is no 'luck'; there are external_countdown, external_acc"
+    ):
         REWARDS["luck"]
+    with pytest.raises(KeyError, match="there is no 'acuracy'; did you mean external_accuracy"):
+        REWARDS["acuracy"]
     assert list(REWARDS) == [reward.name for reward in REWARDS.values()] == list(dict(REWARDS))
 
 

@@ -2,6 +2,7 @@
 in this order.
 """
 
+import math
 import sys
 from dataclasses import dataclass, fields
 
@@ -9,7 +10,12 @@ import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
-from swift_rlvr.rewards.parameters import BaseParameters, read_parameters, was_given
+from swift_rlvr.rewards.parameters import (
+    BaseParameters,
+    names_elsewhere,
+    read_parameters,
+    was_given,
+)
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.utils.errors import InputError
@@ -80,6 +86,51 @@ def test_what_is_unknown_is_refused(monkeypatch):
         ValueError, match="no setting 'EXTERNAL_SOME_CUONT'; the nearest is EXTERNAL_SOME_COUNT"
     ):
         read()
+
+
+@pytest.mark.parametrize(
+    ("reward", "theirs", "ours"),
+    [
+        (CosineLengthReward, "min_value_wrong", "min_len_value_wrong"),
+        (CosineLengthReward, "max_value_wrong", "max_len_value_wrong"),
+        # the nearest name is the opposite one
+        (CosineLengthReward, "min_value_correct", "max_len_value_correct"),
+        (CosineLengthReward, "max_value_correct", "min_len_value_correct"),
+        (SoftOverlongReward, "soft_punish_cache", "cache_length"),
+        (SoftOverlongReward, "max_completion_len", "max_length"),
+        (RepetitionPenaltyReward, "ngram_size", "n_grams"),
+    ],
+)
+def test_names_of_other_libraries_are_answered_with_ours(monkeypatch, reward, theirs, ours):
+    with pytest.raises(TypeError, match=f"; (open-r1|TRL)'s {theirs} is {ours} here; it has"):
+        reward(**{theirs: 0.5})
+    prefix = f"{reward.name}_".upper()
+    monkeypatch.setenv(f"{prefix}{theirs.upper()}", "0.5")
+    with pytest.raises(InputError, match=f"s {theirs} is {prefix}{ours.upper()} here"):
+        reward()
+
+
+def test_open_r1s_cosine_under_our_names_is_open_r1s():
+    """open-r1's minimum and maximum are those of the value: with a right answer its maximum is
+    that of length 0 (src/open_r1/rewards.py, get_cosine_scaled_reward).
+    """
+    theirs = {
+        "min_value_wrong": -1.0,
+        "max_value_wrong": -0.5,
+        "min_value_correct": 0.5,
+        "max_value_correct": 1.0,
+    }
+    names = names_elsewhere(CosineLengthReward.Parameters)
+    ours = {names[name][1].name: value for name, value in theirs.items()}
+    reward = CosineLengthReward(
+        accuracy="external_accuracy", max_len=100, unit="characters", **ours
+    )
+    right, wrong = "<answer>7</answer>", "<answer>8</answer>"
+    for length in (18, 40, 99, 100):
+        wave = 0.5 * (1 + math.cos(math.pi * length / 100))
+        expected = [0.5 + (1.0 - 0.5) * wave, -0.5 + (-1.0 + 0.5) * wave]
+        texts = [right.rjust(length), wrong.rjust(length)]
+        assert reward(texts, solution=["7"] * 2) == pytest.approx(expected)
 
 
 def test_a_column_of_another_name_is_pointed_out():

@@ -38,6 +38,13 @@ def test_the_log_holds_the_grades_of_all_rewards_by_completion():
     assert log.take() == []
 
 
+def test_the_right_answer_is_kept_where_another_packages_reward_reads_it():
+    reward = RepetitionPenaltyReward()
+    reward.log = GradeLog()
+    reward(["a b c", "a"], solution=["7", "8"], note=["x", "y"])
+    assert [record.row for record in reward.log.take()] == [{"solution": "7"}, {"solution": "8"}]
+
+
 def test_batches_of_a_step_follow_one_another_in_the_log():
     log = GradeLog()
     one, other = CountdownReward(), RepetitionPenaltyReward()

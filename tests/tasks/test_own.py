@@ -14,11 +14,14 @@ from swift_rlvr.contract.datasets import check
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.own import MESSAGES, question_of
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.answers import normalised_answer
 
 ASKED = [{"role": "user", "content": "1 + 1?"}]
+SAYS_3 = {"role": "assistant", "content": r"So $\boxed{3}$."}
+HUMAN = {"from": "human", "value": "1 + 1?"}
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,12 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"question": "1 + 1?", "answer": "2"}, "2"),
         ({"Problem": "1 + 1?", "Final_Answer": 2}, "2"),
         ({"题目": "1 + 1?", "答案": "2"}, "2"),
+        ({"Problem Statement": "1 + 1?", "Ground Truth": "2"}, "2"),
+        ({"question_text": "1 + 1?", "gt": "2"}, "2"),
+        ({"题干": "1 + 1?", "标准答案": "2"}, "2"),
+        ({"Question-Text": "1 + 1?", "groundTruth": "2"}, "2"),
+        # the exact name before one that differs by its case
+        ({"Problem": "No.", "problem": "1 + 1?", "ANSWER": "3", "answer": "2"}, "2"),
         ({"problem": "1 + 1?", "solution": r"So $\boxed{2}$."}, "2"),
         (
             {"problem": "1 + 1?", "answer": "proof", "solution": r"So $\boxed{2}$."},
@@ -43,6 +52,19 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, ["2", "4/2"]),  # for gold_is_list
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
         ({"messages": ASKED, "solution": "2", "level": 3}, "2"),
+        # conversations that end with an answer, which is taken where there is no other
+        ({"messages": [*ASKED, SAYS_3], "answer": "2"}, "2"),
+        ({"messages": [*ASKED, SAYS_3]}, "3"),
+        ({"messages": [*ASKED, SAYS_3, *ASKED], "answer": "2"}, "2"),
+        ({"messages": [*ASKED, SAYS_3, SAYS_3], "answer": "2"}, None),
+        ({"messages": [SAYS_3], "answer": "2"}, None),
+        ({"messages": ASKED}, None),
+        # ShareGPT's
+        ({"conversations": [HUMAN, {"from": "gpt", "value": "3"}], "answer": "2"}, "2"),
+        ({"conversations": [HUMAN], "answer": "2"}, "2"),
+        ({"conversation": [{"human": "1 + 1?", "assistant": "2"}]}, "2"),
+        ({"conversations": [{"from": "human", "value": None}], "answer": "2"}, None),
+        ({"conversations": ["1 + 1?"], "answer": "2"}, None),
         (
             {
                 "problem": "1 + 1?",
@@ -73,13 +95,34 @@ def test_own_mathematics(row, solution):
         row.get("level"),
     )
     assert prepared["messages"][-1] == {"role": "user", "content": "1 + 1?"}
-    given = [each for each in ("messages", "prompt") if row.get(each) == ASKED]
-    assert len(prepared["messages"]) == (
-        1 if given else 2
-    )  # the system prompt that asks for the tags
+    conversations = [name for name in (*MESSAGES, "prompt") if name in row]
+    if conversations and "problem" not in row:
+        (name,) = conversations
+        assert prepared["messages"] == question_of(row[name])
+    else:  # after the system prompt that asks for the tags
+        assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"]
     assert REWARDS["accuracy"](gold_is_list=True)(
         [task.gold_completion(row)], solution=[prepared["solution"]]
     ) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("row", "roles"),
+    [
+        ({"system": "Think.", "conversations": [HUMAN]}, ["system", "user"]),
+        ({"system": None, "messages": [*ASKED, SAYS_3]}, ["user"]),
+        (
+            {"system": "No.", "messages": [{"role": "system", "content": "Think."}, *ASKED]},
+            ["system", "user"],
+        ),
+        ({"messages": [*ASKED, SAYS_3, *ASKED, SAYS_3]}, ["user", "assistant", "user"]),
+    ],
+)
+def test_prompts_from_conversations(row, roles):
+    messages = TASKS["math"].preprocess({**row, "answer": "2"})["messages"]
+    assert [turn["role"] for turn in messages] == roles
+    if roles[0] == "system":
+        assert messages[0]["content"] == "Think."
 
 
 def test_columns_of_any_name_can_be_named(monkeypatch):
@@ -91,6 +134,53 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
     monkeypatch.setenv("SWIFT_RLVR_QUESTION_COLUMN", "text")
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "number")
     assert TASKS["math"].preprocess(row)["solution"] == "2"
+
+
+def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_them(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"Text of the problem": "1 + 1?", "Right": "2"}) + "\n")
+    columns = '{"Text of the problem": "problem", "NAME OF THE ANSWER": "answer"}'
+    message = (
+        f"has Text of the problem, Right; rename with --columns '{columns}'"
+        " or set SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        check(parse_source(f"math:{file}"))
+    given = columns.replace("NAME OF THE ANSWER", "RIGHT")  # in any case, as in ms-swift
+    assert check(parse_source(f"math:{file}", columns=given)).bad == 0
+
+    monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
+    message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is none of these"
+    with pytest.raises(InputError, match=message):
+        check(parse_source(f"math:{file}", columns={"Text of the problem": "problem"}))
+
+
+def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"Question": "1 + 1?", "Answers": "#### 2"}) + "\n")
+    columns = '{"Question": "question", "Answers": "answer"}'
+    with pytest.raises(InputError, match=re.escape(f"rename with --columns '{columns}'") + "$"):
+        check(parse_source(f"gsm8k:{file}"))
+    assert parse_source(str(file), columns=columns).task.name == "gsm8k"
+    assert check(parse_source(f"gsm8k:{file}", columns=columns)).bad == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("problem", "columns: must be an object in JSON such as .*, got 'problem'"),
+        ('{"q": 1}', "columns: must be an object in JSON"),
+        ('["q"]', "columns: must be an object in JSON"),
+        ('{"q": "answer"}', "columns: line 1 has two columns for answer"),
+    ],
+)
+def test_new_names_that_cannot_be_used(tmp_path, columns, message):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"q": "1 + 1?", "answer": "2"}) + "\n")
+    with pytest.raises(InputError, match=message):
+        check(parse_source(f"math:{file}", columns=columns))
 
 
 @pytest.mark.parametrize(

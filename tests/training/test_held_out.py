@@ -79,10 +79,24 @@ def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
         held_out(rows).judge(0, [Completion("x", 1, "stop")], time.perf_counter(), [])
 
 
-def test_a_row_that_cannot_be_used_is_named(tmp_path):
+def test_columns_are_renamed(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"numbers": [1, 2], "target": 3}\n')
+    settings = HeldOutSettings(held_out_dataset=f"countdown:{file}")
+    own = HeldOut(settings, system="Think.", columns='{"Numbers": "nums"}')
+    assert own.rows[0]["nums"] == [1, 2]
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
-    with pytest.raises(InputError, match="held_out_dataset: .*rows.jsonl, line 2"):
+    said = []
+    settings = HeldOutSettings(held_out_dataset=f"countdown:{file}")
+    assert len(HeldOut(settings, system="Think.", say=said.append).rows) == 1
+    assert len(said) == 1 and "line 2: column 'nums'" in said[0]
+
+    file.write_text('{"nums": "none", "target": 3}\n')
+    with pytest.raises(InputError, match="(?s)held_out_dataset: .*line 1: .*no row is left"):
         held_out(f"countdown:{file}")
     with pytest.raises(
         InputError, match="held_out_dataset: is required: .* SWIFT_RLVR_HELD_OUT_DATASET"

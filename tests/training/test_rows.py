@@ -1,6 +1,7 @@
 """The rows that a trainer gets: which are left out, and whose system prompt they have."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from paths import DATASETS
@@ -27,10 +28,24 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     assert used[0]["prompt"][0] == {"role": "system", "content": "Think."}
     assert used[0].keys() == {"prompt", "nums", "target", "task"}
     output = capsys.readouterr().out
-    assert "3 of 33 rows cannot be used (nums: 3)" in output and "row 31: column 'nums'" in output
+    assert "3 of 33 rows cannot be used (nums: 3)" in output and "line 31: column 'nums'" in output
     file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
     with pytest.raises(InputError, match=r"(?s)^dataset: .*more than the limit of 10%"):
         read_data(arguments, rewards, QUIET)
+
+
+def test_columns_are_renamed(tmp_path):
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(json.dumps({"Zahlen": [3, 5, 7], "Ziel": 22}) + "\n")
+    columns = '{"Zahlen": "nums", "Ziel": "target"}'
+    arguments = RunArguments(
+        model="model", dataset=f"countdown:{file}", reward_funcs=["countdown"], columns=columns
+    )
+    (row,), _ = read_data(arguments, build_rewards(arguments.reward_funcs), QUIET)
+    assert (row["nums"], row["target"]) == ([3, 5, 7], 22)
+    bad = replace(arguments, columns="nums")
+    with pytest.raises(InputError, match="^columns: must be an object in JSON"):
+        read_data(bad, build_rewards(arguments.reward_funcs), QUIET)
 
 
 def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):

@@ -37,6 +37,7 @@ def evaluate(
     engine: flags.Engine = "auto",
     server: flags.Server = None,
     system: flags.System = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
@@ -45,7 +46,9 @@ def evaluate(
     sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
     console = Console(highlight=False)
     several_seeds = _read_seeds(seeds)
-    summary = evaluation.evaluate(sampling, dataset, out, console, system, several_seeds, greedy)
+    summary = evaluation.evaluate(
+        sampling, dataset, out, console, system, several_seeds, greedy, columns
+    )
     if greedy:
         figures = comparing.figures_table(summary, summary["greedy"])
         print_figures(console, model, ("measure", "sampled", "greedy"), figures)

@@ -76,6 +76,14 @@ UseHf = Annotated[
     bool,
     typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope."),
 ]
+Columns = Annotated[
+    str,
+    typer.Option(
+        metavar="JSON",
+        help='New names of columns, as in ms-swift: \'{"Problem Statement": "problem"}\'.',
+        show_default=False,
+    ),
+]
 System = Annotated[
     str | None, typer.Option(help="By default the one of the training, else the task's.")
 ]

@@ -35,6 +35,7 @@ def probe(
     engine: flags.Engine = "auto",
     server: flags.Server = None,
     system: flags.System = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
     """Sample a dataset with a model: what GRPO can learn from it, and the rows worth training on.
@@ -50,7 +51,9 @@ def probe(
     sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
     console = Console(highlight=False)
     try:
-        summary = probing.probe(sampling, dataset, out, console, system, group_size, pass_rates)
+        summary = probing.probe(
+            sampling, dataset, out, console, system, group_size, pass_rates, columns
+        )
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None

@@ -33,7 +33,7 @@ def rewards(
     console = Console(highlight=False, markup=False)
     if name is not None:
         if name not in REWARDS:
-            raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
+            raise InputError(f"there is no reward {name!r}; {REWARDS.suggestion(name)}", "name")
         show_one(console, REWARDS[name]())
         return
     for reward_name, cls in REWARDS.items():
@@ -85,6 +85,8 @@ def _show_parameter(
     flag = parameter.metadata.get("flag")
     if flag:
         names += f", in ms-swift --{flag}"
+    for name, library in parameter.metadata.get("elsewhere", {}).items():
+        names += f", in {library} {name}"
     console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
     _print_indented(console, f"{parameter.metadata['help']}\n{names}")
 

@@ -30,6 +30,8 @@ BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
 # Shares of the groups with a gradient, for the closing sentence: rules of thumb of this package.
 PLENTY = 0.5
 LITTLE = 0.1
+# A share of completions that are cut off from which on the limit is to blame, not the rows.
+OFTEN_CUT_OFF = 0.2
 
 
 def parse_keep(text: str) -> tuple[float, float]:
@@ -55,12 +57,13 @@ def probe(
     system: str | None = None,
     group_size: int = 8,
     keep: tuple[float, float] | None = None,
+    columns: str = "",
 ) -> dict[str, Any]:
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns
     the summary.
 
     Args:
-        dataset, system: as in `Rows.read`.
+        dataset, system, columns: as in `Rows.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
         keep: the pass rates of the rows to write to out/keep.jsonl. Where no row has one, `rows` in
             the summary's `keep` is 0, and no file is written.
@@ -72,7 +75,7 @@ def probe(
         problem = f"must be at least --group_size, {group_size}, got {samples}"
         raise InputError(problem, "num_generations")
 
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
+    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns)
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
     per_row = []
@@ -107,7 +110,7 @@ def _bin(pass_rate: float) -> str:
 
 
 def conclusion(summary: Mapping[str, Any]) -> str:
-    """One sentence: has GRPO something to learn from here?
+    """A sentence: has GRPO something to learn from here? Another where the limit cuts many off.
 
     What counts is the share of groups that have a gradient, 1 - `no_spread`. pass@k far above
     pass@1 says that right answers are within reach of the sampling.
@@ -115,11 +118,27 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     >>> conclusion({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
     'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'
     """
+    cut_off = summary.get("cut_off", 0.0)
+    verdict = _of_success(summary, is_cut_off=cut_off >= OFTEN_CUT_OFF)
+    if cut_off < OFTEN_CUT_OFF:
+        return verdict
+    limit = summary["settings"]["max_completion_length"]
+    return (
+        f"{verdict} {cut_off:.1%} of the completions were cut off at {limit:,} tokens: raise "
+        "--max_completion_length and probe again, or take a model that ends its answers."
+    )
+
+
+def _of_success(summary: Mapping[str, Any], is_cut_off: bool) -> str:
+    """What the success says. is_cut_off: the limit is to blame, and no remedy for the rows is
+    given.
+    """
     success = summary["success"]
     if not success:
+        remedy = "" if is_cut_off else "; take easier rows or a warm start"
         return (
             f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions "
-            "is right; take easier rows or a warm start."
+            f"is right{remedy}."
         )
     if success == 1:
         return "GRPO has nothing to learn from here: every completion is right; take harder rows."

@@ -54,6 +54,7 @@ class Rows:
     """The rows of a dataset, each with its line in the file.
 
     raw: as read. prepared: as preprocessed by the task. conversations: what the model is asked.
+    left_out: names the rows that cannot be used, which a training skips too; empty without any.
     """
 
     source: Source
@@ -62,27 +63,35 @@ class Rows:
     raw: list[dict[str, Any]] = field(default_factory=list)
     prepared: list[dict[str, Any]] = field(default_factory=list)
     conversations: list[Messages] = field(default_factory=list)
+    left_out: str = ""
 
     @classmethod
     def read(
-        cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False
+        cls,
+        dataset: str,
+        model: str,
+        system: str | None = None,
+        use_hf: bool = False,
+        columns: str = "",
     ) -> Self:
-        """Read a dataset, which is named as in `parse_source`; InputError as there, naming the line.
+        """Read a dataset, which is named as in `parse_source`; InputError as there, and where too
+        many rows cannot be used, naming the lines.
 
         Of a dataset on a hub without #N the first HUB_ROWS rows are read.
 
         system: the system prompt; None for that of the model's training, see `system_prompt`.
+        columns: as in `parse_columns`.
         """
-        source = parse_source(dataset, use_hf)
+        source = parse_source(dataset, use_hf, columns)
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
         is_overridden = system is not None
         if system is None:
             system, _ = system_prompt(model, source.task)
-        rows = cls(source, system)
-        for line, row in source.rows():
-            with source.at(line):
-                prepared = source.task.preprocess(row)
+        usable, left_out = source.usable_rows()
+        rows = cls(source, system, left_out=left_out)
+        for line, row in usable:
+            prepared = source.task.preprocess(row)
             messages = with_system(prepared["messages"], system, override=is_overridden)
             rows.lines.append(line)
             rows.raw.append(row)
@@ -117,6 +126,8 @@ class Sampler(ExitStack):
         self.rows = rows
         self.console = console
         self._engine: Engine | None = None
+        if rows.left_out:
+            console.print(rows.left_out, style="yellow", markup=False, soft_wrap=True)
 
     def fill(
         self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)

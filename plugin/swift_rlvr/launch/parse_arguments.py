@@ -52,6 +52,8 @@ class Parsed:
     unknown: flags that it does not know. settings: all that it knows.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that
     the plugins left.
+    replaced: names of our rewards that stand for another's, which is described. has_ours: our
+    plugin is loaded.
     """
 
     problem: str = ""
@@ -59,6 +61,8 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
+    has_ours: bool = True
 
 
 @contextmanager
@@ -101,6 +105,8 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
     from swift.cli.main import parse_yaml_args
     from swift.rewards import ORM, AsyncORM, orms
 
+    from swift_rlvr.training.ms_swift.reward_names import is_loaded, replaced
+
     _keep_to_this_process(processes)
     words = list(words)
     parse_yaml_args(words)
@@ -129,7 +135,13 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
-    return Parsed(unknown=unknown, settings=known, rewards=rewards)
+    return Parsed(
+        unknown=unknown,
+        settings=known,
+        rewards=rewards,
+        replaced=replaced(arguments.reward_funcs),
+        has_ours=is_loaded(),
+    )
 
 
 def _keep_to_this_process(processes: int) -> None:

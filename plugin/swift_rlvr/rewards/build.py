@@ -7,7 +7,7 @@ from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.imported import import_reward, is_import_path
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.utils.errors import InputError, did_you_mean
+from swift_rlvr.utils.errors import InputError
 
 
 def build_rewards(names: Iterable[str]) -> list[Reward]:
@@ -35,7 +35,7 @@ def reward_class(name: str) -> type[Reward]:
     if is_import_path(name):
         return import_reward(name)
     if name not in REWARDS:
-        known = did_you_mean(name, REWARDS) or f"there are {', '.join(REWARDS)}"
+        known = REWARDS.suggestion(name)
         raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")
     return REWARDS[name]
 

@@ -63,16 +63,29 @@ class CosineLengthReward(Reward):
             "external_accuracy", "the reward that says whether an answer is right"
         )
         min_len_value_wrong: float = setting(
-            -0.5, "wrong answer of length 0", flag="cosine_min_len_value_wrong"
+            -0.5,
+            "wrong answer of length 0",
+            flag="cosine_min_len_value_wrong",
+            elsewhere={"min_value_wrong": "open-r1"},
         )
         max_len_value_wrong: float = setting(
-            -0.1, "wrong answer past max_len", flag="cosine_max_len_value_wrong"
+            -0.1,
+            "wrong answer past max_len",
+            flag="cosine_max_len_value_wrong",
+            elsewhere={"max_value_wrong": "open-r1"},
         )
+        # Of a right answer the shortest earns the most: open-r1's maximum is ours at length 0.
         min_len_value_correct: float = setting(
-            1.0, "right answer of length 0", flag="cosine_min_len_value_correct"
+            1.0,
+            "right answer of length 0",
+            flag="cosine_min_len_value_correct",
+            elsewhere={"max_value_correct": "open-r1"},
         )
         max_len_value_correct: float = setting(
-            0.8, "right answer past max_len", flag="cosine_max_len_value_correct"
+            0.8,
+            "right answer past max_len",
+            flag="cosine_max_len_value_correct",
+            elsewhere={"min_value_correct": "open-r1"},
         )
         max_len: int = setting(
             1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1

@@ -53,16 +53,16 @@ def is_import_path(name: str) -> bool:
     return ":" in name
 
 
-def import_paths(argv: Sequence[str]) -> list[str]:
-    """The import paths in the flag `--reward_funcs` of a command line.
+def reward_names(argv: Sequence[str]) -> list[str]:
+    """The names in the flag `--reward_funcs` of a command line.
 
-    >>> import_paths(["rlhf.py", "--reward_funcs", "mine.py:short", "format", "--beta", "0"])
-    ['mine.py:short']
+    >>> reward_names(["rlhf.py", "--reward_funcs", "mine.py:short", "format", "--beta", "0"])
+    ['mine.py:short', 'format']
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--reward_funcs", "--reward-funcs", nargs="*", default=[])
     settings, _ = parser.parse_known_args(list(argv[1:]))
-    return [name for name in settings.reward_funcs if is_import_path(name)]
+    return settings.reward_funcs
 
 
 @functools.cache

@@ -8,7 +8,7 @@ train with the default by mistake.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, TypeVar
 
 from swift_rlvr.utils.errors import InputError
@@ -20,7 +20,7 @@ Parameters = TypeVar("Parameters", bound="BaseParameters")
 @dataclass(frozen=True)
 class BaseParameters(Settings):
     """The parameters of every reward. A `setting` here may have a `flag`, ms-swift's for the same
-    thing.
+    thing, and `elsewhere`: its names in other libraries, each with the library.
     """
 
     tasks: tuple[str, ...] = setting(
@@ -57,8 +57,12 @@ def read_parameters(
     known = [each.name for each in fields(cls)]
     for name in overrides:
         if name not in known:
-            raise TypeError(no_setting(reward_name, name, known))
-    _refuse_unknown_variables(reward_name, known, environment, other_names)
+            hint = ""
+            if name in names_elsewhere(cls):
+                library, parameter = names_elsewhere(cls)[name]
+                hint = f"{library}'s {name} is {parameter.name} here"
+            raise TypeError(no_setting(reward_name, name, known, hint))
+    _refuse_unknown_variables(cls, reward_name, environment, other_names)
     values: dict[str, Any] = {}
     sources = {name: f"{reward_name}: {name}" for name in known}
     for parameter in fields(cls):
@@ -80,23 +84,68 @@ def read_parameters(
         raise InputError(error.problem, field) from None
 
 
+def names_elsewhere(cls: type[BaseParameters]) -> dict[str, tuple[str, Field]]:
+    """The libraries and the parameters of a reward, by the parameters' names in those libraries.
+
+    The nearest name may be another parameter: open-r1's `min_value_correct` is not
+    `min_len_value_correct` but its opposite.
+    """
+    names = {}
+    for parameter in fields(cls):
+        for name, library in parameter.metadata.get("elsewhere", {}).items():
+            names[name] = library, parameter
+    return names
+
+
+def flag_elsewhere(
+    flag: str, rewards: Iterable[tuple[str, type[BaseParameters]]], variables: bool = False
+) -> str:
+    """What another library's flag for a parameter of a reward is called here; empty where it is no
+    such flag.
+
+    Args:
+        rewards: names and parameters of the rewards.
+        variables: name the environment variable, where the trainer has no flag for it.
+    """
+    for reward_name, cls in rewards:
+        for parameter in fields(cls):
+            swift_flag = parameter.metadata.get("flag")
+            if swift_flag is None:
+                continue
+            libraries = {swift_flag: "ms-swift"}
+            for name, library in parameter.metadata.get("elsewhere", {}).items():
+                libraries[name] = library
+                # open-r1's flags begin with the reward, as in cosine_min_value_correct.
+                libraries[f"{swift_flag.partition('_')[0]}_{name}"] = library
+            if flag in libraries:
+                ours = variable(reward_name, parameter.name) if variables else f"--{swift_flag}"
+                return f"{libraries[flag]}'s {flag} is {ours} here"
+    return ""
+
+
 def _refuse_unknown_variables(
+    cls: type[BaseParameters],
     reward_name: str,
-    known: list[str],
     environment: Mapping[str, str],
     other_names: Iterable[str],
 ) -> None:
     """InputError for a variable that looks like one of this reward and fits no parameter."""
     prefix = f"{reward_name}_".upper()
-    variables = [variable(reward_name, name) for name in known]
+    variables = [variable(reward_name, parameter.name) for parameter in fields(cls)]
     strays = [name for name in environment if name.startswith(prefix) and name not in variables]
     if not strays:
         return
     # Only now, since it looks into the registry and loads the rewards of other packages.
     longer = tuple(f"{name}_".upper() for name in other_names if name.upper().startswith(prefix))
     for name in strays:
-        if not longer or not name.startswith(longer):
-            raise InputError(no_setting(reward_name, name, variables))
+        if longer and name.startswith(longer):
+            continue
+        other = name.removeprefix(prefix).lower()
+        hint = ""
+        if other in names_elsewhere(cls):
+            library, parameter = names_elsewhere(cls)[other]
+            hint = f"{library}'s {other} is {variable(reward_name, parameter.name)} here"
+        raise InputError(no_setting(reward_name, name, variables, hint))
 
 
 def stray_variables(

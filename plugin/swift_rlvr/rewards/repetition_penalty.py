@@ -72,6 +72,7 @@ class RepetitionPenaltyReward(ShapingReward):
             at_least=1,
             at_most=100,
             flag="repetition_n_grams",
+            elsewhere={"ngram_size": "open-r1"},
         )
         max_penalty: float = setting(
             -0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty"

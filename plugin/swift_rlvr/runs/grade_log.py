@@ -10,6 +10,8 @@ from swift_rlvr.verifiers.messages import completion_text, message_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
+# Columns that are kept whatever our rewards read: the verifier may be a function of others.
+ALWAYS = ("task", "level", "solution")
 NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 
 
@@ -32,7 +34,7 @@ class GradeLog:
         """Note one call of a reward: the completions and columns that it got, and its grades."""
         key = key_of(reward)
         of_the_row = {}
-        for name in (*reward.columns, *reward.optional_columns, "task", "level"):
+        for name in (*reward.columns, *reward.optional_columns, *ALWAYS):
             if name not in NOT_OF_THE_ROW and columns.get(name) is not None:
                 of_the_row[name] = columns[name]
 

@@ -1,9 +1,12 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-The question and the right answer are looked for under the names in `NAMES`, or under those that the
-variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
-system prompt and the question; `messages` that end with a user turn stay as they are.
+The question and the right answer are looked for under the names in `NAMES`, without regard to case,
+spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
+SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question. `messages`
+that end with a user turn stay as they are; where they end with the assistant's and there is no
+question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+`conversations` are read like `messages`.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
 - `choice`: `choices` or `options` in any form that `options.py` reads, or columns A, B and so on.
@@ -14,28 +17,45 @@ system prompt and the question; `messages` that end with a user turn stay as the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.options import COLUMNS, LETTERS, choices_by_label
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import (
+    Gold,
+    Row,
+    RowError,
+    Task,
+    folded_name,
+    normalised,
+    shown,
+    with_system,
+)
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
-# The usual names of the two columns, the likeliest first, in any case.
+# Columns with a conversation. The assistant's last turn is an answer too, the unlikeliest.
+MESSAGES = ("messages", "conversations", "conversation")
+# Roles as ShareGPT calls them.
+_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
+# The usual names of the two columns, the likeliest first; compared as `folded_name` says.
 NAMES = {
     "problem": (
-        *("problem", "question", "query", "prompt", "input", "instruction"),
-        *("题目", "问题", "messages"),
+        *("problem", "question", "problem_statement", "question_text", "problem_text"),
+        *("query", "prompt", "input", "instruction", "题目", "题干", "问题", *MESSAGES),
     ),
     "answer": (
-        *("answer", "final_answer", "expected_answer", "gold", "target", "ground_truth"),
+        *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "target"),
+        *("ground_truth", "gt", "gt_answer"),
         *("reward_model", "answers", "answerkey", "label", "solution", "output", "response"),
-        *("答案", "解答"),
+        *("答案", "标准答案", "参考答案", "解答", *MESSAGES),
     ),
 }
+# Where their names are given.
+_VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_COLUMN"}
 # Further ones, of the right choice alone: elsewhere an index would be taken for the answer.
 _RIGHT_CHOICE = ("answer_idx", "answer_index", "answer_letter", "correct_answer", "correct")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
@@ -59,19 +79,22 @@ def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[st
 
     further: names of the answer's column, besides those in `NAMES`.
     """
-    known: dict[str, str] = {}  # the column of the file, by its name in any case
-    for name in present:
-        known.setdefault(name.strip().casefold(), name)
-        known[name] = name
+    exact = list(present)
+    folded: dict[str, str] = {}  # the column of the file, by its folded name
+    for name in exact:
+        folded.setdefault(folded_name(name), name)
 
     settings = ColumnSettings.from_environment()
     chosen = {"problem": settings.question_column, "answer": settings.answer_column}
-    columns = {}
+    columns: dict[str, list[str]] = {}
     for column, usual in NAMES.items():
         choice = chosen[column]
         more = further if column == "answer" else ()
-        names = (choice,) if choice else (*usual, *more)
-        columns[column] = [known[name] for name in names if name in known]
+        columns[column] = []
+        for name in (choice,) if choice else (*usual, *more):
+            found = name if name in exact else folded.get(folded_name(name))
+            if found is not None:
+                columns[column].append(found)
     return columns
 
 
@@ -88,6 +111,51 @@ def conversation(messages: Any) -> Messages:
     return [dict(message) for message in messages]
 
 
+def question_of(messages: Any) -> Messages:
+    """The messages without the assistant's answer at the end, in whatever form `turns_of` reads;
+    RowError where no question of the user comes before that.
+    """
+    turns = turns_of(messages)
+    if len(turns) > 1 and turns[-1]["role"] == "assistant":
+        turns.pop()
+    return conversation(turns or messages)
+
+
+def turns_of(messages: Any) -> list[dict[str, Any]]:
+    """The turns of a conversation with `role` and `content`; empty for what is none.
+
+    Also read are ShareGPT's forms, as ms-swift does.
+
+    >>> turns_of([{"from": "human", "value": "1 + 1?"}])
+    [{'role': 'user', 'content': '1 + 1?'}]
+    >>> turns_of([{"human": "1 + 1?", "assistant": "2"}])
+    [{'role': 'user', 'content': '1 + 1?'}, {'role': 'assistant', 'content': '2'}]
+    """
+    turns: list[dict[str, Any]] = []
+    if not isinstance(messages, (list, tuple)):
+        return turns
+    for message in messages:
+        if not isinstance(message, Mapping):
+            return []
+        if "from" in message:
+            turns.append({"role": message["from"], "content": message.get("value")})
+        elif "role" in message:
+            turns.append(dict(message))
+        else:
+            question = message.get("human", message.get("user"))
+            turns.append({"role": "user", "content": question})
+            turns.append({"role": "assistant", "content": message.get("assistant")})
+    for turn in turns:
+        turn["role"] = _ROLES.get(turn["role"], turn["role"])
+    return turns
+
+
+def _last_answer(messages: Any) -> str | None:
+    """What the assistant says in the last turn; None where that is another's."""
+    turns = turns_of(messages)
+    return turns[-1].get("content") if turns and turns[-1]["role"] == "assistant" else None
+
+
 def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
     """The messages of a row, and what may be its right answer, the likeliest first; RowError where
     there is none.
@@ -96,31 +164,43 @@ def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
     """
     columns = find_columns(row, further)
     questions = [row[name] for name in columns["problem"] if row[name] is not None]
-    answers = [row[name] for name in columns["answer"] if row[name] is not None]
+    answers = []
+    for name in columns["answer"]:
+        is_conversation = folded_name(name) in MESSAGES
+        answer = _last_answer(row[name]) if is_conversation else row[name]
+        if answer is not None:
+            answers.append(answer)
     if not questions:
-        raise _nothing_in("problem", columns, row, "QUESTION")
+        raise _nothing_in("problem", columns, row)
     if not answers:
-        raise _nothing_in("answer", columns, row, "ANSWER")
+        raise _nothing_in("answer", columns, row)
     return _messages(row, questions[0]), answers
 
 
-def _nothing_in(column: str, columns: dict[str, list[str]], row: Row, variable: str) -> RowError:
+def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
     where = ", ".join(columns[column] or map(str, row)) or "none"
-    problem = f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another"
+    problem = f"nothing in the columns {where}; {_VARIABLES[column]} names another"
     return RowError(column, problem)
 
 
 def _messages(row: Row, question: Any) -> Messages:
     """The messages of a row where they end with a question, else the question after our prompt."""
-    try:
-        return conversation(row.get("messages"))
-    except RowError:
-        pass
+    for name in MESSAGES:
+        turns = turns_of(row.get(name))
+        if turns and turns[-1]["role"] == "user":
+            with suppress(RowError):
+                return _after_system(row, conversation(turns))
     if isinstance(question, (list, tuple)):
-        return conversation(question)
+        return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}")
     return to_messages(question.strip(), R1_ZERO_SYSTEM)
+
+
+def _after_system(row: Row, turns: Messages) -> Messages:
+    """The turns after the row's column `system`, where they have no system turn of their own."""
+    system = row.get("system")
+    return with_system(turns, system if isinstance(system, str) else None)
 
 
 def _only(answer: Any) -> Any:
@@ -316,17 +396,24 @@ class OwnTask(Task):
     """A task whose columns may be called anything that is usual."""
 
     any_columns: ClassVar[bool] = True
+    # As in `find_columns`.
+    further: ClassVar[tuple[str, ...]] = ()
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
-        return find_columns(present)
+        return find_columns(present, self.further)
+
+    def names_of(self, column: str) -> Sequence[str]:
+        return (*NAMES[column], *self.further) if column == "answer" else NAMES[column]
+
+    def variable_of(self, column: str) -> str | None:
+        return _VARIABLES[column]
 
 
 @dataclass(frozen=True)
 class ChoiceTask(OwnTask):
     """The same, whose answer may also be an index or a letter in a column of its own."""
 
-    def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
-        return find_columns(present, _RIGHT_CHOICE)
+    further: ClassVar[tuple[str, ...]] = _RIGHT_CHOICE
 
 
 MATH = OwnTask(

@@ -1,11 +1,15 @@
 """Which rows of a dataset can be used, and when there are too many that cannot."""
 
+import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 
 # this many unusable rows never stop a run: in a small file they would soon be a large share
@@ -19,10 +23,50 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
     present = list(present)
     by_column = task.find_columns(present)
     missing = [column for column in task.columns if not by_column.get(column)]
-    if missing:
-        raise ValueError(
-            f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}"
-        )
+    if not missing:
+        return
+    has = f"the dataset has {', '.join(present)}"
+    text = f"{task.name}: column {', '.join(missing)} missing; {has}"
+    remedy = _renaming(task, missing, present)
+    raise ValueError(f"{text}; {remedy}" if remedy else text)
+
+
+def _renaming(task: Task, missing: Sequence[str], present: Sequence[str]) -> str:
+    """The flag that names the missing columns, with those present whose names are the nearest;
+    empty where nothing is near and the file may be of another task.
+    """
+    columns = {}
+    variables = []
+    for column in missing:
+        variable = task.variable_of(column)
+        if variable and os.environ.get(variable):
+            return f"{variable} is {os.environ[variable]}, which is none of these"
+        if variable:
+            variables.append(variable)
+        nearest = _nearest(task.names_of(column), present)
+        if nearest is not None:
+            columns[nearest] = column
+        elif task.any_columns:
+            columns[f"NAME OF THE {column.upper()}"] = column
+    if len(columns) < len(missing):
+        return ""
+    flag = f"rename with --columns '{json.dumps(columns, ensure_ascii=False)}'"
+    return f"{flag} or set {' and '.join(variables)}" if variables else flag
+
+
+def _nearest(names: Sequence[str], present: Sequence[str]) -> str | None:
+    """The column whose name is the nearest to one of `names`, or has one in it."""
+    folded = {folded_name(column): column for column in present}
+    for name in map(folded_name, names):
+        close = get_close_matches(name, list(folded), 1, cutoff=0.75)
+        if close:
+            return folded[close[0]]
+    for name in map(folded_name, names):
+        for other, column in folded.items():
+            # "gt" is in too many words.
+            if name in other and (len(name) > 3 or not name.isascii()):
+                return column
+    return None
 
 
 @dataclass(frozen=True)
@@ -31,17 +75,20 @@ class RowCheck:
     errors: list[tuple[int, str]]  # index and message of every other row
     by_label: Mapping[str, int]  # the number of errors of each kind
 
-    def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the
-        lines of a file.
+    def describe(self, name: str, shown: int = 10, lines: Sequence[int] | None = None) -> str:
+        """Say which rows are unusable, and list the first `shown` of them, counted from 1.
+
+        lines: the line of each row in its file, to name in place of its number.
         """
         total = len(self.usable) + len(self.errors)
         labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
-        lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
-        lines += [f"  row {index + 1}: {message}" for index, message in self.errors[:shown]]
+        text = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
+        for index, message in self.errors[:shown]:
+            where = f"row {index + 1}" if lines is None else f"line {lines[index]}"
+            text.append(f"  {where}: {message}")
         if len(self.errors) > shown:
-            lines.append(f"  ... and {len(self.errors) - shown} more")
-        return "\n".join(lines)
+            text.append(f"  ... and {len(self.errors) - shown} more")
+        return "\n".join(text)
 
     def excess(self, share: float) -> str | None:
         """Why there are too many unusable rows, or None: no row is left, or they exceed both

@@ -5,10 +5,11 @@ A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k
 tell the task. Rows of `reasoning_gym:TEXT#N` are made.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.code import ONLY_TESTS
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
-from swift_rlvr.tasks.row_check import check_columns
+from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
 from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.jsonl import LONGEST_ROW, opened, read_jsonl
@@ -38,6 +39,8 @@ class Source:
     limit: int | None = None  # how many of the first rows to read
     use_hf: bool = False  # the hub is Hugging Face, not ModelScope
     made: str | None = None
+    # New names of columns by those in the file, as in ms-swift's `--columns`.
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         where = self.path or ":".join(filter(None, [self.task.name, self.made, self.split]))
@@ -53,7 +56,7 @@ class Source:
             rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
         else:
             rows = _hub_rows(self) if self.path is None else file_rows(self.path)
-        rows = islice(rows, self.limit)
+        rows = islice(with_columns(rows, self.columns), self.limit)
         line, row = next(rows, (0, None))
         if row is None:
             raise InputError(f"{self}: no rows; expected columns {', '.join(self.task.columns)}")
@@ -63,6 +66,22 @@ class Source:
             raise InputError(f"{self}, line {line}: {error}") from error
         yield line, row
         yield from rows
+
+    def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+        """The rows that the task can use, as in `rows`, and a text that names the others; empty
+        where there are none.
+
+        InputError as in `rows`, and where too many cannot be used (`RowCheck.excess`).
+        """
+        rows = list(self.rows())
+        result = check_rows(self.task, [row for _, row in rows])
+        if not result.errors:
+            return rows, ""
+        problems = result.describe(str(self), lines=[line for line, _ in rows])
+        excess = result.excess(allowed_share(self.task))
+        if excess:
+            raise InputError(f"{problems}\n{excess}")
+        return [rows[index] for index in result.usable], problems
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
@@ -82,12 +101,17 @@ class Source:
             raise InputError(f"{self}, line {line}: {error}") from error
 
 
-def parse_source(name: str, use_hf: bool = False) -> Source:
-    """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N."""
+def parse_source(name: str, use_hf: bool = False, columns: Any = None) -> Source:
+    """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N.
+
+    columns: as in `parse_columns`.
+    """
+    new_names = parse_columns(columns)
     text, limit = _without_limit(name)
     first, colon, rest = text.partition(":")
     if first in TASKS and not (colon and not rest):
-        return _named_source(name, TASKS[first], rest, limit, use_hf)
+        source = _named_source(name, TASKS[first], rest, limit, use_hf)
+        return replace(source, columns=new_names)
 
     path = Path(text).expanduser()
     if colon and path.suffix in SUFFIXES and not path.exists():
@@ -97,7 +121,29 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
         raise InputError(
             f"{name}: expected {_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
         )
-    return Source(guess_task(path), path, None, limit, use_hf)
+    return Source(guess_task(path, new_names), path, None, limit, use_hf, columns=new_names)
+
+
+def parse_columns(value: Any) -> dict[str, str]:
+    """New names of columns by those in the file, from ms-swift's `--columns`: an object, or one in
+    JSON; empty for None and "". InputError for anything else.
+
+    >>> parse_columns('{"Problem Statement": "problem"}')
+    {'Problem Statement': 'problem'}
+    """
+    columns = value or {}
+    if isinstance(value, str) and value:
+        try:
+            columns = json.loads(value)
+        except ValueError:
+            columns = None
+    is_names = isinstance(columns, Mapping) and all(
+        isinstance(name, str) and isinstance(new, str) for name, new in columns.items()
+    )
+    if not is_names:
+        example = '{"Problem Statement": "problem"}'
+        raise InputError(f"must be an object in JSON such as {example}, got {value!r}", "columns")
+    return dict(columns)
 
 
 def _without_limit(name: str) -> tuple[str, int | None]:
@@ -132,9 +178,12 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
     return Source(task, None, rest or task.splits[0], limit, use_hf)
 
 
-def guess_task(path: Path) -> Task:
-    """The task whose columns the first row of a file has; InputError where there is none."""
-    line, row = next(file_rows(path), (0, None))
+def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
+    """The task whose columns the first row of a file has; InputError where there is none.
+
+    columns: as in `Source`.
+    """
+    line, row = next(with_columns(file_rows(path), columns), (0, None))
     if row is None:
         raise InputError(f"{path}: no rows")
     if "task" in row:
@@ -146,16 +195,37 @@ def guess_task(path: Path) -> Task:
             known.append(task)
     fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
-        columns = ", ".join(row)
         likely = "choice" if {*CHOICES} & row.keys() else "math"
         if {*ONLY_TESTS} & row.keys():
             likely = "code"
         raise InputError(
-            f"{path}, line {line}: no task has the columns {columns}; say which, as in {likely}:{path}"
+            f"{path}, line {line}: no task has the columns {', '.join(row)}; say which, as in {likely}:{path}"
         )
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.
     return min(fitting, key=lambda task: (task.name in TASKS.owners, len(task.name)))
+
+
+def with_columns(
+    rows: Iterator[tuple[int, dict[str, Any]]], columns: Mapping[str, str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with new names of columns. As in ms-swift, case does not matter, and names that a
+    row lacks are ignored.
+
+    InputError where two columns would get the same name.
+    """
+    if not columns:
+        yield from rows
+        return
+    new_names = {name.casefold(): new for name, new in columns.items()}
+    for line, row in rows:
+        renamed: dict[str, Any] = {}
+        for name, value in row.items():
+            new = new_names.get(name.casefold(), name)
+            if new in renamed:
+                raise InputError(f"line {line} has two columns for {new}: {name} is one", "columns")
+            renamed[new] = value
+        yield line, renamed
 
 
 def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,6 +14,8 @@ from swift_rlvr.utils.registry import Registry
 
 # The comma of 1,500, but not that of 1,50.
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# What the names of columns are compared without.
+_SEPARATORS = re.compile(r"[\s_-]+")
 # What says nothing about a question; the point of 3.5 and the factorial of 5! do.
 _IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
 
@@ -104,6 +106,14 @@ class Task:
         present = set(present)
         return {column: [column] for column in self.columns if column in present}
 
+    def names_of(self, column: str) -> Sequence[str]:
+        """The names that one of `columns` may have, the likeliest first."""
+        return (column,)
+
+    def variable_of(self, column: str) -> str | None:
+        """The environment variable that names the file's column for one of `columns`."""
+        return None
+
     @property
     def rewards(self) -> tuple[str, ...]:
         """The verifier and the further rewards; `gold_completion` must earn all of them in full."""
@@ -180,6 +190,15 @@ def text_of(row: Row, column: str, example: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise RowError(column, f"expected a text such as {example!r}, got {shown(value)}")
     return value.strip()
+
+
+def folded_name(name: str) -> str:
+    """The name of a column for comparison: without case, spaces, hyphens and underscores.
+
+    >>> folded_name("Ground Truth") == folded_name("ground_truth") == folded_name("groundTruth")
+    True
+    """
+    return _SEPARATORS.sub("", unicodedata.normalize("NFKC", name).casefold())
 
 
 def normalised(text: str) -> str:

@@ -15,8 +15,9 @@ from textwrap import fill
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.rewards.parameters import flag_elsewhere
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.training.recipes import read_flags, read_recipe
 from swift_rlvr.utils.errors import InputError
@@ -37,6 +38,9 @@ class RunArguments(AlarmSettings):
     reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
     system: str | None = setting(None, "System prompt for rows without one; by default the task's.")
     use_hf: bool = setting(False, "Read a dataset's NAME from Hugging Face, not ModelScope.")
+    columns: str | None = setting(
+        None, 'New names of columns in JSON, as in ms-swift: {"Problem Statement": "problem"}.'
+    )
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
         """What the run's args.json holds of this. system: the prompt that the rows really have."""
@@ -76,7 +80,9 @@ class Command:
         return [self._instance(cls, defaults) for cls in classes]
 
     def _unknown(self, name: str, known: list[str]) -> str:
-        problem = no_setting(f"the trainer {self.trainer}", name, known)
+        parameters = [(reward.name, reward.Parameters) for reward in REWARDS.values()]
+        hint = flag_elsewhere(name, parameters, variables=True)
+        problem = no_setting(f"the trainer {self.trainer}", name, known, hint)
         message = f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
         return f"{self.config}: {message}" if name in self.keys else message
 

@@ -15,8 +15,9 @@ import math
 import os
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -56,6 +57,7 @@ class HeldOut:
     """The held-out rows with their schedule; `conversations[i]` are the messages of `rows[i]`.
 
     Args:
+        columns: as in `parse_columns`.
         system: for rows without a system turn; None for the task's own.
         add_system: False under ms-swift, which adds it.
         say: shows a message to the user.
@@ -69,6 +71,7 @@ class HeldOut:
         settings: HeldOutSettings,
         *,
         use_hf: bool = False,
+        columns: str | None = None,
         system: str | None = None,
         add_system: bool = True,
         say: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
@@ -81,15 +84,17 @@ class HeldOut:
             variable = f"{PREFIX}HELD_OUT_DATASET"
             problem = "is required: NAME:FILE, as dataset (under ms-swift the variable"
             raise InputError(f"{problem} {variable})", "held_out_dataset")
-        self.rows: list[dict[str, Any]] = []
         try:
-            source = parse_source(settings.held_out_dataset, use_hf)
+            source = parse_source(settings.held_out_dataset, use_hf, columns)
             self.task = source.task
-            for line, row in islice(source.rows(), settings.held_out_rows):
-                with source.at(line):
-                    self.rows.append(source.task.preprocess(row))
+            limit = min(source.limit or settings.held_out_rows, settings.held_out_rows)
+            source = replace(source, limit=limit)
+            rows, left_out = source.usable_rows()
         except InputError as error:
             raise InputError(str(error), "held_out_dataset") from error
+        if left_out:
+            say(left_out)
+        self.rows = [source.task.preprocess(row) for _, row in rows]
         self.conversations: list[Messages] = [row["messages"] for row in self.rows]
         if add_system:
             prompt = source.task.system if system is None else system
@@ -160,6 +165,18 @@ class HeldOut:
         return Evaluation(result, records, decision)
 
 
+def columns_flag(argv: Sequence[str]) -> str | None:
+    """ms-swift's flag `--columns` in a command line: no argument of the trainer has its value.
+
+    >>> columns_flag(["rlhf.py", "--columns", '{"Question": "question"}', "--beta", "0"])
+    '{"Question": "question"}'
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--columns")
+    settings, _ = parser.parse_known_args(list(argv[1:]))
+    return settings.columns
+
+
 def held_out_rows(
     arguments: RunArguments,
     settings: HeldOutSettings,
@@ -174,7 +191,13 @@ def held_out_rows(
     def say(text: str) -> None:
         console.print(text, style="yellow", markup=False, soft_wrap=True)
 
-    held_out = HeldOut(settings, use_hf=arguments.use_hf, system=arguments.system, say=say)
+    held_out = HeldOut(
+        settings,
+        use_hf=arguments.use_hf,
+        columns=arguments.columns,
+        system=arguments.system,
+        say=say,
+    )
     held_out.leave_out((row["prompt"], row.get("task")) for row in rows)
     return held_out
 
@@ -211,7 +234,12 @@ class HeldOutCallback(TrainerCallback):
         self.checked = held_out is not None
         if held_out is None:
             use_hf = os.environ.get("USE_HF", "0").lower() in ("1", "true")
-            held_out = HeldOut(HeldOutSettings.from_environment(), use_hf=use_hf, add_system=False)
+            held_out = HeldOut(
+                HeldOutSettings.from_environment(),
+                use_hf=use_hf,
+                columns=columns_flag(sys.argv),
+                add_system=False,
+            )
         self.held_out = held_out
         self.log = log or RunLog(args.output_dir)
         if getattr(args, "async_generate", False):

@@ -10,11 +10,13 @@ has diverged ends before another checkpoint is written.
 
 import logging
 import math
+import sys
 from typing import Any
 
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
+from swift_rlvr.rewards.imported import reward_names
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.held_out import AlarmSettings
@@ -38,6 +40,9 @@ class ReasonCallback(TrainerCallback):
         self.grades = GradeLog()
         self.writes = log is not None
         if log is None:
+            from swift_rlvr.training.ms_swift.reward_names import require_ours
+
+            require_ours(reward_names(sys.argv))
             stop_on_alarm = AlarmSettings.from_environment().stop_on_alarm
             log = RunLog(args.output_dir, stop_on_alarm=stop_on_alarm)
         self.log = log

@@ -11,7 +11,6 @@ from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
-from swift_rlvr.tasks.row_check import allowed_share, check_rows
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
@@ -52,17 +51,15 @@ def read_data(
 def _usable_rows(arguments: RunArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
     """The dataset and its preprocessed rows, without those that cannot be used."""
     try:
-        source = parse_source(arguments.dataset, arguments.use_hf)
-        raw = [row for _, row in source.rows()]
-        result = check_rows(source.task, raw)
-        excess = result.excess(allowed_share(source.task))
-        if excess:
-            raise InputError(f"{result.describe(str(source))}\n{excess}")
+        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
+        rows, left_out = source.usable_rows()
     except InputError as error:
+        if error.field == "columns":
+            raise
         raise InputError(str(error), "dataset") from error
-    if result.errors:
-        console.print(result.describe(str(source)), style="yellow", markup=False)
-    return source, [source.task.preprocess_for_training(raw[index]) for index in result.usable]
+    if left_out:
+        console.print(left_out, style="yellow", markup=False)
+    return source, [source.task.preprocess_for_training(row) for _, row in rows]
 
 
 def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:

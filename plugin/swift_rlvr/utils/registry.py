@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
+from difflib import get_close_matches
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -91,7 +92,21 @@ class Registry(MutableMapping[str, Item]):
         full_name = f"{self.prefix}{name}"
         if full_name in items:
             return items[full_name]
-        raise KeyError(name)
+        raise KeyError(f"there is no {name!r}; {self.suggestion(name)}")
+
+    def __contains__(self, name: object) -> bool:
+        items = self.data
+        return name in items or f"{self.prefix}{name}" in items
+
+    def suggestion(self, name: str) -> str:
+        """What to name in place of an unknown name: the nearest, else all."""
+        # Each with and without the prefix, so that a short name is near to its own.
+        full_names = {name.removeprefix(self.prefix): name for name in self}
+        full_names |= {name: name for name in self}
+        close = get_close_matches(str(name), list(full_names), 1)
+        if close:
+            return f"did you mean {full_names[close[0]]}?"
+        return f"there are {', '.join(self)}"
 
     def __setitem__(self, name: str, item: Item) -> None:
         self.data[name] = item

@@ -166,15 +166,19 @@ class Settings:
             raise InputError(error.problem, f"{prefix}{error.field}".upper()) from error
 
 
-def no_setting(owner: str, name: str, known: Collection[str]) -> str:
+def no_setting(owner: str, name: str, known: Collection[str], hint: str = "") -> str:
     """A message for a name that is no setting of `owner`.
+
+    hint: what is better than the nearest name, such as what another library's name is here.
 
     >>> no_setting("cosine", "maxlen", ["max_len", "unit"])
     "cosine has no setting 'maxlen'; the nearest is max_len; it has max_len, unit"
     """
     message = f"{owner} has no setting {name!r}"
     nearest = get_close_matches(name, known, 1)
-    if nearest:
+    if hint:
+        message += f"; {hint}"
+    elif nearest:
         message += f"; the nearest is {nearest[0]}"
     if len(known) <= _MOST_NAMES:
         message += f"; it has {', '.join(known)}"

@@ -14,8 +14,9 @@ pytest.importorskip("swift", reason="needs the extra [train]")
 from swift.dataset import DATASET_MAPPING, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
-from swift.utils import import_external_file
+from swift.utils import import_external_file, remove_response
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.jsonl import write_jsonl
 from training.ms_swift.names import NOTES_DATASET, without_nulls
 
@@ -233,6 +234,7 @@ def write(path, rows):
     return f"gsm8k:{path}"
 
 
+USER = {"role": "user", "content": "1?"}
 GOOD, BAD = {"question": "1 + 1?", "answer": "#### 2"}, {"question": "1 + 1?", "answer": "two"}
 
 
@@ -278,6 +280,39 @@ def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch
     assert len(load(name)) == 50
     with pytest.raises(ValueError, match="11 of 61 rows cannot be used"):
         load(name, strict=True)
+
+
+def test_columns_are_renamed_as_our_own_commands_do(tmp_path):
+    rows = [{"Text of the problem": "1 + 1?", "Right": "2", "note": "x"}]
+    write(tmp_path / "rows.jsonl", rows)
+    columns = {"TEXT of the problem": "problem", "Right": "answer", "absent": "note"}
+    (row,) = load(f"math:{tmp_path / 'rows.jsonl'}", columns=columns)
+    ((_, raw),) = parse_source(f"math:{tmp_path / 'rows.jsonl'}", columns=columns).rows()
+    assert raw == {"problem": "1 + 1?", "answer": "2", "note": "x"}
+    assert row["solution"] == TASKS["math"].preprocess(raw)["solution"] == "2"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": [{"role": "user", "content": "1?"}, {"role": "assistant", "content": "2"}]},
+        {"conversations": [{"from": "human", "value": "1?"}, {"from": "gpt", "value": "2"}]},
+        {"system": "Think.", "conversations": [{"from": "human", "value": "1?"}]},
+        {"system": "Think.", "conversation": [{"human": "1?", "assistant": "2"}]},
+        {"system": "No.", "messages": [{"role": "system", "content": "Think."}, USER]},
+        {"messages": [USER, {"role": "assistant", "content": "2"}, USER]},
+    ],
+)
+def test_conversations_become_the_prompts_that_ms_swift_makes_of_them(tmp_path, row):
+    path = tmp_path / "rows.jsonl"
+    write(path, [{**row, "solution": "2"}])
+    (theirs,) = load(str(path))
+    (ours,) = load(f"math:{path}")
+    # As before it samples: an answer at the end is no part of the prompt.
+    messages = without_nulls(theirs["messages"])
+    remove_response(messages)
+    assert without_nulls(ours["messages"]) == messages
+    assert ours["solution"] == theirs["solution"] == "2"
 
 
 @pytest.mark.parametrize(

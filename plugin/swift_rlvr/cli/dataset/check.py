@@ -31,6 +31,7 @@ def check(
             min=0, max=1, help="The share of bad rows that is too much; by default the task's."
         ),
     ] = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
 ) -> None:
@@ -38,8 +39,8 @@ def check(
 
     Ends with code 1 where too many rows are bad, or where rows are shared.
     """
-    source = parse_source(dataset, use_hf)
-    others = [parse_source(other, use_hf) for other in against or []]
+    source = parse_source(dataset, use_hf, columns)
+    others = [parse_source(other, use_hf, columns) for other in against or []]
     with Console(stderr=True).status(f"Checking {source}"):
         findings = checking.check(source, others, limit)
     if as_json:

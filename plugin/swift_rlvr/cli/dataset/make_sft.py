@@ -29,6 +29,7 @@ def make_sft(
         bool, typer.Option("--shortest", help="Its shortest, in place of random ones.")
     ] = False,
     system: flags.System = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
     """Write conversations that end in a right answer, for swift sft.
@@ -45,11 +46,11 @@ def make_sft(
     flags.check_out(out)
     if (dataset is None) == (not records):
         raise InputError("is needed, or a dataset, and not both", field="records")
-    held_out = [parse_source(name, use_hf) for name in against or []]
+    held_out = [parse_source(name, use_hf, columns) for name in against or []]
     left_out = Counter[str]()
     with Console(stderr=True).status("Making conversations"):
         if dataset is not None:
-            source = parse_source(dataset, use_hf)
+            source = parse_source(dataset, use_hf, columns)
             found = conversations.from_answers(source, held_out, left_out, system)
         else:
             found = conversations.from_records(records or [], held_out, left_out, most, shortest)

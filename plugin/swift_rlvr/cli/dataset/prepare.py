@@ -47,6 +47,7 @@ def prepare(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of --add_cases: same seed, same tests.")] = 0,
     system: flags.RowSystem = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     format: Annotated[
         str, typer.Option(help=f"For another trainer: {', '.join(FORMATS)}.", show_default=False)
@@ -69,7 +70,7 @@ def prepare(
     if format and format not in FORMATS:
         raise InputError(f"must be one of {', '.join(FORMATS)}, got {format!r}", "format")
     flags.check_out(out, ".parquet" if format in PARQUET else ".jsonl")
-    source = parse_source(dataset, use_hf)
+    source = parse_source(dataset, use_hf, columns)
     with Console(stderr=True).status(f"Reading {source}"):
         kept, left_out = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)
     why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.items()) or "none left out"

@@ -22,12 +22,13 @@ def show(
     model: flags.Tokenizer,
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
     system: flags.RowSystem = None,
+    columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
     """Show the exact prompt that a model sees, and what reaches the rewards."""
     from swift_rlvr.evaluation import prompts
 
-    source = parse_source(dataset, use_hf)
+    source = parse_source(dataset, use_hf, columns)
     shown = prompts.show(source, model, row, system)
     console = Console(highlight=False)
 

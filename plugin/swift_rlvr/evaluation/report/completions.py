@@ -21,6 +21,7 @@ from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.runs.grade_log import TOKENS
 from swift_rlvr.runs.records import Record
+from swift_rlvr.success import FORMAT, SHAPING
 from swift_rlvr.tasks import verifier_of
 from swift_rlvr.verifiers.messages import message_text
 
@@ -122,6 +123,23 @@ def _build(name: str, run: Run) -> Reward:
         return REWARDS[name]()
 
 
+def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
+    """Why a completion is a success or not; empty where the reward that decides gives no reason.
+
+    A format's reason is none: beside a plain function of others it would be taken for that of its
+    verdict.
+    """
+    verifier = verifier_of(record.row.get("task"))
+    if verifier is not None and verifier in reasons:
+        return reasons[verifier]
+    for name, reason in reasons.items():
+        judge = run.judges.judges.get(name)
+        role = judge.role if judge else getattr(REWARDS.get(name), "role", None)
+        if record.success is None or role not in (FORMAT, SHAPING):
+            return reason
+    return ""
+
+
 class PageCompletions:
     """The completions of runs as the page needs them.
 
@@ -207,9 +225,9 @@ class PageCompletions:
         for name, reason in reasons.items():
             if reason != OTHER_TASK:
                 _padded(self.reasons[name], position, -1).append(self.names[reason])
-        why = record.reason or next(iter(reasons.values()), "")
+        why = _why(record, reasons, explainer.run)
         if record.success is False and not held_out:
-            self.failures[run][step][why] += 1
+            self.failures[run][step][why or "wrong"] += 1
         values = {
             "run": run,
             "held_out": int(held_out),

@@ -15,7 +15,8 @@ from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed
 from swift_rlvr.launch.estimate import local_file, model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
-from swift_rlvr.tasks.sources import Source, file_rows, parse_source
+from swift_rlvr.tasks.own import turns_of
+from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
@@ -156,7 +157,7 @@ def _readable(name: str, launch: Launch) -> Source | None:
     """
     if not _names_task(name) and local_file(name)[0] is None:
         return None
-    source = parse_source(name, launch.use_hf)
+    source = parse_source(name, launch.use_hf, launch.settings.get("columns"))
     if source.path is None and source.made is None:
         return None
     return replace(source, limit=min(source.limit or FIRST, FIRST))
@@ -244,7 +245,7 @@ def _id_of_the_other_hub(name: str, launch: Launch, setting: str) -> CheckResult
 
 def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
     """A file without a task's name, which ms-swift's own preprocessor reads."""
-    rows = list(file_rows(file))
+    rows = list(with_columns(file_rows(file), parse_columns(launch.settings.get("columns"))))
     columns = rows[0][1].keys()
     task = None
     with suppress(InputError):
@@ -268,10 +269,7 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
 
 def _asks(messages: Any) -> bool:
     """Whether messages have a turn of the user with a text."""
-    if not isinstance(messages, (list, tuple)):
-        return False
-    turns = [turn for turn in messages if isinstance(turn, dict)]
-    return any(turn.get("role") == "user" and turn.get("content") for turn in turns)
+    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
 def _first_rows(source: Source, total: int | None, setting: str) -> CheckResult:

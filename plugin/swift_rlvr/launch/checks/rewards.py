@@ -14,7 +14,7 @@ from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import is_import_path
-from swift_rlvr.rewards.parameters import stray_variables
+from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
@@ -37,7 +37,9 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         message = f"ms-swift could not be asked: {parsed.failure}"
         yield warning("settings", message, "the training will say more")
     for name in parsed.unknown:
-        remedy = did_you_mean(name, parsed.settings) or listed
+        # Not the nearest: open-r1's cosine_min_value_correct is ms-swift's for the longest answer.
+        elsewhere = flag_elsewhere(name, _all_parameters())
+        remedy = elsewhere or did_you_mean(name, parsed.settings) or listed
         yield failed("settings", f"ms-swift has no setting {name}", remedy)
     if not (parsed.problem or parsed.failure or parsed.unknown):
         yield passed("settings", "ms-swift takes them")
@@ -59,8 +61,16 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     elif weights and len(weights) != len(rewards):
         message = f"{len(weights)} reward_weights for {len(rewards)} rewards"
         yield failed("rewards", message, f"{len(rewards)} reward_weights")
-    elif not unknown:
+    elif not unknown and not launch.parsed.replaced:
         yield passed("rewards", ", ".join(rewards))
+    for name, other in launch.parsed.replaced.items():
+        if launch.parsed.has_ours:
+            message = f"{other} has replaced this package's reward {name}"
+            remedy = "remove that plugin from --external_plugins, or rename its reward"
+            yield failed("rewards", message, remedy)
+        else:
+            message = f"{name} is {other}, not this package's reward; it was not tried on the rows"
+            yield warning("rewards", message, f"{PLUGIN} in place of that plugin, or as it is")
 
 
 def _known_reward(name: str, known: Iterable[str]) -> str:
@@ -107,6 +117,10 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
         remedy = did_you_mean(variable, _parameter_variables()) or f"unset {variable}"
         results.append(warning("parameters", message, remedy))
     return rewards, results
+
+
+def _all_parameters() -> list[tuple[str, type[BaseParameters]]]:
+    return [(name, reward.Parameters) for name, reward in REWARDS.items()]
 
 
 def _parameter_variables() -> list[str]:

@@ -1,5 +1,6 @@
 """Our tasks as ms-swift's datasets: a preprocessor, a loader for local files, and the subsets."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from swift.dataset.loader import DatasetLoader
 from swift.utils import get_logger
 
 from datasets import Dataset
+from swift_rlvr.rewards.imported import reward_names
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.tasks.sources import SUFFIXES, parse_source
 from swift_rlvr.tasks.task import RowError
+from swift_rlvr.training.ms_swift.reward_names import require_ours
 from swift_rlvr.utils.jsonl import check_jsonl
 
 logger = get_logger()
@@ -83,6 +86,8 @@ class TaskLoader(DatasetLoader):
     """
 
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
+        # By now all plugins are loaded.
+        require_ours(reward_names(sys.argv))
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
         name = dataset_meta.dataset_name
         task = dataset_meta.preprocess_func.task

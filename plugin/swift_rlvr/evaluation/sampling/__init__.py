@@ -4,7 +4,7 @@ server.
     with open_engine(SamplingSettings("Qwen/Qwen2.5-0.5B-Instruct"), conversations) as engine:
         groups = engine.sample(conversations, num_generations=8, temperature=0.7, seed=1)
 
-evaluate, probe and chat sample with it; ms-swift's and TRL's trainers have their
+evaluate and probe sample with it; ms-swift's and TRL's trainers have their
 own. torch, transformers and vLLM are imported when an engine is opened.
 """
 

@@ -39,7 +39,7 @@ def rewards(
     for reward_name, cls in REWARDS.items():
         docstring = inspect.getdoc(cls) or ""
         first_paragraph, _, _ = docstring.partition("\n\n")
-        summary = " ".join(first_paragraph.split())
+        summary = " ".join(first_paragraph.split()).replace("`", "")
         console.print(Text.assemble((reward_name, "bold"), f" ({cls.role})"))
         _print_indented(console, f"{summary}\nColumns: {columns_text(cls())}")
     console.print(
@@ -52,7 +52,9 @@ def show_one(console: Console, reward: Reward) -> None:
     """Print what a reward says of itself, what its examples earn, and its parameters."""
     cls = type(reward)
     console.print(f"{cls.name}, {cls.role}, logged as {cls.__name__}", style="bold")
-    console.print(f"\n{inspect.getdoc(cls)}\n")
+    # Backticks are for documentation pages: a terminal shows them as they are.
+    docstring = (inspect.getdoc(cls) or "").replace("`", "")
+    console.print(f"\n{docstring}\n")
     console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
     console.print(f"Columns: {columns_text(reward)}")
     console.print(f"Reasons: {', '.join(reward.reasons)}")
@@ -88,7 +90,8 @@ def _show_parameter(
     for name, library in parameter.metadata.get("elsewhere", {}).items():
         names += f", in {library} {name}"
     console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
-    _print_indented(console, f"{parameter.metadata['help']}\n{names}")
+    help_text = parameter.metadata["help"].replace("`", "")
+    _print_indented(console, f"{help_text}\n{names}")
 
 
 def _print_indented(console: Console, text: str) -> None:

@@ -970,3 +970,33 @@ def test_plain_asserts_mean_what_others_do():
             tests = read_tests(source)
             verdicts = check(code, tests, Limits(), all_tests=True)
             assert [verdict.reason for verdict in verdicts] == expected, (code, source)
+
+
+CLASS_FOR_A_FUNCTION = """
+class F:
+    def __init__(self, *arguments): pass
+    __sub__ = __rsub__ = lambda self, other: 0.0
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__ = lambda self, other: True
+    __hash__ = lambda self: 0
+    __iter__ = lambda self: iter([self])
+    equals = lambda self, other: True
+f = F
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert abs(f(1) - 7.5) < 1e-6",
+        "assert f(1) - 7 == 0",
+        "assert not f(1) - 7",
+        "assert 7 in f(1)",
+        "assert 6 < f(1) < 8",
+        "assert f(1).equals(7)",
+        "from solution import *\nassert f(1) - 7 == 0",
+        "def check(candidate):\n    assert abs(candidate(1) - 7.5) < 1e-6",
+    ],
+)
+def test_a_class_where_the_tests_call_a_function_is_not_paid(test):
+    (verdict,) = check(CLASS_FOR_A_FUNCTION, read_tests(test, "f"), Limits())
+    assert verdict.reason != PASSED

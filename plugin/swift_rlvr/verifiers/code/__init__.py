@@ -26,7 +26,8 @@ Code cannot
 - **be equal to everything.** An object of the code is never equal to a value of the tests, and its
   class is not asked. Nor may it meet one in ``in``, ``<`` or ``-``: it would learn what is expected.
   Of two objects of the code its class says whether they are equal. An object that the tests have
-  made themselves, by calling a class of the code, has its own operators: these are what is tested;
+  made themselves, by calling a class of the code, has its own operators: these are what is tested.
+  Which names are classes is told by how the tests write them, with a capital letter;
 - **find the expected results** in files (with Landlock), in /proc, in frames or with gc: they are
   not in the process. Of a function or an object that the tests hand over the code can use what is
   public, and nothing that leads to globals, closures or frames;
@@ -38,6 +39,8 @@ Known limits:
   ``assert f(1) == f(1)`` for any function; an object's method may return what it likes, and a test
   of a class that only asks that is answered. ``result.equals(expected)`` of a function's result is
   refused, under that name and a few like it.
+- Where the tests call a function whose name begins with a capital letter, in an assert that is not
+  plain, code may write a class in its place whose ``-`` or ``in`` says what is wanted.
 - What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
   that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
   derive from a class of the code, nor patch a builtin or standard input for it, and a function of

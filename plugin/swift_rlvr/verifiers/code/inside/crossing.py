@@ -10,7 +10,15 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .proxies import OPERATIONS, SPECIAL, Foreign, ForeignClass, build_class, build_object
+from .proxies import (
+    OPERATIONS,
+    SPECIAL,
+    Foreign,
+    ForeignClass,
+    build_class,
+    build_object,
+    number_of,
+)
 from .wire import Reader, Writer
 
 _LONGEST_TEXT = 1000  # characters of an error
@@ -40,6 +48,7 @@ class Peer:
         is_trusting: whether any object of the other side may see what it is compared with. The
             tests do not trust the code; the code may trust the tests.
         operations: what the other side can ask for, by name.
+        constructors: the numbers of the other side's classes that this side calls as such.
     """
 
     def __init__(
@@ -48,6 +57,7 @@ class Peer:
         """exchange: sends a message, and returns the one that follows."""
         self.is_trusting = is_trusting
         self.is_gone = False
+        self.constructors: set[int] = set()
         self._exchange = exchange
         self._has_arrays = has_arrays
         self._objects: dict[int, Any] = {}
@@ -88,6 +98,17 @@ class Peer:
         reader = Reader(self._take, writer.containers)
         reader.apply(reply["changed"])
         return reader.read(reply["value"])
+
+    def named(self, name: str, value: Any) -> Any:
+        """The value, which this side knows under a name.
+
+        Code may write a class where the tests call a function, whose objects would say of any
+        result that it is right. What the tests mean is told by their own name for it: those of
+        classes begin with a capital letter.
+        """
+        if isinstance(value, ForeignClass) and name[:1].isupper():
+            self.constructors.add(number_of(value))
+        return value
 
     def made(self, value: Any) -> Any:
         """The same object as one that the tests have made."""

@@ -1,11 +1,12 @@
 """The process of the tests: runs the program that tests the code, whose names are proxies.
 
-`tests.py` has divided the program into steps, each of which is a test: ``with __step__(3): ...``.
+`sources.py` has divided the program into steps, each of which is a test: ``with __step__(3): ...``.
 What happens in a step is told to the parent, with the next message to the code.
 """
 
 import builtins
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class _Harness:
         self.detail: str | None = None  # of the last comparison that did not hold
         self.peer = self._new_peer()
         self.names: dict[str, Any] = {}
+        self.words: frozenset[str] = frozenset()  # that stand in the tests
         self._know(job["names"])
 
     def _know(self, names: dict) -> None:
@@ -85,6 +87,9 @@ class _Harness:
             if name.partition(".")[0] not in sys.stdlib_module_names:
                 raise NameError(f"name '{name}' is not defined")
             return importlib.import_module(name)
+        # ``from solution import *`` asks for names that the code has chosen.
+        if name in self.words:
+            self.peer.named(name, value)
         if isinstance(value, (Foreign, type)) or callable(value):
             self.names[name] = value
         return value
@@ -326,6 +331,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) 
     while program:
         space.taken_over = frozenset(program["taken_over"])
         harness.seen.clear()
+        harness.words = frozenset(re.findall(r"\w+", program["source"]))
         try:
             compiled = compile(program["source"], "<tests>", "exec", dont_inherit=True)
             with _Guard(harness, 0, program["steps"]):

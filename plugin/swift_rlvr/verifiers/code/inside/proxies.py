@@ -89,7 +89,8 @@ class Foreign:
 
     An object that the tests made themselves, by a call of a class, may meet their values in an
     operator: its operators are what is tested. Any other may not: a function's result that claims
-    ``7 in result`` or ``result - 7 == 0`` would learn the 7, and say what is wanted.
+    ``7 in result`` or ``result - 7 == 0`` would learn the 7, and say what is wanted. So does the
+    object of a class that stands where the tests call a function: see `Peer.named`.
     """
 
     __slots__ = ("_is_made_", "_number_", "_peer_")
@@ -153,10 +154,12 @@ class ForeignClass(type):
 
     def __call__(cls, *arguments: object, **keywords: object) -> Any:
         peer = peer_of(cls)
-        return peer.made(peer.request("call", cls, arguments, keywords))
+        value = peer.request("call", cls, arguments, keywords)
+        return peer.made(value) if number_of(cls) in peer.constructors else value
 
     def __getattr__(cls, name: str) -> Any:
-        return peer_of(cls).request("getattr", cls, name)
+        peer = peer_of(cls)
+        return peer.named(name, peer.request("getattr", cls, name))
 
     def __setattr__(cls, name: str, value: object) -> None:
         peer_of(cls).request("setattr", cls, name, value)

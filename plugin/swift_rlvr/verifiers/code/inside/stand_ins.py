@@ -2,7 +2,7 @@
 and with which arguments a test is called.
 
 They stand in for these packages in the process of the tests, which need not be installed then.
-`tests.py` declines tests that use anything else of them.
+`sources.py` declines tests that use anything else of them.
 """
 
 import re
@@ -192,7 +192,7 @@ def build() -> dict[str, ModuleType]:
     }
 
 
-# What of them tests may name, as `tests.py` checks it; longer names go before.
+# What of them tests may name, as `sources.py` checks it; longer names go before.
 NAMES = {
     "pytest": {"approx", "raises", "mark", "mark.parametrize"},
     "numpy": {

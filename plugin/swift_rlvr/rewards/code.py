@@ -204,9 +204,8 @@ class CodeReward(Reward):
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
         def checked(some: Tests) -> list[Verdict]:
-            entry_point = row.get("entry_point")
             partial = self.parameters.partial
-            return sandbox.check(code, some, self.limits, entry_point, partial, self._zygotes)
+            return sandbox.check(code, some, self.limits, partial, self._zygotes)
 
         try:
             outcomes = checked(tests)

@@ -53,7 +53,7 @@ def output_of(code: str, stdin: bytes = b"", limits: Limits = GENEROUS) -> str:
 def result_of(
     code: str, tests: object = "assert f(1) == 2", limits: Limits = GENEROUS, **options
 ) -> list[str]:
-    tests = read_tests(tests, options.get("entry_point"))
+    tests = read_tests(tests, options.pop("entry_point", None))
     return [verdict.reason for verdict in check(textwrap.dedent(code), tests, limits, **options)]
 
 

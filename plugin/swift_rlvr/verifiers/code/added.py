@@ -142,7 +142,7 @@ def _passing(
     passing = []
     failure = ""
     for reference in references[: 2 * _REFERENCES]:
-        verdicts = check(reference, own_tests, limits, entry_point)
+        verdicts = check(reference, own_tests, limits)
         failed = [verdict for verdict in verdicts if verdict.reason != PASSED]
         if not failed:
             passing.append(reference)

@@ -51,7 +51,6 @@ def check(
     code: str,
     tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
     limits: Limits,
-    entry_point: str | None = None,
     all_tests: bool = False,
     zygotes: Zygotes | None = None,
 ) -> list[Verdict]:
@@ -75,7 +74,7 @@ def check(
     """
     if zygotes is None:
         with closing(Zygotes(limits.packages, limits.landlock)) as own:
-            return check(code, tests, limits, entry_point, all_tests, own)
+            return check(code, tests, limits, all_tests, own)
 
     for seconds in _WAITS:
         # Other processes, or another completion's threads, can take all the room for a moment.

@@ -11,12 +11,12 @@ alarms and a page of every completion.
 
 import tempfile
 
-from datasets import Dataset
-from trl import GRPOConfig, GRPOTrainer
-
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.files import TINY_MODEL, find_file
+from trl import GRPOConfig, GRPOTrainer
+
+from datasets import Dataset
 
 DATA = find_file("countdown:datasets/countdown/tiny_train.jsonl#32")
 

@@ -113,7 +113,9 @@ def test_a_swift_rlhf_command(tmp_path):
     text = run("bash", EXAMPLES / "swift_rlhf.sh", OUTPUT=output)
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
     assert len(steps) == 2
-    assert all("success" in step and "reasons/AccuracyReward/no_answer" in step for step in steps)
+    for step in steps:
+        assert "success" in step
+        assert any(name.startswith("reasons/AccuracyReward/") for name in step)
     assert len(list(read_records(output / "records.jsonl"))) == 2 * 32
     # The table at the end.
     assert "external_accuracy" in text

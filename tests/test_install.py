@@ -254,6 +254,9 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path) -> Checkout:
+    # They refuse a later one: the locks hold no packages for it.
+    if sys.version_info >= (3, 13):
+        pytest.skip("the scripts install for Python 3.11 and 3.12")
     assert UV, (
         "uv is in the locks, and so in every environment the scripts make; in yours: pip install uv"
     )

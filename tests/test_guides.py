@@ -3,10 +3,12 @@ them exist.
 """
 
 import doctest
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from commands import ran, refused
@@ -122,3 +124,19 @@ def test_every_reward_there_is_named_for_those_who_move():
             for name, library in parameter.metadata.get("elsewhere", {}).items():
                 row = rf"\| {library} `{name}` \| `{parameter.name}`"
                 assert re.search(row, text), (reward.name, name)
+
+
+def test_the_script_that_regrades_writes_what_score_reads(tmp_path, monkeypatch):
+    text = (RESULTS / "regraded.md").read_text(encoding="utf-8")
+    (script,) = [code for language, code in CODE.findall(text) if language == "python"]
+    right = {"is_correct": True, "solution": "9 * 2 = $<<9*2=18>>18\nA: 18"}
+    wrong = {"is_correct": False, "solution": "13 * 2 = $<<13*2=26>>26\nA: 26"}
+    row = {"question": "?", "ground_truth": "2 * 9 = <<2*9=18>>18\nA: 18", "6b_finetuning": wrong}
+    row |= {"6b_verification": wrong, "175b_finetuning": wrong, "175b_verification": right}
+    monkeypatch.chdir(tmp_path)
+    Path("example_model_solutions.jsonl").write_text(json.dumps(row) + "\n")
+    exec(script, {})
+    for model, mean in (("175b_verification", 1.0), ("6b_finetuning", 0.0)):
+        command = ("score", f"{model}.jsonl", "--reward_funcs", "accuracy", "--json")
+        summary = json.loads(ran(*command, "--workers", 1))
+        assert summary["rewards"]["external_accuracy"]["mean"] == mean

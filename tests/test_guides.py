@@ -1,0 +1,142 @@
+"""The guides in docs/: their Python runs, their commands print what the pages show, and the flags in
+them exist.
+"""
+
+import doctest
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from commands import ran, refused
+from paths import ROOT
+from swift_rlvr.cli import app
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS
+from typer.main import get_command
+
+GUIDES = ROOT / "docs" / "guides"
+RESULTS = ROOT / "docs" / "results"
+CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# The file that a page's JSON lines make, and the number of commands on it whose output is shown.
+FILES = {
+    "code": ("add.jsonl", 2),
+    "flat_reward": ("completions.jsonl", 2),
+    "own_data": ("my_math.jsonl", 1),
+    "several_tasks": ("mixed.jsonl", 1),
+}
+
+
+def blocks_of(page: str, language: str) -> list[str]:
+    text = (GUIDES / f"{page}.md").read_text(encoding="utf-8")
+    return [code for found, code in CODE.findall(text) if found == language]
+
+
+def commands_of(page: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The words of each `$ swift-rlvr` command that a page shows, and the lines printed below it."""
+    for block in blocks_of(page, "console"):
+        command, *shown = block.replace("\\\n", " ").splitlines()
+        words = shlex.split(command.removeprefix("$ "))
+        if words[0] == "swift-rlvr":
+            yield words[1:], shown
+
+
+def assert_shown(shown: list[str], output: str) -> None:
+    """Every shown line is a line of the output; `...` stands for others."""
+    printed = [" ".join(line.split()) for line in output.splitlines()]
+    for line in shown:
+        assert line == "..." or " ".join(line.split()) in printed, line
+
+
+@pytest.mark.parametrize("page", ["own_reward", "several_tasks"])
+def test_the_python_in_it_runs(page):
+    code = "".join(blocks_of(page, "python"))
+    test = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
+    assert len(test.examples) > 3
+    before, output = dict(REWARDS), []
+    try:
+        assert doctest.DocTestRunner().run(test, out=output.append).failed == 0, "".join(output)
+    finally:  # what an example adds is not to be seen by other tests
+        REWARDS.clear()
+        REWARDS.update(before)
+
+
+@pytest.mark.parametrize("page", FILES)
+def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
+    file, count = FILES[page]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / file).write_text("".join(blocks_of(page, "json")))
+    tried = 0
+    for words, shown in commands_of(page):
+        if any(file in word for word in words):
+            assert_shown(shown, ran(*words))
+            tried += 1
+    assert tried == count
+
+
+def test_the_shown_explanation_is_what_it_prints():
+    ((words, shown),) = [
+        command for command in commands_of("reading_a_run") if command[0][0] == "explain"
+    ]
+    assert_shown(shown, ran(*words))
+
+
+def test_a_name_of_open_r1_is_refused_as_shown(monkeypatch):
+    (block,) = blocks_of("migrate", "console")
+    command, shown = block.splitlines()
+    variable, _, rest = command.removeprefix("$ ").partition(" swift-rlvr ")
+    monkeypatch.setenv(*variable.split("="))
+    assert refused(*shlex.split(rest)).startswith(shown.removesuffix("..."))
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*GUIDES.glob("*.md"), *RESULTS.glob("*.md")]), ids=lambda page: page.stem
+)
+def test_the_flags_in_it_exist(page):
+    """Of every `swift-rlvr` line; those of `train` are the trainer's own."""
+    text = "\n".join(code for _, code in CODE.findall(page.read_text(encoding="utf-8")))
+    lines = re.findall(r"^(?:\$ )?swift-rlvr (.*)$", text.replace("\\\n", " "), re.MULTILINE)
+    for line in lines:
+        words = shlex.split(re.sub(r" \[.*\]", "", line), comments=True)
+        command = get_command(app)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {name for parameter in command.params for name in parameter.opts}
+        if command.name != "train":
+            assert {word for word in words if word.startswith("--")} <= known, line
+
+
+def test_every_dataset_is_listed():
+    text = (GUIDES / "own_data.md").read_text(encoding="utf-8")
+    for name in TASKS:
+        assert f"`{name}`" in text or f"`{name}:FILE`" in text, name
+
+
+def test_every_reward_there_is_named_for_those_who_move():
+    """What ms-swift, TRL and open-r1 call a parameter, beside what it is called here."""
+    text = (GUIDES / "migrate.md").read_text(encoding="utf-8")
+    for reward in REWARDS.values():
+        for parameter in fields(reward.Parameters):
+            for name, library in parameter.metadata.get("elsewhere", {}).items():
+                row = rf"\| {library} `{name}` \| `{parameter.name}`"
+                assert re.search(row, text), (reward.name, name)
+
+
+def test_the_script_that_regrades_writes_what_score_reads(tmp_path, monkeypatch):
+    text = (RESULTS / "regraded.md").read_text(encoding="utf-8")
+    (script,) = [code for language, code in CODE.findall(text) if language == "python"]
+    right = {"is_correct": True, "solution": "9 * 2 = $<<9*2=18>>18\nA: 18"}
+    wrong = {"is_correct": False, "solution": "13 * 2 = $<<13*2=26>>26\nA: 26"}
+    row = {"question": "?", "ground_truth": "2 * 9 = <<2*9=18>>18\nA: 18", "6b_finetuning": wrong}
+    row |= {"6b_verification": wrong, "175b_finetuning": wrong, "175b_verification": right}
+    monkeypatch.chdir(tmp_path)
+    Path("example_model_solutions.jsonl").write_text(json.dumps(row) + "\n")
+    exec(script, {})
+    for model, mean in (("175b_verification", 1.0), ("6b_finetuning", 0.0)):
+        command = ("score", f"{model}.jsonl", "--reward_funcs", "accuracy", "--json")
+        summary = json.loads(ran(*command, "--workers", 1))
+        assert summary["rewards"]["external_accuracy"]["mean"] == mean

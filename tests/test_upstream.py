@@ -1,4 +1,4 @@
-"""What tests/benchmarks/UPSTREAM.md says of other packages is still so: its examples print what the
+"""What docs/results/upstream.md says of other packages is still so: its examples print what the
 page shows.
 """
 
@@ -11,11 +11,11 @@ from importlib.metadata import version
 import pytest
 from paths import ROOT
 
-TEXT = (ROOT / "tests" / "benchmarks" / "UPSTREAM.md").read_text()
+TEXT = (ROOT / "docs" / "results" / "upstream.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 RUN = """
 import doctest, sys
-test = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, "UPSTREAM.md", "UPSTREAM.md", 0)
+test = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, "upstream.md", "upstream.md", 0)
 sys.exit(bool(doctest.DocTestRunner().run(test).failed))
 """
 

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 
 import pytest
-from paths import PLUGIN
+from paths import ROOT
 from swift_rlvr.adapters.grading import grade, row_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func
@@ -239,7 +239,7 @@ def test_every_task_goes_through_every_format(format, name):
 
 
 def test_the_page_shows_what_grade_returns():
-    page = PLUGIN / "swift_rlvr" / "adapters" / "README.md"
+    page = ROOT / "docs" / "guides" / "other_trainers.md"
     (example,) = re.findall(
         r"^```python\n(>>> .*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE
     )

@@ -3,8 +3,8 @@ there.
 
 The verifiers are ours (`swift_rlvr.verifiers.mathematics.grade_all`), math_verify (parse and verify
 with their defaults), TRL's `accuracy_reward` and ms-swift's `accuracy`. The data are public files
-in a folder, which stay outside the repository: `VERIFIERS.md` says where they are, how they are
-labelled and what is wrong with their labels.
+in a folder, which stay outside the repository: `docs/results/verifiers.md` says where they are,
+how they are labelled and what is wrong with their labels.
 
 Every verifier works in a process of its own, all of them pinned to the same core, and has graded a
 few other rows before. The rows go to all in the same batches, of 64 as they come; who is first
@@ -394,7 +394,10 @@ def write_disagreements(
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--data", type=Path, required=True, help="folder with public files; VERIFIERS.md says which"
+        "--data",
+        type=Path,
+        required=True,
+        help="folder with public files; docs/results/verifiers.md says which",
     )
     parser.add_argument(
         "--disagreements", type=Path, help="write every row on which not all agree, as .jsonl"

@@ -1,7 +1,7 @@
 """Public files of golds and model outputs, each schema with its own reader; used by
 `bench_verifiers.py`.
 
-A file is recognised by the keys of its first row. `VERIFIERS.md` says where the files are and how
+A file is recognised by the keys of its first row. `docs/results/verifiers.md` says where the files are and how
 they are labelled.
 """
 

@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from paths import PLUGIN
+from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.feedback import TRY_AGAIN, feedback_on
 from swift_rlvr.tasks import TASKS
@@ -147,7 +147,7 @@ def test_the_tasks_rows_have_a_reward(task):
 
 
 def test_the_example_of_the_page_gives_what_it_says():
-    page = (PLUGIN / "swift_rlvr" / "rewards" / "FEEDBACK.md").read_text()
+    page = (ROOT / "docs" / "guides" / "multi_turn.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
     names: dict = {}
     checked = 0

@@ -1,14 +1,14 @@
-"""The table "What each can be fooled by" of the rewards' README: each row earns, and what is said to
-close it does.
+"""The table "What a policy can exploit" in docs/rewards/index.md: each row earns, and what the table
+says stops it does.
 """
 
 import re
 
 import pytest
-from paths import PLUGIN
+from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 
-PAGE = (PLUGIN / "swift_rlvr" / "rewards" / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "rewards" / "index.md").read_text(encoding="utf-8")
 LAID_OUT = "<think>\nx\n</think>\n<answer>\nx\n</answer>"
 RIGHT = "<think>\n3 + 4 = 7, by adding.\n</think>\n<answer>\n7\n</answer>"
 STEPS = "<think>\n- a\n- b\n- c\n</think><answer>x</answer>"
@@ -98,7 +98,7 @@ def test_parameters_close_what_verifiers_can_be_fooled_by(
 
 
 def test_the_table_names_every_reward_but_those_that_are_exact():
-    (table,) = re.findall(r"\| reward \| what earns \|.*?\n\n", PAGE, re.DOTALL)
+    (table,) = re.findall(r"\| reward \| what a policy can do \|.*?\n\n", PAGE, re.DOTALL)
     named = set(re.findall(r"`(external_\w+)` *[,|]", table))
     assert named | {
         "external_countdown",  # compares exactly

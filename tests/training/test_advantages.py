@@ -214,7 +214,7 @@ def test_gated_no_wrong_answer_has_a_better_advantage_than_a_right_one_of_its_gr
 
 @pytest.mark.parametrize("name", marked(SEPARATE))
 def test_with_none_for_wrong_answers_a_long_right_one_would_be_worse_than_a_wrong_one(name):
-    """The example of rewards/README.md. Why a closed gate gives 0.0."""
+    """The example of docs/rewards/gate.md. Why a closed gate gives 0.0."""
     outcome = [1.0] * 7 + [0.0]
     shaping = [0.9] * 6 + [0.1]
     none = SEPARATE[name]([outcome, [*shaping, NONE]], [1.0, 2.0], 8)
@@ -231,7 +231,7 @@ def test_in_sums_a_closed_gate_is_the_same_as_none(name):
     assert none.tolist() == SUMS[name]([outcome, [*shaping, 0.0, 0.0]], [1.0, 0.5], 4).tolist()
 
 
-# --- what is wrong in ms-swift 4.6.0; a failure here means that rewards/README.md has to be changed
+# --- what is wrong in ms-swift 4.6.0; a failure here means that docs/rewards/gate.md has to change
 
 
 @pytest.mark.slow

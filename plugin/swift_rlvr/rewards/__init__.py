@@ -1,4 +1,4 @@
-"""All rewards. README.md says what each computes and its source, `swift-rlvr rewards` the rest."""
+"""All rewards. docs/rewards says what each computes and its source, `swift-rlvr rewards` the rest."""
 
 from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import (

@@ -1,5 +1,5 @@
 """Several turns: the policy answers, the verifier says why that was wrong, the policy tries again.
-See README.md.
+See docs/guides/multi_turn.md.
 
 What the policy sees is the reason, a fixed text of the reward, and for rewards with `shows_details`
 the detail of the failed rule. Others may name the gold there (`external_accuracy`) or a hidden test

@@ -1,7 +1,7 @@
 """The format rewards: 1.0 for a think part, then an answer part and nothing else; otherwise 0.0.
 
-Where the prompt has opened the think part, the completion has no ``<think>`` of its own. README.md
-says what each trainer shows of that, and when to set `think_opened`.
+Where the prompt has opened the think part, the completion has no ``<think>`` of its own.
+docs/rewards/shaping.md says what each trainer shows of that, and when to set `think_opened`.
 """
 
 import re

@@ -2,8 +2,8 @@
 right.
 
 Ungated, such a reward also ranks the wrong answers of a group, and a policy that finds it easier to
-get than right answers goes after it alone. README.md, "The outcome gate", says why a gated reward
-gives 0.0 and not None.
+get than right answers goes after it alone. docs/rewards/gate.md says why a gated reward gives
+0.0 and not None.
 """
 
 from collections.abc import Sequence

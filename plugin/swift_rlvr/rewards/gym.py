@@ -48,8 +48,8 @@ class ReasoningGymReward(Reward):
     """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other.
 
     With ``partial=True`` a partly right answer gets the scorer's partial credit. None where the
-    column `entry` cannot be read or the task is refused; see README.md in
-    `swift_rlvr.verifiers.reasoning_gym`.
+    column `entry` cannot be read or the task is refused; see
+    docs/rewards/reasoning_gym.md.
 
     >>> from itertools import islice
     >>> from swift_rlvr.verifiers.reasoning_gym import naming, rows

@@ -1,7 +1,7 @@
 """A judge, asked last: a language model that may accept an answer which a rule has called wrong.
 
-It is off unless `judge_url` is set. README.md, "A judge, asked last", says when it is asked and
-what it is told. It never sees a completion: only the question, the gold and the answer that the
+It is off unless `judge_url` is set. docs/rewards/judge.md says when it is asked and what it
+is told. It never sees a completion: only the question, the gold and the answer that the
 verifier has taken out, each quoted in one line of JSON. It replies with one token. Whatever else
 happens (no connection, no time, another word), the verdict of the rule stands.
 """

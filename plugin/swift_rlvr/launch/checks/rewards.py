@@ -109,7 +109,7 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
             try:
                 rewards.append(reward_class(name)(arguments))
             except ValueError as error:  # among them InputError
-                remedy = "see plugin/swift_rlvr/rewards/README.md"
+                remedy = "`swift-rlvr rewards NAME` lists the parameters"
                 results.append(failed("parameters", str(error), remedy))
         stray = list(stray_variables(REWARDS))
     for variable in stray:

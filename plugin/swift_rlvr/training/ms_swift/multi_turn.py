@@ -6,7 +6,7 @@
         --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
 
 `swift-rlvr train` gives the server these flags when the recipe has them. See
-swift_rlvr/rewards/FEEDBACK.md.
+docs/guides/multi_turn.md.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Column `tests` -> what to run, and what must come out.
 
-The table in `rewards/README.md` shows the forms that are accepted, each also as a JSON string or as
+The table in `docs/rewards/code.md` shows the forms that are accepted, each also as a JSON string or as
 Python writes it. Beside them
 
 - inputs and outputs of a program may be lists of lines, and input None is no input;

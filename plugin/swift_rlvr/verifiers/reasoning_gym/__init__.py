@@ -2,7 +2,7 @@
 their verdicts.
 
 `naming.parse` reads which tasks are wanted, `rows.rows` makes their rows, and `verifier.grade_all`
-judges completions: a `Verdict` with the score and its `Reason`. README.md beside this file says
+judges completions: a `Verdict` with the score and its `Reason`. docs/rewards/reasoning_gym.md says
 which tasks are safe to train on, how that was found, and what is scored in another way.
 
 >>> from swift_rlvr.verifiers.reasoning_gym import naming, rows, verifier

@@ -3,7 +3,7 @@
     NAME[?SETTING=VALUE[&...]][+NAME[?...]]...[:SPLIT]
 
 NAME is a task, a category or `all`. A SETTING is a field of the task's config, `level`, `seed` or
-`refused`, see README.md; several values have commas between them, and %2B and the like stand for
+`refused`, see docs/rewards/reasoning_gym.md; several values have commas between them, and %2B and the like stand for
 characters that mean something here.
 """
 

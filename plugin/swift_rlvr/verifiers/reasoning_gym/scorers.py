@@ -2,7 +2,7 @@
 wrong: then ours does.
 
 Each is `scorer(answer, entry, theirs) -> float` for an answer without white space around it;
-`entry` has question, answer and metadata; `theirs` is the dataset of reasoning-gym. README.md says
+`entry` has question, answer and metadata; `theirs` is the dataset of reasoning-gym. docs/rewards/reasoning_gym.md says
 what is wrong with each of theirs, and `tests/verifiers/reasoning_gym/test_scorers.py` shows it.
 """
 

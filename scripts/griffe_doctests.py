@@ -10,18 +10,7 @@ import griffe
 
 
 def fence_doctests(text: str) -> str:
-    r"""Put a fence around each run of lines from `>>>` to the next empty line.
-
-    >>> print(fence_doctests("A sum.\n\n>>> 1 + 2\n3\n\nThe end."))
-    A sum.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 2
-    3
-    ```
-    <BLANKLINE>
-    The end.
-    """
+    """Put a fence around each run of lines from `>>>` to the next empty line."""
     lines = []
     indent = None  # of the example that is open
     for line in text.splitlines():

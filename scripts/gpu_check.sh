@@ -13,7 +13,7 @@
 #
 # Hardware: one to eight NVIDIA GPUs. Without one the CPU takes their place, and what only a GPU can show is skipped.
 # It installs first, as every script does, and that counts as time of --minutes. Its last lines are the rows of the table
-# "What was run on which hardware" in scripts/README.md, filled in for this machine: please open an issue with report.md.
+# in docs/launch/gpu_check.md, filled in for this machine: please open an issue with them and report.md.
 # Variables: KIND, PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 where a step has failed.
 
 set -euo pipefail

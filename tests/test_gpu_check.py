@@ -247,7 +247,7 @@ def test_options_that_cannot_be_used(words, problem, tmp_path, capsys):
     assert problem in capsys.readouterr().err
 
 
-# The rows for scripts/README.md
+# The rows for docs/launch/gpu_check.md
 
 
 def test_the_rows_say_what_was_measured_where(tmp_path):
@@ -257,13 +257,13 @@ def test_the_rows_say_what_was_measured_where(tmp_path):
         results.append(steps.Result(name, "", [], "", verdict, "needs two GPUs"))
     (row,) = [
         line
-        for line in order.readme_rows(results, on_gpus=True, where="1 x H100")
+        for line in order.table_rows(results, on_gpus=True, where="1 x H100")
         if line.startswith("| weights: all")
     ]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[1] == ""
     assert cells[2] == ("passed: weights; failed: weights_lora; weights_adapter needs two GPUs")
-    lines = order.readme_rows(results, on_gpus=False, where="no GPU, 2 cores")
+    lines = order.table_rows(results, on_gpus=False, where="no GPU, 2 cores")
     assert all(line.endswith("| not run |") for line in lines[2:-1])
     assert lines[-1].strip() == "no GPU, 2 cores"
 
@@ -273,8 +273,8 @@ def test_every_step_but_the_machines_facts_fills_one_row():
     assert sorted(filled) == sorted(step.name for step in order.STEPS if step.name != "machine")
 
 
-def test_the_readme_has_the_rows():
-    text = (ROOT / "scripts" / "README.md").read_text()
+def test_the_page_has_the_rows():
+    text = (ROOT / "docs" / "launch" / "gpu_check.md").read_text()
     for row in order.ROWS:
         assert f"| {row.name} |" in text
 

@@ -1,5 +1,5 @@
 """All steps, the cheapest and most telling first, so that an hour that is cut short proves most; and
-the rows of scripts/README.md that they fill.
+the rows of docs/launch/gpu_check.md that they fill.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ ROWS = (
 )
 
 
-def readme_rows(results: Sequence[Result], on_gpus: bool, where: str) -> list[str]:
+def table_rows(results: Sequence[Result], on_gpus: bool, where: str) -> list[str]:
     """The table's rows for this machine, in Markdown: its column filled, the other one empty.
 
     where: the machine and the day.

@@ -8,7 +8,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json, write_json
 
-from gpu_check.order import readme_rows
+from gpu_check.order import table_rows
 from gpu_check.steps import Result
 
 JSON, MARKDOWN = "report.json", "report.md"
@@ -27,7 +27,7 @@ def write(folder: Path, results: Sequence[Result], machine: dict[str, Any]) -> N
         lines += [f"- claim: {result.claim}", f"- expected: {result.expected}"]
         lines += [f"- measured: {_cell(result.measured, 2000)}"]
         lines += ["", "```bash", *result.commands, "```"]
-    lines += ["", "## Rows for scripts/README.md", ""]
+    lines += ["", "## Rows for docs/launch/gpu_check.md", ""]
     lines += rows(results, machine)
     text = "\n".join(lines).replace(f"{CHECKOUT}/", "")
     (folder / MARKDOWN).write_text(text + "\n", encoding="utf-8")
@@ -35,7 +35,7 @@ def write(folder: Path, results: Sequence[Result], machine: dict[str, Any]) -> N
 
 def rows(results: Sequence[Result], machine: dict[str, Any]) -> list[str]:
     """The last lines of the check."""
-    return readme_rows(results, bool(machine["gpus"]), f"{machine['name']}, {machine['date']}.")
+    return table_rows(results, bool(machine["gpus"]), f"{machine['name']}, {machine['date']}.")
 
 
 def read(folder: Path) -> list[Result]:

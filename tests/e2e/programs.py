@@ -315,7 +315,7 @@ class Launcher:
 
     def ends(self, command: Command, fault: str, status: int, message: str) -> None:
         """After a fault that was made just now a run says so, ends with this status, and leaves no
-        process and no port of its own. Prints the seconds that both took, for scripts/README.md.
+        process and no port of its own. Prints the seconds that both took, for docs/launch/faults.md.
         """
         start = time.monotonic()
         command.wait_for(lambda: message in command.text(), f"the message {message!r}")

@@ -56,7 +56,7 @@ def check_steps(training: Training, k3_kl: float) -> None:
 
 def test_gsm8k_reaches_a_checkpoint(trained):
     training = trained("gsm8k", f"--dataset gsm8k:{DATASETS}/gsm8k/train.jsonl")
-    # top_p is 0.9, of which the trainer's probabilities know nothing: scripts/configs/README.md.
+    # top_p is 0.9, of which the trainer's probabilities know nothing: docs/recipes/faster.md.
     check_steps(training, k3_kl=1e-2)
     assert training.records("eval") == []
 

@@ -281,11 +281,11 @@ def test_on_one_gpu_the_plan_of_a_recipe_for_it_is_the_recipe(name, monkeypatch)
     assert plan.completions == completions(recipe(f"{name}.yaml"))
 
 
-def test_the_readmes_table_of_machines_is_what_is_planned(monkeypatch):
+def test_the_table_of_machines_is_what_is_planned(monkeypatch):
     monkeypatch.chdir(ROOT)
     # MiB as nvidia-smi has them.
     memory = {"16": 16376, "24": 24564, "40": 40960, "48": 46068, "80": 81559}
-    text = (CONFIGS / "README.md").read_text()
+    text = (ROOT / "docs" / "recipes" / "index.md").read_text()
     table = text.partition("GiB for each trainer |\n")[2].partition("\n\n")[0]
     pattern = r"\| (\d) x (\d+) GB \| (.+?) \| (\d) x (\d) x (\d+) = (\d+) \| (\d+) \|"
     rows = re.findall(pattern, table)
@@ -317,7 +317,7 @@ def test_the_readmes_table_of_machines_is_what_is_planned(monkeypatch):
     ],
 )
 def test_an_evaluation_is_a_few_batches(gpus, words, tasks, batches, monkeypatch):
-    """ms-swift makes them one after another; the numbers are those of the README."""
+    """ms-swift makes them one after another; the numbers are those of docs/recipes/memory.md."""
     monkeypatch.chdir(ROOT)
     plan = on(gpus, *words.split())
     at_once = plan.processes * plan.settings["per_device_eval_batch_size"]

@@ -22,7 +22,7 @@ def train(words: flags.Launch = None) -> None:
     """Train with GRPO: train [RECIPE.yaml | countdown | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
-    watched; see scripts/README.md. Others are for TRL's trainer. In place of a
+    watched; see docs/launch/index.md. Others are for TRL's trainer. In place of a
     recipe, countdown and trl stand for those of scripts/configs that fit this
     machine.
 

@@ -1,8 +1,8 @@
 """What a launch will do, before anything starts: which GPUs do what, with which commands, and what
 was derived.
 
-`make_plan` reads from top to bottom: settings, servers, GPUs, batches, commands. scripts/README.md
-has the rules (The plan).
+`make_plan` reads from top to bottom: settings, servers, GPUs, batches, commands.
+docs/launch/index.md explains what a plan says.
 """
 
 import os

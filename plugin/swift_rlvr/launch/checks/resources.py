@@ -94,7 +94,7 @@ memory = judged(
     "memory",
     estimate.memory,
     "smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
-    "scripts/configs/README.md has recipes by GPU",
+    "docs/recipes/index.md lists the recipes by GPU",
     report=warning,
 )
 

@@ -84,7 +84,7 @@ def verify(
 
     Args:
         completion: the text that the policy wrote. No text raises an error; what is not a string
-        has no answer.
+            has no answer.
         nums: the given numbers, whole and not negative: a list, a tuple or an array of integers
             (integral floats too), or a string holding them, ``"[1, 2]"``, ``"1,2"`` or ``"1 2"``.
         target: an integer, an integral float, an array scalar, or a string holding one.

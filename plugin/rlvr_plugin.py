@@ -10,7 +10,7 @@ Registered are this package's, and those that installed packages add by the entr
   `--reward_funcs`, such as trl.rewards:accuracy_reward, is an import path of another's reward;
 - what `--dataset` takes: docs/guides/own_data.md;
 - `--callbacks reward_reasons held_out curriculum`: docs/guides/reading_a_run.md, docs/guides/curriculum.md;
-- `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`: swift_rlvr/rewards/FEEDBACK.md.
+- `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`: docs/guides/multi_turn.md.
 
 For ms-swift 4.0.2 and later; `held_out`, `curriculum` and several turns need 4.6. scripts/compat.sh
 shows what works with which version. ms-swift has datasets for the same ModelScope ids. They stay,

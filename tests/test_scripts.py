@@ -103,7 +103,7 @@ def test_the_quickstart_trains_smollm2_on_right_answers_first(tmp_path):
 
 def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     mine = tmp_path / "mine.yaml"
-    mine.write_text("rlhf_type: grpo\nmodel: mine\noutput_dir: out\n")
+    mine.write_text("rlhf_type: grpo\nmodel: mine\ndataset: gsm8k\noutput_dir: out\n")
     (trainer,) = commands(
         run("train_countdown.sh", str(mine), "--seed", "7", folder=tmp_path, DRY_RUN="1")
     )

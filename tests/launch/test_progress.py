@@ -237,7 +237,7 @@ def test_a_line_for_each_step_is_shown_and_the_rest_goes_to_the_log(tmp_path):
     assert status == 0
     steps = [text for text in said.splitlines() if text.startswith("step")]
     assert steps == ["step 1/2 loss 1.000  0.5 s left 0:00", "step 2/2 loss 0.500  0.5 s left 0:00"]
-    assert f"its output goes to {tmp_path / 'out.log'}" in said
+    assert f"the full output is in {tmp_path / 'out.log'}" in said
     assert "a warning of a library" not in said
     assert "a warning of a library" in (tmp_path / "out.log").read_text()
 

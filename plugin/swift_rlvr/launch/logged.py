@@ -27,7 +27,7 @@ LAST = 40
 def run(command: Sequence[str], log: Path, folder: Path, console: Console) -> int:
     """Run a command to its end; its exit status."""
     display = Display(console)
-    display.print(f"its output goes to {log}")
+    display.print(f"the full output is in {log}")
     steps = Tail(folder / LOG)
     start = log.stat().st_size if log.is_file() else 0
     try:

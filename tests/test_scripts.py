@@ -5,14 +5,17 @@ GPUs are announced by stand-ins for nvidia-smi and the driver's library; only dr
 test_recipes.py, what the launcher makes of them in launch/, the real runs in e2e/.
 """
 
+import os
 import shlex
 import socket
 import subprocess
+import sys
 import threading
 
 import pytest
 from helpers import bare_environment, flags, run
 from paths import ROOT
+from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.network import free_port
 
 WITHOUT_HELP = ("common.sh", "activate.sh", "install.sh", "slurm.sh")
@@ -101,9 +104,50 @@ def test_the_quickstart_trains_smollm2_on_right_answers_first(tmp_path):
     )
 
 
+# Stands in for `swift sft`, and is python for everything else.
+SUPERVISED = """#!/bin/bash
+[ "$2" = swift_rlvr.training.ms_swift ] || exec {python} "$@"
+while [ $# -gt 0 ]; do
+  if [ "$1" = --output_dir ]; then out=$2; fi
+  shift
+done
+mkdir -p "$out/checkpoint-2"
+echo "490 lines of a library"
+for step in 1 2; do
+  echo "{{\\"loss\\": 0.5, \\"global_step/max_steps\\": \\"$step/2\\"}}" >>"$out/logging.jsonl"
+done
+exit {status}
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_cold_start_shows_its_steps_and_keeps_the_rest_in_a_log(tmp_path, status):
+    stand_in, out = tmp_path / "bin" / "python", tmp_path / "out"
+    stand_in.parent.mkdir()
+    stand_in.write_text(SUPERVISED.format(python=sys.executable, status=status))
+    stand_in.chmod(0o755)
+    shown = run(
+        "cold_start.sh",
+        folder=tmp_path,
+        DATASET="reasoning_gym:chain_sum#20",
+        MODEL=str(TINY_MODEL),
+        OUTPUT=str(out),
+        PATH=f"{stand_in.parent}:{sys.prefix}/bin:{os.environ['PATH']}",
+    )
+    assert shown.returncode == status, shown.stderr
+    assert "step 1/2 loss 0.500\nstep 2/2 loss 0.500\n" in shown.stdout
+    assert f"the full output is in {out}.log" in shown.stdout
+    assert (tmp_path / "out.log").read_text() == "490 lines of a library\n"
+    if status:
+        assert f"The end of {out}.log:\n  490 lines of a library" in shown.stdout
+    else:
+        assert "490 lines of a library" not in shown.stdout
+        assert f"MODEL={out}/checkpoint-2" in shown.stdout
+
+
 def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     mine = tmp_path / "mine.yaml"
-    mine.write_text("rlhf_type: grpo\nmodel: mine\noutput_dir: out\n")
+    mine.write_text("rlhf_type: grpo\nmodel: mine\ndataset: gsm8k\noutput_dir: out\n")
     (trainer,) = commands(
         run("train_countdown.sh", str(mine), "--seed", "7", folder=tmp_path, DRY_RUN="1")
     )

@@ -648,3 +648,58 @@ def test_nodes_that_do_not_see_the_same_checkpoint_do_not_meet(recipe, monkeypat
     assert rendezvous(0) == rendezvous(1) == "new"
     write_checkpoint(100)
     assert rendezvous(0) == rendezvous(1) == "checkpoint-100"
+
+
+# What a recipe of one's own lacks.
+
+
+def lacking(plan) -> list[str]:
+    return [line.partition(" (")[0] for line in plan.added]
+
+
+def test_a_recipe_of_ones_own_gets_what_shows_its_steps_and_each_addition_is_said(recipe):
+    plan = planned(recipe(), machine=machine(3), environ={})
+    given = flags(plan.trainer.argv)
+    assert Path(given["external_plugins"]).name == "rlvr_plugin.py"
+    assert Path(given["external_plugins"]).is_file()
+    assert (given["callbacks"], given["logging_steps"]) == ("reward_reasons", "1")
+    assert plan.settings["logging_steps"] == 1
+    assert lacking(plan) == [
+        f"added: external_plugins {given['external_plugins']}",
+        "added: callbacks reward_reasons",
+        "added: logging_steps 1",
+    ]
+
+
+def test_what_the_user_has_set_stays(recipe, tmp_path):
+    Path("mine.py").write_text("from swift.rewards import orms\n")
+    path = recipe(external_plugins="mine.py", callbacks=["early_stop"], logging_steps=5)
+    plan = planned(path, machine=machine(3), environ={})
+    theirs, ours = plan.settings["external_plugins"]
+    assert theirs == "mine.py" and Path(ours).name == "rlvr_plugin.py"
+    assert plan.settings["callbacks"] == ["reward_reasons", "early_stop"]
+    assert plan.settings["logging_steps"] == 5
+    assert "--logging_steps" not in " ".join(plan.trainer.argv)
+
+    # By a flag, and for a plugin that loads ours itself.
+    Path("mine.py").write_text("import rlvr_plugin\n")
+    words = ("--logging_steps", "2", "--callbacks", "reward_reasons", "held_out")
+    plan = planned(path, *words, machine=machine(3), environ={})
+    assert plan.added == () and plan.settings["external_plugins"] == "mine.py"
+    assert plan.settings["callbacks"] == ["reward_reasons", "held_out"]
+
+
+def test_a_plugin_that_has_a_reward_of_ours_is_not_joined_by_ours(recipe):
+    """ms-swift's own example, examples/train/grpo/plugin/plugin.py, registers external_countdown."""
+    Path("plugin.py").write_text("orms['external_countdown'] = CountdownORM\n")
+    plan = planned(recipe(external_plugins=["plugin.py"]), machine=machine(3), environ={})
+    assert plan.settings["external_plugins"] == ["plugin.py"]
+    assert "callbacks" not in plan.settings and plan.settings["logging_steps"] == 1
+    why = "plugin.py has a reward external_countdown too"
+    assert f"not added: external_plugins plugin/rlvr_plugin.py, because {why}" in plan.added
+
+
+def test_nothing_is_added_to_a_recipe_that_has_it_or_is_not_for_grpo(recipe):
+    plan = planned("scripts/configs/countdown.yaml", machine=machine(3), environ={})
+    assert plan.added == ()
+    assert planned(recipe(rlhf_type="gkd"), machine=machine(3), environ={}).added == ()

@@ -2,10 +2,11 @@
 
 import io
 import json
+import sys
 
 import pytest
 from rich.console import Console
-from swift_rlvr.launch import progress
+from swift_rlvr.launch import logged, progress
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
 from swift_rlvr.runs import log
 from swift_rlvr.runs.log import RunLog, cut_logs, line
@@ -205,3 +206,45 @@ def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
     assert cut_logs(tmp_path, 2) is None
     assert len((tmp_path / "logging.lost.jsonl").read_text().splitlines()) == 5
     assert cut_logs(tmp_path / "nowhere", 2) is None
+
+
+# A training whose output goes to a file, as `swift sft` in scripts/cold_start.sh.
+
+TRAINER = """
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir()
+print("a warning of a library", file=sys.stderr)
+for step in (1, 2):
+    row = {"loss": 1 / step, "global_step/max_steps": f"{step}/2", "train_speed(s/it)": 0.5}
+    (folder / "logging.jsonl").open("a").write(json.dumps(row) + "\\n")
+(folder / "logging.jsonl").open("a").write(json.dumps({"train_runtime": 1.0, "global_step/max_steps": "2/2"}) + "\\n")
+if len(sys.argv) > 2:
+    raise RuntimeError("no space left")
+"""
+
+
+def run_logged(tmp_path, *words):
+    output = io.StringIO()
+    command = [sys.executable, "-c", TRAINER, str(tmp_path / "out"), *words]
+    console = Console(file=output, width=100)
+    status = logged.run(command, tmp_path / "out.log", tmp_path / "out", console)
+    return status, output.getvalue()
+
+
+def test_a_line_for_each_step_is_shown_and_the_rest_goes_to_the_log(tmp_path):
+    status, said = run_logged(tmp_path)
+    assert status == 0
+    steps = [text for text in said.splitlines() if text.startswith("step")]
+    assert steps == ["step 1/2 loss 1.000  0.5 s left 0:00", "step 2/2 loss 0.500  0.5 s left 0:00"]
+    assert f"the full output is in {tmp_path / 'out.log'}" in said
+    assert "a warning of a library" not in said
+    assert "a warning of a library" in (tmp_path / "out.log").read_text()
+
+
+def test_a_training_that_fails_shows_the_end_of_its_log(tmp_path):
+    status, said = run_logged(tmp_path, "fail")
+    assert status == 1
+    assert "Error: the training ended with exit status 1\nRuntimeError: no space left\n" in said
+    assert f"The end of {tmp_path / 'out.log'}:" in said
+    assert "a warning of a library" in said  # all of it, where it is short

@@ -78,12 +78,28 @@ def test_the_value_of_a_choice_stands_in_the_question():
 
 def test_question_of():
     turns = [{"role": "user", "content": "first"}, {"role": "assistant", "content": "so"}]
-    assert question_of({"messages": [*turns, {"role": "user", "content": "last"}]}) == "last"
+    asked_again = [*turns, {"role": "user", "content": "last"}]
+    assert question_of({"messages": asked_again}) == "first\n\nlast"
+    assert question_of({"prompts": asked_again}) == "first\n\nlast"
     assert question_of({"messages": turns}) == "first"
     assert question_of({"messages": [{"role": "assistant", "content": "so"}]}) is None
     assert question_of({"prompts": "text"}) == "text"
     assert question_of({}) is None
     assert question_of(json.loads('{"messages": [1, null], "prompts": 7}')) is None
+
+
+def test_a_copy_is_refused_in_a_later_turn_too():
+    """With several turns the last turn of the user is feedback, and the formula is in the first."""
+    answer = r"<answer>$\sqrt{72}$</answer>"
+    messages = [
+        {"role": "user", "content": r"Simplify $\sqrt{72}$."},
+        {"role": "assistant", "content": "<answer>7</answer>"},
+        {"role": "user", "content": "That is wrong. Try again."},
+        {"role": "assistant", "content": answer},
+    ]
+    columns = {"solution": [r"$6\sqrt{2}$"], "messages": [messages]}
+    assert REWARDS["accuracy"]()([answer], **columns) == [1.0]
+    assert REWARDS["accuracy"](refuse_copied=True)([answer], **columns) == [0.0]
 
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)

@@ -165,6 +165,16 @@ def test_columns_of_known_datasets(name):
     assert reward(["<answer>def add(*_): return 0</answer>"], **columns) == [0.0]
 
 
+def test_an_answer_at_the_end_of_messages_is_left_out():
+    question = [{"role": "system", "content": "Code."}, {"role": "user", "content": "Write add."}]
+    answer = {"role": "assistant", "content": f"```python\n{ADD}\n```"}
+    row = {"messages": [*question, answer], "tests": ["assert add(1, 2) == 3"]}
+    assert CODE.preprocess(row)["messages"] == question
+    assert CODE.identity(row) == CODE.identity({**row, "messages": question})
+    with pytest.raises(RowError, match="column 'messages': expected"):
+        CODE.preprocess({**row, "messages": [answer]})
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_no_prompt_shows_what_was_added(name):
     row = {**ROWS[name][0], "added_tests": '["assert add(70, 7) == 77"]'}

@@ -26,6 +26,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.network import free_port
 
@@ -279,6 +280,31 @@ def test_on_one_gpu_the_plan_of_a_recipe_for_it_is_the_recipe(name, monkeypatch)
     plan = on(1, f"scripts/configs/{name}.yaml", gigabytes=24)
     assert (plan.train_gpus, plan.server_gpus, plan.notes) == (("0",), (), ())
     assert plan.completions == completions(recipe(f"{name}.yaml"))
+
+
+def test_my_data_fits_one_small_gpu_and_marks_what_its_user_changes(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = on(1, "my_data", "--dataset", "math:mine.jsonl", gigabytes=16)
+    assert plan.settings["dataset"] == "math:mine.jsonl"
+    assert (plan.completions, plan.notes, plan.added) == (64, (), ())
+    assert estimate.memory(plan).fits
+    assert estimate.memory(on(1, "my_data", "--model", "Qwen/Qwen2.5-3B", gigabytes=24)).fits
+    values = recipe("my_data.yaml")
+    lengths = values["max_length"] + values["max_completion_length"]
+    assert values["vllm_max_model_len"] == lengths
+    marked = []
+    for text in (CONFIGS / "my_data.yaml").read_text().partition("\n\n")[2].splitlines():
+        if "# CHANGE" in text:
+            marked.append(text.partition(":")[0])
+    assert marked == [
+        *("model", "dataset", "max_length", "reward_funcs", "max_completion_length", "output_dir")
+    ]
+
+
+def test_without_a_gpu_my_data_names_the_recipe_for_a_cpu():
+    message = r"^my_data: needs a GPU, and none is visible; for a CPU there is .*smollm2_cpu\.yaml"
+    with pytest.raises(InputError, match=message):
+        on(0, "my_data")
 
 
 def test_the_table_of_machines_is_what_is_planned(monkeypatch):

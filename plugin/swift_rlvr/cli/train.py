@@ -13,23 +13,26 @@ from swift_rlvr.cli import flags
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
 from swift_rlvr.runs.folder import checkpoints, is_finished
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.utils.errors import DivergedError, InputError, require
 from swift_rlvr.utils.network import reserved
 
 
 def train(words: flags.Launch = None) -> None:
-    """Train with GRPO: train [RECIPE.yaml | countdown | trl] [--name value ...]
+    """Train with GRPO: train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
     watched; see docs/launch/index.md. Others are for TRL's trainer. In place of a
-    recipe, countdown and trl stand for those of scripts/configs that fit this
-    machine.
+    recipe, countdown, my_data and trl stand for those of scripts/configs that fit
+    this machine. my_data is for a file of yours: --dataset math:FILE.
 
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
     flags override the file. With --trainer trl and --help TRL's are listed.
     Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
-    DRY_RUN=1 stops after the plan.
+    DRY_RUN=1 shows the plan, checks the dataset, and stops. A recipe of your own
+    gets this package's plugin, its callback reward_reasons and logging_steps: 1
+    where it lacks them, and the plan says so.
 
     TRL goes on with --resume_from_checkpoint true, ms-swift with RESUME=1.
     Exit status: 2 for settings that cannot be used, 3 where training diverges,
@@ -38,7 +41,7 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | trl] [--name value ...]"
+        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]"
         typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
@@ -53,6 +56,8 @@ def _launch(plan: Plan, console: Console) -> int:
     """Show a plan, check it, and train with ms-swift as it says. The exit status."""
     _show_plan(plan, console)
     if plan.variables.dry_run:
+        _check_datasets(plan, console)
+        _show_commands(plan, console)
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
         text = f"finished: {plan.resume} is that of the last step; a larger max_steps goes on"
@@ -75,10 +80,25 @@ def _launch(plan: Plan, console: Console) -> int:
         return supervise(plan, console)
 
 
-def _show_plan(plan: Plan, console: Console) -> None:
-    """Print what will run where in eleven lines; with DRY_RUN also the commands, as they could be
-    typed.
+def _check_datasets(plan: Plan, console: Console) -> None:
+    """Read the datasets that are on this machine, as the launch will.
+
+    Raises:
+        InputError: a training would end there.
     """
+    from swift_rlvr.cli.doctor import print_results
+    from swift_rlvr.launch.checks import Launch
+    from swift_rlvr.launch.checks.data import datasets
+
+    with Console(stderr=True).status("Reading the dataset"):
+        results = [result for result in datasets(Launch(plan)) if result.status != "passed"]
+    print_results(results, console)
+    if any(result.status == "failed" for result in results):
+        raise InputError("the training cannot load its dataset")
+
+
+def _show_plan(plan: Plan, console: Console) -> None:
+    """Print what will run where, on which data and for which rewards."""
     from swift_rlvr.launch import estimate
 
     tuner = "all parameters" if plan.settings.get("tuner_type") == "full" else "LoRA"
@@ -86,6 +106,8 @@ def _show_plan(plan: Plan, console: Console) -> None:
     lines = {
         "recipe": str(plan.recipe),
         "model": f"{plan.settings.get('model')}, {tuner}",
+        "dataset": _datasets(plan),
+        "rewards": _rewards(plan),
         "devices": _devices(plan),
         "a step": _step(plan),
         "steps": estimate.steps(plan).text,
@@ -107,12 +129,48 @@ def _show_plan(plan: Plan, console: Console) -> None:
     for label, text in lines.items():
         table.add_row(label, Text(text))  # no markup: it may quote a path
     console.print(table)
+    for text in plan.added:
+        console.print(Text(text), soft_wrap=True)
     for note in plan.notes:
         console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
-    if plan.variables.dry_run:
-        for process in (plan.server, plan.trainer):
-            if process is not None:
-                console.print(process.command(), markup=False, soft_wrap=True)
+
+
+def _show_commands(plan: Plan, console: Console) -> None:
+    """Print the commands, as they could be typed."""
+    for process in (plan.server, plan.trainer):
+        if process is not None:
+            console.print(process.command(), markup=False, soft_wrap=True)
+
+
+def _datasets(plan: Plan) -> str:
+    """Each dataset with its rows, or where it comes from."""
+    from swift_rlvr.launch.checks import Launch
+    from swift_rlvr.launch.estimate import dataset_rows, local_file
+
+    launch = Launch(plan)
+    shown = []
+    for name in launch.listed("dataset"):
+        rows = dataset_rows(name)
+        remark = f"{rows:,} rows" if rows is not None else ""
+        if local_file(name)[0] is None and not _is_made(name):
+            remark = f"{remark} from {launch.hub}".strip()
+            if plan.variables.dry_run:
+                remark += "; DRY_RUN downloads nothing"
+        shown.append(f"{name} ({remark})" if remark else name)
+    return ", ".join(shown) or "none is named"
+
+
+def _is_made(name: str) -> bool:
+    """Whether a dataset is made on this machine, as those of reasoning_gym are."""
+    task = TASKS.get(name.partition(":")[0].partition("#")[0])
+    return task is not None and task.is_made
+
+
+def _rewards(plan: Plan) -> str:
+    """Each reward, with its weight where the recipe has weights."""
+    from swift_rlvr.launch.checks.rewards import weighted_names
+
+    return ", ".join(weighted_names(plan.settings)) or "none is named"
 
 
 def _devices(plan: Plan) -> str:

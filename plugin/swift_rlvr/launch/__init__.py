@@ -4,5 +4,5 @@ watches it.
 From the command to the running programs it is three hops: `cli/train.py` reads the words, `plan`
 makes the commands of them, `supervisor` starts and watches them. `estimate` and the checks of
 `doctor` read a plan and change nothing. Each module imports only those before it: machine, nvml,
-plan, estimate, parse_arguments, checks, doctor; progress, supervisor.
+plan, estimate, parse_arguments, checks, doctor; progress, supervisor, logged.
 """

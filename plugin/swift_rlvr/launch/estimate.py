@@ -89,19 +89,29 @@ def training_rows(settings: Mapping[str, Any]) -> int | None:
     """The rows that a run trains on, as far as .jsonl files and `#N` tell."""
     total = 0
     for name in map(str, as_list(settings.get("dataset"))):
-        file, count = local_file(name)
-        if count is not None:
-            total += count  # where there are fewer, ms-swift repeats rows
-        elif file is None or file.suffix != ".jsonl" or not file.is_file():
+        rows = dataset_rows(name)
+        if rows is None:
             return None
-        else:
-            with suppress(InputError):  # the doctor says which line it is
-                total += sum(1 for _ in read_jsonl(file, LONGEST_ROW))
+        total += rows
     if not total:
         return None
     if settings.get("val_dataset"):
         return total
     return total - int(total * number(settings, "split_dataset_ratio", 0.0))
+
+
+def dataset_rows(name: str) -> int | None:
+    """The rows that a value of `--dataset` stands for: the number after `#`, else the lines of its
+    .jsonl file. None where it is on a hub, in another form, or cannot be read.
+    """
+    file, count = local_file(name)
+    if count is not None:
+        return count  # where there are fewer, ms-swift repeats rows
+    if file is None or file.suffix != ".jsonl" or not file.is_file():
+        return None
+    with suppress(InputError):  # the doctor says which line it is
+        return sum(1 for _ in read_jsonl(file, LONGEST_ROW))
+    return None
 
 
 def local_file(name: str) -> tuple[Path | None, int | None]:

@@ -6,6 +6,7 @@ docs/launch/index.md explains what a plan says.
 """
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 from swift_rlvr.evaluation.models import SWIFT_SETTINGS, folder_of
 from swift_rlvr.launch.machine import Machine
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
 from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
@@ -30,6 +32,7 @@ from swift_rlvr.training.recipes import (
     uses_servers,
 )
 from swift_rlvr.utils.errors import InputError, did_you_mean
+from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import Settings, as_list, number, setting
 
@@ -53,6 +56,8 @@ _NUMBERS = (
 )
 # The server's recipes, with GPUs and without.
 _SERVER_ON_GPUS, _SERVER_ON_CPU = CONFIGS / "rollout.yaml", CONFIGS / "rollout_cpu.yaml"
+# What a launch adds to a recipe of GRPO that lacks it.
+PLUGIN, CALLBACK = "plugin/rlvr_plugin.py", "reward_reasons"
 _PATCHED_SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
 
 
@@ -121,7 +126,7 @@ class Plan:
     server_settings: what vLLM gets.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint
     to go on from.
-    notes: what could not be kept.
+    notes: what could not be kept. added: what the recipe lacked, see `_missing`.
     """
 
     recipe: Path
@@ -141,6 +146,7 @@ class Plan:
     trainer: Process
     resume: Path | None = None
     notes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
     @property
     def master_port(self) -> int | None:
@@ -190,6 +196,9 @@ def _recipe_for(
 ) -> tuple[Recipe, list[str]]:
     """The recipe of an experiment for this machine's class, and the flags that belong to it."""
     candidates = [line for line in EXPERIMENTS[experiment] if line[0] <= len(machine.gpus)]
+    if not candidates:
+        cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
+        raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
     _, most_memory, first_choice = candidates[0]
     memory = _least_memory(machine)
     if (environ.get("NNODES") or "1") != "1":
@@ -249,6 +258,8 @@ def make_plan(
     derived = _accumulation(recipe, settings, overrides, all_processes)
     derived |= _checkpoint(settings, variables)
     derived |= _defaults(settings, variables, hosts)
+    missing, added = _missing(settings)
+    derived |= missing
     is_colocated = bool(settings.get("use_vllm")) and not hosts
     if starts_server or is_colocated:
         derived |= _context(recipe, settings, overrides)
@@ -287,6 +298,7 @@ def make_plan(
         trainer=trainer,
         resume=checkpoint,
         notes=_notes(recipe, overrides, variables, machine, train_gpus, server_gpus, completions),
+        added=added,
     )
 
 
@@ -369,6 +381,58 @@ def _defaults(
     if hosts and "vllm_server_timeout" not in settings:
         defaults["vllm_server_timeout"] = variables.server_timeout
     return defaults
+
+
+def _missing(settings: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What a recipe of GRPO needs so that the launch can show its steps, and a line about each
+    addition. Values that the user has set stay.
+    """
+    if settings.get("rlhf_type") != "grpo":
+        return {}, ()
+    missing: dict[str, Any] = {}
+    lines = []
+    plugins = [str(name) for name in as_list(settings.get("external_plugins"))]
+    callbacks = [str(name) for name in as_list(settings.get("callbacks"))]
+    has_ours = any(_is_ours(Path(name)) for name in plugins)
+    conflict = None if has_ours else _conflict(plugins)
+    if conflict:
+        lines.append(f"not added: external_plugins {PLUGIN}, because {conflict}")
+    elif not has_ours:
+        ours = find_file(PLUGIN)
+        missing["external_plugins"] = [*plugins, ours]
+        lines.append(f"added: external_plugins {ours} (rewards, datasets and callbacks)")
+    if CALLBACK not in callbacks and not conflict:
+        missing["callbacks"] = [CALLBACK, *callbacks]
+        lines.append(f"added: callbacks {CALLBACK} (logs success and the reasons of each reward)")
+    if "logging_steps" not in settings:
+        missing["logging_steps"] = 1
+        lines.append("added: logging_steps 1 (a line for each step)")
+    return missing, tuple(lines)
+
+
+def _is_ours(plugin: Path) -> bool:
+    """Whether a plugin is this package's, or imports it."""
+    return plugin.name == Path(PLUGIN).name or Path(PLUGIN).stem in _source(plugin)
+
+
+def _conflict(plugins: Sequence[str]) -> str | None:
+    """Which plugin has a reward of ours too, as ms-swift's own example has `external_countdown`.
+    Both cannot be loaded.
+    """
+    for plugin in plugins:
+        source = _source(Path(plugin))
+        for name, reward in REWARDS.data.items():
+            registers = rf"^orms\[[\"']{name}[\"']\] *=|^class {reward.__name__}\b"
+            if re.search(registers, source, re.MULTILINE):
+                return f"{plugin} has a reward {name} too"
+    return None
+
+
+def _source(plugin: Path) -> str:
+    try:
+        return plugin.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):  # ms-swift says what is wrong with it
+        return ""
 
 
 def _context(

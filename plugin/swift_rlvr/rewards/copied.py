@@ -8,7 +8,7 @@ number of the question may well be its answer.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from swift_rlvr.verifiers.messages import last_text, message_text
 
@@ -40,18 +40,32 @@ _QUOTIENT = re.compile(r"[-+]?(\d{0,50})(?:\\pi)?/(\d{1,50})")
 
 
 def question_of(row: Mapping[str, Any]) -> str | None:
-    """The text of a row's question, or None."""
+    """The text of a row's question, or None.
+
+    All turns of the user belong to it: after several turns the last one may only say "Try again.",
+    and the formula stands in the first.
+    """
     prompt = row.get("messages")
-    if isinstance(prompt, Sequence) and not isinstance(prompt, str):
-        # ms-swift's end with the completion.
-        turns = [turn for turn in prompt if isinstance(turn, Mapping)]
-        asked = [dict(turn) for turn in turns if turn.get("role") == "user"]
-        if asked:
-            return message_text(asked[-1])
+    if _is_conversation(prompt):
+        asked = _said_by_user(prompt)  # ms-swift's messages end with the completion
+        if asked is not None:
+            return asked
     prompt = row.get("prompts")
-    if isinstance(prompt, Sequence) and not isinstance(prompt, str):
-        prompt = [turn for turn in prompt if isinstance(turn, dict) and turn.get("role") == "user"]
-    return last_text(prompt)
+    return _said_by_user(prompt) if _is_conversation(prompt) else last_text(prompt)
+
+
+def _is_conversation(prompt: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(prompt, Sequence) and not isinstance(prompt, str)
+
+
+def _said_by_user(turns: Sequence[Any]) -> str | None:
+    """The texts of the user's turns, with an empty line between them; None where there are none."""
+    texts = []
+    for turn in turns:
+        if isinstance(turn, Mapping) and turn.get("role") == "user":
+            texts.append(message_text(dict(turn)))
+    known = [text for text in texts if text is not None]
+    return "\n\n".join(known) if known else None
 
 
 def is_copied(answer: str, gold: str, question: str) -> bool:

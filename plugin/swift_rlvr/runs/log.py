@@ -25,6 +25,12 @@ from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import MEMORISED, Judgement, Judges
 from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
+# Before the name of a reward: the seconds that it took in a step.
+GRADING = "grading/"
+# A step's line names the rewards where grading takes more seconds than this, and this share of the
+# step; of several those that take this share of the grading.
+SLOW_SECONDS, SLOW_SHARE, NAMED_SHARE = 1.0, 0.2, 0.25
+
 
 class RunLog(ExitStack):
     """The log of the run in `folder`: REWARDS, LOG, RECORDS, HELD_OUT and ALARMS.
@@ -230,19 +236,24 @@ def _memorised(record: Record) -> bool | None:
 
 def line(row: Mapping[str, Any]) -> str:
     """What the terminal shows of a logged step or evaluation, a line of LOG. It fits into 80 columns
-    for a long run too.
+    for a long run too, unless grading is slow.
 
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
-    success is logged. memorised: the share that passes only the visible tests, where tests were
-    added. length: tokens of a completion. Then the seconds that the step took, or the
-    mean step, and the time that is left.
+    success is logged; the loss where there is no reward either, as in `swift sft`. memorised: the
+    share that passes only the visible tests, where tests were added. length: tokens of a
+    completion. Then the seconds that the step took, or the mean step, and the time that is left.
+    grading: the seconds that slow rewards took, where that is a good part of the step.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
     >>> line(row)
     'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
+    >>> line({"reward": 1.2, "global_step/max_steps": "7/60", "step_time": 9.6, "grading/external_code": 4.21})
+    'step  7/60 reward 1.20  9.6 s left 8:28 grading 4.2 s (external_code)'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20'
+    >>> line({"loss": 0.8123, "global_step/max_steps": "7/60"})
+    'step  7/60 loss 0.812'
     >>> line({"eval/success": 0.3, "eval/strict": 0.25, "eval/pass@2": 0.4, "eval/format": 0.9, "eval/mean_length": 90,
     ...       "eval/seconds": 3.2, "global_step/max_steps": "10/60"})
     'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
@@ -261,6 +272,7 @@ def line(row: Mapping[str, Any]) -> str:
         seconds = known.get("step_time", known.get("train_speed(s/it)"))
         if seconds is not None:
             parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
+            parts += _slow_grading(known, seconds)
     return " ".join(parts).rstrip()
 
 
@@ -289,11 +301,24 @@ def _step_parts(known: Mapping[str, float]) -> list[str]:
     for name in ("success" if "success" in known else "reward", "memorised", "format"):
         if name in known:
             parts.append(f"{name} {known[name]:.2f}")
+    if not parts and "loss" in known:
+        parts.append(f"loss {known['loss']:.3f}")
     if "completions/mean_length" in known:
         parts.append(f"length {known['completions/mean_length']:3.0f}")
     if "kl" in known:
         parts.append(f"KL {known['kl']:<6.2g}")
     return parts
+
+
+def _slow_grading(known: Mapping[str, float], step_seconds: float) -> list[str]:
+    """How long grading took and which rewards it was, where that is a good part of the step."""
+    grading = _without_prefix(GRADING, known)
+    total = sum(grading.values())
+    if total <= max(SLOW_SECONDS, SLOW_SHARE * step_seconds):
+        return []
+    slowest_first = sorted(grading, key=lambda name: -grading[name])
+    named = [name for name in slowest_first if grading[name] >= NAMED_SHARE * total]
+    return [f"grading {total:.1f} s ({', '.join(named or slowest_first[:1])})"]
 
 
 def clock(seconds: float) -> str:

@@ -3,9 +3,9 @@ the task `code` in files of `mixed`.
 
 The question, the tests and, where there is one, a reference solution are looked for under the names
 that MBPP, HumanEval, APPS, TACO, LiveCodeBench, LeetCodeDataset, KodCode, PRIME, DeepCoder, verl and
-open-r1 give them. `messages` that end with a user turn stay as they are. What is right is said by
-the tests, and by the column `added_tests`, which `swift-rlvr dataset prepare --add_cases` writes and
-no prompt shows.
+open-r1 give them. `messages` that end with a user turn stay as they are; an answer of the assistant
+at their end is left out. What is right is said by the tests, and by the column `added_tests`, which
+`swift-rlvr dataset prepare --add_cases` writes and no prompt shows.
 """
 
 import ast
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
-from swift_rlvr.tasks.own import ColumnSettings, conversation
+from swift_rlvr.tasks.own import ColumnSettings, question_of
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
@@ -151,10 +151,10 @@ def _decoded(value: Any, otherwise: Any) -> Any:
 
 
 def messages_of(row: Row) -> list[dict[str, str]]:
-    """The messages of a row where they end with a question, else one of the user."""
+    """The messages of a row without the assistant's answer at the end, else one of the user."""
     column, question = _first(row, "messages", "QUESTION")
     if column == "messages" or isinstance(question, (list, tuple)):
-        return conversation(question)
+        return question_of(question)
     if not isinstance(question, str) or not question.strip():
         raise RowError("messages", f"expected a question, got {shown(question)}")
     return [{"role": "user", "content": "\n\n".join(_parts_of_question(row, question.strip("\n")))}]

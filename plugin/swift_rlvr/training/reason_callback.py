@@ -3,9 +3,10 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
 It logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success`
-defines, and `reasons/<reward class>/<reason>`; and writes records.jsonl, rewards.json and
-alarms.jsonl. An alarm is a warning, and with SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. A run that
-has diverged ends before another checkpoint is written.
+defines, `reasons/<reward class>/<reason>`, and `grading/<reward>`, the seconds that a reward took in
+a step. It writes records.jsonl, rewards.json and alarms.jsonl. An alarm is a warning, and with
+SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. A run that has diverged ends before another checkpoint
+is written.
 """
 
 import logging
@@ -23,6 +24,7 @@ from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
+from swift_rlvr.training.grading_time import GradingTime
 from swift_rlvr.verifiers.messages import completion_text
 
 _logger = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ class ReasonCallback(TrainerCallback):
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer = trainer
         self.grades = GradeLog()
+        self.grading = GradingTime()
         self.writes = log is not None
         if log is None:
             from swift_rlvr.training.ms_swift.reward_names import require_ours
@@ -52,6 +55,7 @@ class ReasonCallback(TrainerCallback):
             if hasattr(reward, "log"):
                 reward.log = self.grades
         self.judges = Judges.from_rewards(functions_of(self.trainer))
+        self.grading.watch(self.trainer)
         if not state.is_world_process_zero:
             return
         self.log.rewards(self.judges)
@@ -60,8 +64,13 @@ class ReasonCallback(TrainerCallback):
         else:
             self.log.resume_alarms(state.global_step)
 
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.grading.clear()  # of what was graded between the steps, as in an evaluation
+
     def on_step_end(self, args, state, control, model=None, **kwargs):
         self._write("train", state.global_step)
+        for name, seconds in self.grading.figures().items():
+            self.trainer._metrics["train"][name].append(seconds)
         if self.writes:
             self.log.advance(state.global_step)
         # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient.

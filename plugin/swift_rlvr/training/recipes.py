@@ -68,6 +68,8 @@ EXPERIMENTS: dict[str, tuple[tuple[int, float, str], ...]] = {
         (1, 0, "countdown_tiny_1gpu"),
         (0, 0, "countdown_cpu"),
     ),
+    # LoRA on Qwen2.5-1.5B for a file of the user's: 9 GiB by the same estimate.
+    "my_data": ((1, 0, "my_data"),),
     "trl": (
         (1, 0, "r1_zero_trl"),
         (0, 0, "countdown_trl_cpu"),

@@ -108,3 +108,13 @@ def test_vllm_reads_it_before_it_asks_flashinfer(variables, said):
     command = [sys.executable, "-c", ASK_VLLM]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines()[-1:] == [said], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "level"), [({}, "ERROR"), ({"VLLM_LOGGING_LEVEL": "DEBUG"}, "DEBUG")]
+)
+def test_in_an_evaluation_vllm_prints_no_warnings_unless_asked(
+    monkeypatch, without_nvcc, variables, level
+):
+    monkeypatch.delenv("VLLM_LOGGING_LEVEL", raising=False)
+    assert evaluation(monkeypatch, without_nvcc | variables)["VLLM_LOGGING_LEVEL"] == level

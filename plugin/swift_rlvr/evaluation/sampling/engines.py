@@ -306,7 +306,8 @@ def _load_vllm() -> Any:
     """The class `LLM`, once the variables are set that it reads and the user has not. ImportError
     without vLLM.
     """
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    # Its warnings would stand between our lines; VLLM_LOGGING_LEVEL=WARNING shows them.
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     # A forked engine process could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     if visible_device() == "cuda":

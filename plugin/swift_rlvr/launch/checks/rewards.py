@@ -3,9 +3,10 @@ what they pay.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
@@ -18,7 +19,7 @@ from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
-from swift_rlvr.utils.settings import number
+from swift_rlvr.utils.settings import as_list, number
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
@@ -62,7 +63,7 @@ def names(launch: Launch) -> Iterator[CheckResult]:
         message = f"{len(weights)} reward_weights for {len(rewards)} rewards"
         yield failed("rewards", message, f"{len(rewards)} reward_weights")
     elif not unknown and not launch.parsed.replaced:
-        yield passed("rewards", ", ".join(rewards))
+        yield passed("rewards", ", ".join(weighted_names(launch.settings, rewards)))
     for name, other in launch.parsed.replaced.items():
         if launch.parsed.has_ours:
             message = f"{other} has replaced this package's reward {name}"
@@ -71,6 +72,19 @@ def names(launch: Launch) -> Iterator[CheckResult]:
         else:
             message = f"{name} is {other}, not this package's reward; it was not tried on the rows"
             yield warning("rewards", message, f"{PLUGIN} in place of that plugin, or as it is")
+
+
+def weighted_names(settings: Mapping[str, Any], names: Sequence[str] = ()) -> list[str]:
+    """Each reward with its weight, where there is one for each.
+
+    >>> weighted_names({"reward_funcs": ["external_countdown", "format"], "reward_weights": [1.0, 0.5]})
+    ['external_countdown x 1', 'format x 0.5']
+    """
+    names = names or [str(name) for name in as_list(settings.get("reward_funcs"))]
+    weights = as_list(settings.get("reward_weights"))
+    if len(weights) != len(names):
+        return list(names)
+    return [f"{name} x {weight:g}" for name, weight in zip(names, weights, strict=True)]
 
 
 def _known_reward(name: str, known: Iterable[str]) -> str:

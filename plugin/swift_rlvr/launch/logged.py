@@ -1,0 +1,82 @@
+"""Runs a training whose output goes to a file, and shows a line for each step that it logs.
+
+    python -m swift_rlvr.launch.logged LOG FOLDER COMMAND...
+
+LOG gets what the command prints. FOLDER is its output folder, where it writes logging.jsonl. The
+exit status is the command's. scripts/cold_start.sh runs `swift sft` in this way.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
+from swift_rlvr.runs.folder import LOG
+from swift_rlvr.runs.log import line
+from swift_rlvr.utils.jsonl import LineError, parse_object
+
+# Lines of the log that are shown after a failure.
+LAST = 40
+
+
+def run(command: Sequence[str], log: Path, folder: Path, console: Console) -> int:
+    """Run a command to its end; its exit status."""
+    display = Display(console)
+    display.print(f"the full output is in {log}")
+    steps = Tail(folder / LOG)
+    start = log.stat().st_size if log.is_file() else 0
+    try:
+        with log.open("ab") as file:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+            )
+        has_steps = False
+        while True:
+            status = process.poll()
+            has_steps |= _show(steps, display)
+            if status is not None:
+                break
+            if not has_steps:
+                display.waiting("waiting for the first step")
+            time.sleep(0.1)
+    except KeyboardInterrupt:  # which the command got too
+        process.wait()
+        return 130
+    finally:
+        display.close()
+    if status:
+        _show_failure(status, log, start, display)
+    return status
+
+
+def _show(steps: Tail, display: Display) -> bool:
+    """Show the steps that were logged since the last time; whether there were any."""
+    has_steps = False
+    for text in steps.lines():
+        with suppress(LineError):
+            row = parse_object(text)
+            if "global_step/max_steps" in row and "train_runtime" not in row:
+                display.print(line(row), highlight=True)
+                display.show(f"step {row['global_step/max_steps'].replace('/', ' of ')}")
+                has_steps = True
+    return has_steps
+
+
+def _show_failure(status: int, log: Path, start: int, display: Display) -> None:
+    lines = last_lines(log, start, LAST)
+    display.print(f"Error: the training ended with exit status {status}", "red")
+    if error := exception(lines):
+        display.print(error, "red")
+    display.print(f"The end of {log}:")
+    for text in lines:
+        display.print(f"  {text}", "dim")
+
+
+if __name__ == "__main__":
+    log, folder, *command = sys.argv[1:]
+    sys.exit(run(command, Path(log), Path(folder), Console(highlight=False)))

@@ -1,0 +1,117 @@
+"""Measures how long each reward of a trainer takes, so that a slow one can be named.
+
+ms-swift and TRL call `trainer.reward_funcs` one after another, and log no time under ms-swift. Here
+each entry is replaced with one that counts its seconds and is otherwise the same.
+"""
+
+import functools
+import inspect
+import time
+from collections import defaultdict
+from typing import Any
+
+from accelerate.utils import gather_object
+from torch import nn
+
+from swift_rlvr.runs.log import GRADING
+from swift_rlvr.success import key_of, logged_name
+
+
+class GradingTime:
+    """The seconds that each reward has taken since `clear`, by its key in records."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._is_watching = False
+
+    def clear(self) -> None:
+        self.seconds.clear()
+
+    def watch(self, trainer: Any) -> None:
+        """Replace the trainer's rewards with timed ones; of a reward model ms-swift's plugin."""
+        if self._is_watching:  # a trainer may train twice
+            return
+        self._is_watching = True
+        plugins = getattr(trainer, "reward_model_plugins", None)
+        for index, reward in enumerate(trainer.reward_funcs):
+            if not isinstance(reward, nn.Module):
+                trainer.reward_funcs[index] = _timed(reward, key_of(reward), self.seconds)
+            elif plugins and plugins[index] is not None:
+                plugins[index] = _timed(plugins[index], key_of(reward), self.seconds)
+
+    def figures(self) -> dict[str, float]:
+        """What is to be logged with a step: of each reward the time of the slowest rank, for which
+        the others wait. All ranks have to call it.
+        """
+        slowest: dict[str, float] = {}
+        for seconds in gather_object([dict(self.seconds)]):
+            for key, value in seconds.items():
+                slowest[key] = max(value, slowest.get(key, 0.0))
+        return {f"{GRADING}{key}": value for key, value in slowest.items()}
+
+
+def _timed(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+    """The reward, whose calls are counted. A coroutine counts from its start to its result."""
+    is_async = inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(
+        getattr(reward, "__call__", None)  # noqa: B004
+    )
+    if inspect.isfunction(reward):
+        # A function for a function: TRL asks whether it is a coroutine's.
+        timed = _timed_coroutine if is_async else _timed_call
+        return functools.wraps(reward)(timed(reward, key, seconds))
+    cls = _AsyncTimedReward if is_async else _TimedReward
+    return cls(reward, key, seconds)
+
+
+def _timed_call(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+    def call(*args: Any, **columns: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return reward(*args, **columns)
+        finally:
+            seconds[key] += time.perf_counter() - started
+
+    return call
+
+
+def _timed_coroutine(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+    async def call(*args: Any, **columns: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return await reward(*args, **columns)
+        finally:
+            seconds[key] += time.perf_counter() - started
+
+    return call
+
+
+class _TimedReward:
+    """Stands for a reward that is an object: its attributes, its name, and a timed call."""
+
+    def __init__(self, reward: Any, key: str, seconds: dict[str, float]):
+        self.__name__ = logged_name(reward)
+        self._reward = reward
+        self._call = _timed_call(reward, key, seconds)
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._reward)  # for isinstance
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_reward":
+            raise AttributeError(name)
+        return getattr(self._reward, name)
+
+    def __call__(self, *args: Any, **columns: Any) -> Any:
+        return self._call(*args, **columns)
+
+
+class _AsyncTimedReward(_TimedReward):
+    """The same for an object whose call is a coroutine."""
+
+    def __init__(self, reward: Any, key: str, seconds: dict[str, float]):
+        super().__init__(reward, key, seconds)
+        self._call = _timed_coroutine(reward, key, seconds)
+
+    async def __call__(self, *args: Any, **columns: Any) -> Any:
+        return await self._call(*args, **columns)

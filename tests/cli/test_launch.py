@@ -1,0 +1,97 @@
+"""`DRY_RUN=1 swift-rlvr train`: what the plan says of data and rewards, and where it refuses them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import WIDE
+from swift_rlvr.cli import app
+from typer.testing import CliRunner
+
+ROW = {"question": "What is 1 + 1?", "answer": "2"}
+WITHOUT_ANSWER = {"question": "Why?", "answer": "See the notes for the whole proof"}
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """Writes rows and a recipe of one's own, and plans its launch."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("MODEL", "DATASET", "OUTPUT", "USE_HF"):
+        monkeypatch.delenv(name, raising=False)
+
+    def plan(lines: list[str] | None, *words: str, **settings: object):
+        if lines is not None:
+            Path("rows.jsonl").write_text("\n".join(lines) + "\n")
+        values = {
+            "rlhf_type": "grpo",
+            "model": "Qwen/Qwen2.5-1.5B-Instruct",
+            "dataset": "math:rows.jsonl",
+            "reward_funcs": ["external_accuracy", "external_format"],
+            "output_dir": "out",
+        }
+        Path("mine.yaml").write_text(yaml.safe_dump(values | settings))
+        env = {**WIDE, "DRY_RUN": "1", "CUDA_VISIBLE_DEVICES": ""}
+        result = CliRunner().invoke(app, ["train", "mine.yaml", *words], env=env)
+        assert not Path("out").exists()
+        return result.exit_code, " ".join(result.output.split())
+
+    return plan
+
+
+def rows(count: int, row: dict = ROW) -> list[str]:
+    return [json.dumps(row)] * count
+
+
+def test_the_plan_shows_dataset_rewards_and_additions(planned):
+    status, said = planned(rows(3), reward_weights=[1.0, 0.5])
+    assert status == 0, said
+    assert "dataset math:rows.jsonl (3 rows)" in said
+    assert "rewards external_accuracy x 1, external_format x 0.5" in said
+    for name in ("external_plugins", "callbacks reward_reasons", "logging_steps 1"):
+        assert f"added: {name}" in said
+    assert said.endswith("--callbacks reward_reasons --logging_steps=1")
+
+
+def test_without_weights_the_rewards_are_named(planned):
+    _, said = planned(rows(3))
+    assert "rewards external_accuracy, external_format devices" in said
+
+
+def test_a_dataset_on_a_hub_is_not_downloaded(planned):
+    status, said = planned(None, "--dataset", "gsm8k#100", "owner/theirs")
+    assert status == 0, said
+    assert "gsm8k#100 (100 rows from ModelScope; DRY_RUN downloads nothing)" in said
+    assert "owner/theirs (from ModelScope; DRY_RUN downloads nothing)" in said
+    _, said = planned(None, "--dataset", "owner/theirs", "--use_hf", "true")
+    assert "owner/theirs (from Hugging Face; DRY_RUN downloads nothing)" in said
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (None, "there is no file rows.jsonl"),
+        ([*rows(3), '{"question": '], "rows.jsonl, line 4: not JSON"),
+        (
+            rows(3, {"question": "1 + 1?", "x": 2}),
+            "column answer missing; the dataset has question",
+        ),
+        (
+            # More than a tenth, which is what a training leaves out.
+            [*rows(179), *rows(21, WITHOUT_ANSWER)],
+            "21 cannot be trained on: line 180: column 'answer'",
+        ),
+        ([], "rows.jsonl"),
+    ],
+)
+def test_a_dataset_that_a_training_cannot_load_ends_the_dry_run(planned, lines, message):
+    status, said = planned(lines)
+    assert status == 2 and message in said, said
+    assert "the training cannot load its dataset" in said
+    assert "rlhf mine.yaml" not in said  # no command that would fail
+
+
+def test_bad_rows_that_the_training_leaves_out_are_named_and_do_not_end_it(planned):
+    status, said = planned([*rows(180), *rows(20, WITHOUT_ANSWER)])
+    assert status == 0, said
+    assert "20 cannot be graded or are left out: line 181: column 'answer'" in said

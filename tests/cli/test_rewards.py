@@ -69,7 +69,7 @@ def test_explain_for_people():
     output = ran("explain", "<think>no</think>", *TASK)
     assert (
         "external_countdown: reward 0.0 (no answer)" in output
-        and "Nothing was found that could be judged." in output
+        and "There is nothing to judge in this completion." in output
     )
     outcomes = [
         line[:12].strip()

@@ -178,7 +178,7 @@ def test_the_limit(tmp_path, monkeypatch):
     def output(*arguments, code=0) -> str:
         return ran("check", path, *arguments, code=code, columns=400)
 
-    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in output(code=1)
+    assert "Too many bad rows: 20 of 100 rows are bad (limit 10%)" in output(code=1)
     assert "Within the limit" in output("--limit", "0.2")
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
@@ -316,7 +316,7 @@ def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkey
         (7, "(1)", 6, "[1]"),
     ]
     shown = ran("check", f"qa:{path}", columns=400)
-    assert "2 golds differ from another row's only by case, articles, punctuation" in shown
+    assert "2 gold answers differ from another row's only in case, articles, punctuation" in shown
     assert "'c' (line 2) and 'C' (line 1), '(1)' (line 7) and '[1]' (line 6)" in shown
     assert "EXTERNAL_EXACT_MATCH_LITERAL=true" in shown
     monkeypatch.setenv("EXTERNAL_EXACT_MATCH_LITERAL", "true")

@@ -35,7 +35,7 @@ def test_rows_get_tests_that_the_reward_reads(tmp_path):
     source = written(tmp_path / "rows.jsonl", ROWS)
     out = tmp_path / "out.jsonl"
     said = ran("dataset", "prepare", f"code:{source}", "--add_cases", 5, "--out", out, columns=200)
-    assert "5 tests were added to 1 rows." in said
+    assert "Added 5 tests to 1 rows." in said
     assert "line 2: the reference fails the row's own tests (wrong: expected 2, got 1)" in said
     assert "line 3: no reference solution" in said
     assert "3 of 3 rows that were read are kept" in said

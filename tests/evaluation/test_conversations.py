@@ -177,8 +177,8 @@ def test_random_completions_are_the_same_each_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--records: is needed, or a dataset, and not both"),
-        (("gcd.jsonl", "--records", "x.jsonl"), "--records: is needed, or a dataset, and not both"),
+        ((), "--records: give either a dataset or --records"),
+        (("gcd.jsonl", "--records", "x.jsonl"), "--records: give either a dataset or --records"),
         (("--records", "none.jsonl"), "cannot read none.jsonl"),
         (("--records", "wrong.jsonl"), "no right answer to write (left out: not right: 1)"),
     ],

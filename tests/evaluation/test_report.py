@@ -557,8 +557,8 @@ def test_runs_that_end_in_the_middle_have_a_page_that_says_so(run, tmp_path):
     assert curves.is_file() and len(Document(page.read_text()).completions()) == 8
     for expected in (
         "step 2 of 120 is the last one logged: it is still training, or was stopped",
-        "logging.jsonl, line 3, is left out: its end is not written yet",
-        "completions.jsonl, line 3, is left out: its end is not written yet",
+        "logging.jsonl, line 3 is skipped: it is not complete yet",
+        "completions.jsonl, line 3 is skipped: it is not complete yet",
     ):
         assert expected in text and any(expected in note for note in told)
 

@@ -76,7 +76,7 @@ def test_explain_for_people():
         for line in output.splitlines()
         if line.startswith(("passed", "failed", "not looked"))
     ]
-    assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
+    assert outcomes == ["passed", "failed"] + ["not checked"[:12].strip()] * 11
     assert max(map(len, output.splitlines())) <= 80
 
 

@@ -249,8 +249,8 @@ def test_bad_files(tmp_path, content, message):
             "chess: expected a file ending in .jsonl, .json, .parquet or .csv, NAME:FILE or NAME",
         ),
         (["gsm8k:validation"], "or one of the splits train, test"),
-        (["mixed"], "mixed is on no hub, expected mixed:FILE"),
-        (["countdown:x.jsonl#0"], "expected # and a number of rows from 1"),
+        (["mixed"], "mixed is not on a hub; give a file, mixed:FILE"),
+        (["countdown:x.jsonl#0"], "expected a number of rows from 1 after #"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
             ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",

@@ -153,7 +153,7 @@ def _without_limit(name: str) -> tuple[str, int | None]:
         return name, None
     limit = int(count[1])
     if limit == 0:
-        raise InputError(f"{name}: expected # and a number of rows from 1")
+        raise InputError(f"{name}: expected a number of rows from 1 after #")
     return name[: count.start()], limit
 
 
@@ -165,13 +165,13 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
         return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
     if task.is_made:
         if limit is None or not rest:
-            expected = f"{task.name}:FILE, or {task.name}:TASK#N for N rows, which are made"
+            expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
             raise InputError(f"{name}: expected {expected}")
         task.make(rest)  # refuses what it cannot make
         return Source(task, limit=limit, made=rest)
     hub_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
     if hub_id is None:
-        raise InputError(f"{name}: {task.name} is on no hub, expected {task.name}:FILE")
+        raise InputError(f"{name}: {task.name} is not on a hub; give a file, {task.name}:FILE")
     if rest and rest not in task.splits:
         splits = f"one of the splits {', '.join(task.splits)}"
         raise InputError(f"{name}: expected {task.name}:FILE, {_FILE}, or {splits}")
@@ -199,7 +199,7 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
         if {*ONLY_TESTS} & row.keys():
             likely = "code"
         raise InputError(
-            f"{path}, line {line}: no task has the columns {', '.join(row)}; say which, as in {likely}:{path}"
+            f"{path}, line {line}: no task has the columns {', '.join(row)}; name the task, as in {likely}:{path}"
         )
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.
@@ -223,7 +223,10 @@ def with_columns(
         for name, value in row.items():
             new = new_names.get(name.casefold(), name)
             if new in renamed:
-                raise InputError(f"line {line} has two columns for {new}: {name} is one", "columns")
+                raise InputError(
+                    f"line {line}: two columns would be named {new}; one of them is {name}",
+                    "columns",
+                )
             renamed[new] = value
         yield line, renamed
 
@@ -269,5 +272,5 @@ def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         where = "Hugging Face" if source.use_hf else "ModelScope"
         # What the libraries say without a network is long, and Chinese from ModelScope's.
         problem = f"{name} cannot be loaded from {where} ({why_no_hub(source.use_hf) or error})"
-        raise InputError(f"{problem}; a file is read as {task.name}:FILE") from error
+        raise InputError(f"{problem}; to read a file, use {task.name}:FILE") from error
     yield from enumerate(loaded, start=1)

@@ -362,13 +362,13 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
     ("arguments", "message"),
     [
         (["no.jsonl"], "cannot read no.jsonl: No such file or directory"),
-        (["empty.jsonl"], "no completions: there are only empty lines"),
+        (["empty.jsonl"], "no completions: all lines are empty"),
         (["empty.jsonl", "--reward_funcs", "countdown"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "--reward_funcs", "nope"], "--reward_funcs: there is no reward 'nope'"),
         (
             ["c.jsonl", "--reward_funcs", "test_gold"],
-            "line 1: external_test_gold needs the column 'solution', and there is",
+            "line 1: external_test_gold needs the column 'solution', and the row has",
         ),
         (["c.jsonl", "--out", "out.txt"], "--out: must end in .jsonl, got out.txt"),
         (

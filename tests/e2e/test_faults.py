@@ -197,7 +197,7 @@ def test_of_three_launches_at_once_one_gets_the_ports(launcher):
     (winner,) = [run for run in runs if run.process.poll() is None]
     for run, folder in zip(runs, folders, strict=True):
         if run is not winner:
-            launcher.refused(run, "another launch at once", "another launch is starting or running")
+            launcher.refused(run, "another launch at once", "another launch uses it")
             assert not folder.exists()
     winner.wait_for(lambda: launcher.members(winner, "server"), "its server")
     winner.process.terminate()

@@ -88,7 +88,7 @@ def test_what_is_left_out_of_a_dataset(tmp_path):
     ("answer", "layout", "reason"),
     [
         ("3 * 5 + 8 = 22", None, "not right"),
-        ("3 * 5 + 7 = 22", "so: <answer>{answer}</answer>", "right in the wrong form"),
+        ("3 * 5 + 7 = 22", "so: <answer>{answer}</answer>", "right answer in the wrong format"),
         ("3 * 5 + 7 = 22", None, None),
     ],
 )
@@ -153,7 +153,7 @@ def test_right_completions_of_records(tmp_path, flags, texts):
     assert written == texts
     for reason in (
         "not right: 1",
-        "right in the wrong form: 1",
+        "right answer in the wrong format: 1",
         "not graded: 1",
         "cut off: 1",
         "held out: 1",

@@ -236,7 +236,7 @@ def test_one_bad_completion_of_a_table(tmp_path):
     records, summary = scored([file])
     assert graded(records) == direct(rows[:1])
     assert [problem.partition("jsonl, ")[2][:90] for problem in summary["problems"]] == [
-        "line 1, completion 2: external_countdown needs the column 'nums', and there is 'step', 'pr",
+        "line 1, completion 2: external_countdown needs the column 'nums', and the row has 'step', 'pr",
         "line 1, completion 3: expected a text or a list of messages, got null",
     ]
 

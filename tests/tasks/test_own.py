@@ -15,7 +15,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.own import MESSAGES, question_of
-from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.sources import file_rows, parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.answers import normalised_answer
 
@@ -510,3 +510,19 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
         parse_source(str(path))
     found = check(parse_source(f"choice:{path}"))
     assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("question,answer\n1+1,2\n2+2,4\n", [2, 3]),
+        ('question,answer\n"1\n+\n1",2\n\n"2+2",4\n', [2, 6]),
+        ('question,answer\r\n"1\r\n+1",2\r\n2+2,4\r\n', [2, 4]),
+        ("\ufeffquestion,answer\n1+1,2\n", [2]),
+        ('question,answer\n"a ""quoted"" word\n",2\n2+2,4', [2, 4]),
+    ],
+)
+def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
+    path = tmp_path / "mine.csv"
+    path.write_bytes(text.encode())
+    assert [line for line, _ in file_rows(path)] == lines

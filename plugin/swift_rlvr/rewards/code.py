@@ -117,7 +117,8 @@ class CodeReward(Reward):
         )
         timeout: float = setting(
             6.0,
-            "CPU seconds for each test; it may sleep for a third of that, and all tests together get five times as much",
+            "CPU seconds for each test; it may sleep for a third of that, and all tests together get "
+            "five times as much",
             more_than=0,
             at_most=3600,
         )
@@ -130,7 +131,8 @@ class CodeReward(Reward):
         )
         without_landlock: bool = setting(
             False,
-            "run code even without Landlock (Linux 5.13); it can then read every file that you can, and the expected results",
+            "run code even without Landlock (Linux 5.13); it can then read every file that you can, "
+            "and the expected results",
         )
         max_workers: int = setting(
             0, "how many completions run at a time; 0: one per core of the rank", at_least=0

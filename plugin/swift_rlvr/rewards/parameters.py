@@ -25,7 +25,8 @@ class BaseParameters(Settings):
 
     tasks: tuple[str, ...] = setting(
         (),
-        "tasks to grade, by the column `task`; by default a verifier grades the tasks that name it, other rewards grade all",
+        "tasks to grade, by the column `task`; by default a verifier grades the tasks that name it, "
+        "other rewards grade all",
     )
 
 

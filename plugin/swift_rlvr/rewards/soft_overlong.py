@@ -37,7 +37,8 @@ class SoftOverlongReward(ShapingReward):
     class Parameters(GateParameters):
         max_length: int = setting(
             0,
-            f"length from which the reward is -1; 0: the training's max_completion_length, or {DEFAULT_MAX_LENGTH} outside a training",
+            "length from which the reward is -1; 0: the training's max_completion_length, or "
+            f"{DEFAULT_MAX_LENGTH} outside a training",
             flag="soft_max_length",
             elsewhere={"max_completion_len": "TRL"},
             at_least=0,

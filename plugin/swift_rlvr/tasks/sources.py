@@ -5,6 +5,7 @@ A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k
 tell the task. Rows of `reasoning_gym:TEXT#N` are made.
 """
 
+import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -232,7 +233,7 @@ def with_columns(
 
 
 def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """`(line, row)` of a .jsonl file, `(number of the row, row)` of another."""
+    """`(line, row)` of a .jsonl or .csv file, `(number of the row, row)` of another."""
     if path.suffix == ".jsonl":
         yield from read_jsonl(path, LONGEST_ROW)
         return
@@ -254,7 +255,30 @@ def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputError(
             f"{path}: cannot be read as {builder} ({error.__cause__ or error})"
         ) from error
-    yield from enumerate(loaded, start=1)
+    lines = _lines_of_csv(path) if builder == "csv" else []
+    if len(lines) != len(loaded):
+        lines = list(range(1, len(loaded) + 1))
+    yield from zip(lines, loaded, strict=True)
+
+
+def _lines_of_csv(path: Path) -> list[int]:
+    """The line on which each row of a .csv file begins: a quoted field may hold line breaks.
+
+    Empty where Python's reader does not read the file as `datasets` does.
+    """
+    csv.field_size_limit(LONGEST_ROW)
+    lines = []
+    before = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            for row in reader:
+                if row:  # not an empty line
+                    lines.append(before + 1)
+                before = reader.line_num
+    except (csv.Error, UnicodeDecodeError):
+        return []
+    return lines[1:]  # without the line of the names
 
 
 def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -224,7 +224,7 @@ def test_a_file_of_several_tasks(tmp_path):
     rewards = orms["external_accuracy"]()(["<answer>no idea</answer>"] * 21, **columns)
     assert rewards == [None] * 5 + [0.0] * 15 + [None]
     with pytest.raises(
-        ValueError, match="--dataset mixed: there is no such dataset on the hubs; give a file"
+        ValueError, match="--dataset mixed: this dataset is not on a hub; give a file"
     ):
         load("mixed")
 

@@ -388,7 +388,10 @@ def test_a_reward_that_runs_code_is_not_left_out_without_a_word(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{**row, "tests": ["assert add(1, 2) == 3"]}]))
     result = CliRunner().invoke(app, ["score", str(file), "--json"], env={"COLUMNS": "200"})
-    said = "Not used: external_code. It runs code from the completions; to allow that, add --reward_funcs external_code."
+    said = (
+        "Not used: external_code. It runs code from the completions; to allow that, add "
+        "--reward_funcs external_code."
+    )
     assert said in result.stderr
     summary = json.loads(result.stdout)
     assert summary["left_out"] == ["external_code"]

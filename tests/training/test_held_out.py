@@ -54,7 +54,8 @@ def test_a_training_of_another_task_is_said(rows, task, name):
     said = []
     held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
     assert said == [
-        f"{rows}: its rows have the task countdown, the training's rows {name}: its success says little about the training"
+        f"{rows}: its rows have the task countdown, the training's rows {name}: its success says "
+        "little about the training"
     ]
 
 

@@ -277,7 +277,7 @@ class _Run:
             question = "does the rollout server get every update of the weights?"
             self.display.print(f"Warning: {text}: {question}", "yellow")
         elif self.high_kl == K3_STEPS:
-            cause = "the rollout server samples with other weights than the trainer's, an update must have been lost"
+            cause = "the rollout server samples with other weights than the trainer's: a weight update was lost"
             self.failure = self.failure or End(1, f"{cause}: {text}")
 
     # Ending.

@@ -37,10 +37,10 @@ CORES=()
 requeue() {
   SIGNALLED=1
   if [ "${SLURM_RESTART_COUNT:-0}" -lt "${REQUEUES:-10}" ]; then
-    echo "the time limit is near: requeued, to go on from the last complete checkpoint"
+    echo "the time limit is near: requeued, to resume from the last complete checkpoint"
     scontrol requeue "$SLURM_JOB_ID" || true  # a cluster may forbid it, and says so
   else
-    echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to go on" >&2
+    echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to resume" >&2
   fi
 }
 trap requeue USR1

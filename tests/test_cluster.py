@@ -178,7 +178,7 @@ def test_a_job_requeues_itself_at_its_time_limit(job):
     started.await_training()
     started.process.send_signal(signal.SIGUSR1)
     status, output = started.result()
-    assert "requeued, to go on from the last complete checkpoint" in output
+    assert "requeued, to resume from the last complete checkpoint" in output
     assert started.log.read_text().splitlines()[-1] == "requeued 1234567"
     assert status == 143
 

@@ -196,7 +196,7 @@ def test_a_job_that_was_requeued_often_ends_at_its_time_limit(job, variables):
     started.await_training()
     started.process.send_signal(signal.SIGUSR1)
     line = started.process.stdout.readline()
-    assert "sbatch it again to go on" in line
+    assert "sbatch it again to resume" in line
     assert started.process.poll() is None, "SLURM ends it; until then it trains"
     assert "requeued 1234567" not in started.log.read_text()
     assert "training, RESUME=1" in started.log.read_text()

@@ -230,7 +230,7 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
     assert right["question"] == "Using the numbers [1, 2], create an equation that equals 3."
     assert document.data("columns")["success"] == [1, 0]
     assert document.data("page")["verifiers"] == {"external_countdown": 1.0}
-    assert right["gold"] == wrong["gold"] == "3 from 1, 2"
+    assert right["gold"] == wrong["gold"] == "target 3 from 1, 2"
     assert right["rewards"] == {"external_countdown": 1.0, "external_tag_count": 0.5}
     assert wrong["reasons"] == {
         "external_countdown": "wrong value",
@@ -284,11 +284,11 @@ def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_co
         )
         record.success = record.strict = None
     write_records(run / "records.jsonl", own + other)
-    assert "in the Countdown experiment" in said(page_of(run, tmp_path / "report"))
+    assert "stays at 0.9 to 1" in said(page_of(run, tmp_path / "report"))
     log_rewards(run, "CountdownReward", "AccuracyReward")
     text = said(page_of(run, tmp_path / "report"))
-    assert "in the Countdown experiment" not in text
-    assert "of the last failures: wrong value 100%" in text
+    assert "Countdown experiment" not in text
+    assert "last failures: wrong value 100%" in text
     panels_shown = page_of(run, tmp_path / "report").data("page")["panels"]
     labels = [curve["label"] for panel in panels_shown for curve in panel["curves"]]
     assert "other task" not in labels
@@ -380,7 +380,7 @@ def test_the_title_names_the_model_and_the_task_and_the_log_is_the_verdict_witho
         ({"accepted_answers": ["Rhine", "Rhein"]}, "Rhine or Rhein"),
         ({"entry": '{"question": "?", "answer": "3"}'}, "3"),
         ({"entry": "not JSON"}, ""),
-        ({"nums": "1 2", "target": 3}, "3 from 1 2"),
+        ({"nums": "1 2", "target": 3}, "target 3 from 1 2"),
         ({"answer": 7}, "7"),
         ({"tests": ["assert f() == 1"]}, ""),
     ],

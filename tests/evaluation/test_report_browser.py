@@ -211,7 +211,7 @@ def test_the_first_completion_is_open_with_its_gold_answer(opened):
     opened.wait("document.querySelector('#detail .rules')")
     assert opened.run("[chosen, current, location.hash, scrollY]") == [0, 0, "", 0]
     beside = opened.run("document.querySelector('#detail .beside').textContent")
-    assert beside.startswith("Judged answer:") and "Gold answer:3 from 1, 2, 1" in beside
+    assert beside.startswith("Judged answer:") and "Gold answer:target 3 from 1, 2, 1" in beside
 
 
 def test_ticks_are_whole_steps_with_labels_that_differ(opened):

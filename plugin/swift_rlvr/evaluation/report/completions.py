@@ -342,11 +342,11 @@ def gold_text(row: Mapping[str, Any]) -> str:
     """The right answer of a row, for people; empty where no column has it.
 
     >>> gold_text({"nums": [3, 5], "target": 8}), gold_text({"accepted_answers": ["Rhine", "Rhein"]})
-    ('8 from 3, 5', 'Rhine or Rhein')
+    ('target 8 from 3, 5', 'Rhine or Rhein')
     """
     if row.keys() >= COUNTDOWN:
         nums = row["nums"] if isinstance(row["nums"], (list, tuple)) else [row["nums"]]
-        return f"{row['target']} from {', '.join(map(str, nums))}"[:LONGEST_PART]
+        return f"target {row['target']} from {', '.join(map(str, nums))}"[:LONGEST_PART]
     gold = row.get(SLOW)
     if gold is None:
         gold = row.get("accepted_answers")

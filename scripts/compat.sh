@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Which versions of ms-swift and of TRL this package works with, and whether what the README says installs, installs and
-# runs with the newest packages of the day. Ends with a table, and with status 1 if something does not work.
+# Tests which versions of ms-swift and TRL this package works with, and whether the README's install commands work with
+# the newest packages. Prints a table at the end, and exits with status 1 if something does not work.
 # Hardware: two CPU cores, 8 GiB, 12 GB of disk for uv's cache; a version takes some minutes.
 #
 #   bash scripts/compat.sh                    ms-swift: the last release of each minor version, and 4.0.2
@@ -8,11 +8,11 @@
 #   bash scripts/compat.sh trl [VERSION...]   TRL 0.29.1 to 1.16.0, or these
 #   bash scripts/compat.sh newest [EXTRA...]  each extra, unpinned, in an empty environment: trl, train, report and dev
 #
-# Of ms-swift: an environment with the newest packages which that version accepts, this package's tests of the plugin, and
+# For ms-swift it installs the newest packages that the version accepts, runs this package's tests of the plugin, and does
 # one real step of GRPO with the tiny model, without vLLM. The other scripts need the one version that they install.
-# Of TRL: two steps with held-out evaluation, and the tests of training with TRL.
-# Variables: KEEP=1 (keep the environments and logs, whose folder is printed), PYTHON (as for the other scripts; newest
-# takes any).
+# For TRL it does two steps with held-out evaluation, and runs the tests of training with TRL.
+# Variables: KEEP=1 (keep the environments and logs, and print their folder), PYTHON (as for the other scripts; newest
+# accepts any version).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Verifies on this machine what the documentation says of GPUs, with the real programs, and writes what was measured:
-# output/gpu_check/<time>/report.md and report.json, after each step. A step that fails stops no other.
+# Checks on this machine what the documentation says about GPUs, with the real programs. After each step it writes the
+# measurements to output/gpu_check/<time>/report.md and report.json. If a step fails, the others still run.
 #
 #   bash scripts/gpu_check.sh                                        the tiny model of this repository, no download
 #   bash scripts/gpu_check.sh --model FOLDER --dataset FILE    memory, checkpoints and times with your model
-#   bash scripts/gpu_check.sh --minutes 20                           what fits into 20 minutes; 55 by default
-#   bash scripts/gpu_check.sh --dry-run                              what each step would do
-#   bash scripts/gpu_check.sh --list                                 the steps
-#   bash scripts/gpu_check.sh --only weights vllm                    some of them
-#   bash scripts/gpu_check.sh --output FOLDER                        go on there: what has passed is not run again
-#   bash scripts/gpu_check.sh --cpu                                  as on a machine without a GPU
+#   bash scripts/gpu_check.sh --minutes 20                           only what fits into 20 minutes (default: 55)
+#   bash scripts/gpu_check.sh --dry-run                              show what each step would do
+#   bash scripts/gpu_check.sh --list                                 list the steps
+#   bash scripts/gpu_check.sh --only weights vllm                    run only these steps
+#   bash scripts/gpu_check.sh --output FOLDER                        continue there; steps that passed are skipped
+#   bash scripts/gpu_check.sh --cpu                                  act as if there were no GPU
 #
-# Hardware: one to eight NVIDIA GPUs. Without one the CPU takes their place, and what only a GPU can show is skipped.
-# It installs first, as every script does, and that counts as time of --minutes. Its last lines are the rows of the table
+# Hardware: one to eight NVIDIA GPUs. Without one it uses the CPU and skips what only a GPU can show.
+# Like every script it installs first, and that counts towards --minutes. Its last lines are the rows of the table
 # in docs/launch/gpu_check.md, filled in for this machine: please open an issue with them and report.md.
-# Variables: KIND, PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 where a step has failed.
+# Variables: KIND, PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 if a step failed.
 
 set -euo pipefail
 for word in "$@"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the pinned packages for this machine, as every script does when it runs for the first time, and ends. Then
-# `source scripts/activate.sh` makes them available in a shell.
+# Installs the pinned packages for this machine. Every other script does the same when it first runs. Afterwards
+# `source scripts/activate.sh` makes the packages available in your shell.
 #
 #   bash scripts/install.sh               what this machine needs: cpu, or gpu, or gpu_cuda12 for drivers below 580 and V100
 #   bash scripts/install.sh gpu_cuda12    as KIND=gpu_cuda12; on a machine without GPUs (a login node) for others that share

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# From a fresh clone to a result: installs, evaluates a model on held-out tasks, trains it with GRPO (rollout server and
-# ZeRO-3), evaluates it again, and writes a page with the curves, tables and all completions.
+# From a fresh clone to a result: installs the packages, evaluates a model on held-out tasks, trains it with GRPO (rollout
+# server and ZeRO-3), evaluates it again, and writes a page with curves, tables and all completions.
 #
 #   bash scripts/quickstart.sh [flags of swift rlhf]
 #   bash scripts/quickstart.sh --max_steps 5      a shorter training
-#   bash scripts/quickstart.sh smollm2            a language model in place of the tiny one
+#   bash scripts/quickstart.sh smollm2            a language model instead of the tiny one
 #
-# Hardware: without a GPU, two CPU cores and 8 GiB, about ten minutes in all. With GPUs, the same tiny model, which comes
-# with the repository, through this machine's real topology: one GPU samples and trains; of several, half serve and half
-# train. Afterwards it names the command of the run that fits this hardware.
-# smollm2: SmolLM2-135M-Instruct on sums of one-digit numbers, about half an hour and 18 GiB, on the CPU; before GRPO it
-# is trained on right answers (cold_start.sh), without which no completion is right.
-# Variables: OUTPUT (output/quickstart, output/smollm2), and those of train_countdown.sh; CUDA_VISIBLE_DEVICES= runs it
-# on the CPU.
+# Hardware: without a GPU, two CPU cores and 8 GiB, about ten minutes in all. With GPUs it trains the same tiny model, which
+# comes with the repository, on this machine's real topology: a single GPU samples and trains; of several, half serve and
+# half train. At the end it prints the command of the run that fits this hardware.
+# smollm2: SmolLM2-135M-Instruct on sums of one-digit numbers, about half an hour and 18 GiB, on the CPU. It is first
+# trained on right answers (cold_start.sh), because without that no completion is right.
+# Variables: OUTPUT (output/quickstart, output/smollm2), and those of train_countdown.sh. Set CUDA_VISIBLE_DEVICES= to use
+# the CPU.
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

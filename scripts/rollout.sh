@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Starts the vLLM rollout server (`swift rollout`) that GRPO training fetches its completions from.
+# Starts the vLLM rollout server (`swift rollout`), which samples the completions for GRPO training.
 #
 #   bash scripts/rollout.sh [RECIPE.yaml] [flags of swift rollout]
 #
 # Hardware: the last visible GPU, or those of ROLLOUT_GPUS with one worker each (rollout.yaml); without a GPU, one CPU core
-# and 2 GiB (rollout_cpu.yaml). Flags override the recipe; GPUs that share a model (--vllm_tensor_parallel_size) need
+# and 2 GiB (rollout_cpu.yaml). Flags override the recipe. If GPUs share a model (--vllm_tensor_parallel_size), set
 # --vllm_data_parallel_size too.
-# Variables: MODEL (hub id or folder), HOST (127.0.0.1, where no other machine reaches the server: it has no password),
+# Variables: MODEL (hub id or folder), HOST (127.0.0.1: other machines cannot reach the server, which has no password),
 # PORT (8000), ROLLOUT_GPUS, DRY_RUN=1 (print the command and stop).
 
 set -euo pipefail

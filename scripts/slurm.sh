@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The Countdown experiment on two nodes of a SLURM cluster: train_countdown.sh once on each, with this job's addresses.
+# The Countdown experiment on two nodes of a SLURM cluster: runs train_countdown.sh once on each node.
 #
 #   sbatch scripts/slurm.sh [RECIPE.yaml] [flags of swift rlhf]
 #
-# Hardware: two nodes of eight GPUs; the recipe is that of train_countdown.sh for several nodes. The checkout, its
-# environment and the output are in folders that the nodes share. Change the lines below for your cluster, or override
-# them: sbatch --partition gpu --nodes 4 scripts/slurm.sh
-# The job can be requeued at any time, by a failed node, by preemption or by `scontrol requeue`: it goes on from the last
-# complete checkpoint (RESUME=auto). At its time limit it requeues itself. A training that fails is not started again.
+# Hardware: two nodes with eight GPUs each; the recipe is the one that train_countdown.sh uses for several nodes. Put the
+# checkout, its environment and the output in folders that the nodes share. Edit the lines below for your cluster, or
+# override them: sbatch --partition gpu --nodes 4 scripts/slurm.sh
+# The job may be requeued at any time: by a failed node, by preemption or by `scontrol requeue`. It then resumes from the
+# last complete checkpoint (RESUME=auto). At its time limit it requeues itself. A training that fails is not restarted.
 # Variables: those of train_countdown.sh, which sbatch passes on; RESUME (auto), REQUEUES (how often the job may be
-# requeued before it stops at its time limit: 10; 0 is never).
+# requeued at its time limit: 10; 0: never).
 #SBATCH --job-name=countdown
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -37,10 +37,10 @@ CORES=()
 requeue() {
   SIGNALLED=1
   if [ "${SLURM_RESTART_COUNT:-0}" -lt "${REQUEUES:-10}" ]; then
-    echo "the time limit is near: requeued, to go on from the last complete checkpoint"
+    echo "the time limit is near: requeued, to resume from the last complete checkpoint"
     scontrol requeue "$SLURM_JOB_ID" || true  # a cluster may forbid it, and says so
   else
-    echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to go on" >&2
+    echo "the time limit is near, and the job was requeued ${SLURM_RESTART_COUNT:-0} times: sbatch it again to resume" >&2
   fi
 }
 trap requeue USR1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is needed into .venv, then runs lint, the type checker, the rules of imports and all tests, the
-# end-to-end ones with real servers last.
+# Installs what is needed into .venv, then runs lint, the type checker, the import rules and all tests. The end-to-end
+# tests with real servers run last.
 #
 #   bash scripts/test.sh [further flags of pytest]
 #   FAST=1 bash scripts/test.sh      for daily work: no servers, no slow tests
 #
-# Hardware: two CPU cores, 8 GiB; a GPU is not needed. Settings (environment): FAST, WORKERS (processes for the tests
-# without servers; one a core, at most four).
+# Hardware: two CPU cores and 8 GiB, no GPU. Variables: FAST, WORKERS (processes for the tests without servers; default:
+# one per core, at most four).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

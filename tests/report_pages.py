@@ -74,6 +74,7 @@ class Document(HTMLParser):
                 "run": columns["run"][i],
                 "question": prompts[columns["prompt"][i]][1],
                 "prompt": prompts[columns["prompt"][i]][0],
+                "gold": prompts[columns["prompt"][i]][2],
                 "rewards": {name: values[i] for name, values in columns["rewards"].items()},
                 "reasons": {name: page["names"][values[i]] for name, values in columns["reasons"].items()
                             if values[i] >= 0},

@@ -178,7 +178,7 @@ def test_a_job_requeues_itself_at_its_time_limit(job):
     started.await_training()
     started.process.send_signal(signal.SIGUSR1)
     status, output = started.result()
-    assert "requeued, to go on from the last complete checkpoint" in output
+    assert "requeued, to resume from the last complete checkpoint" in output
     assert started.log.read_text().splitlines()[-1] == "requeued 1234567"
     assert status == 143
 
@@ -196,7 +196,7 @@ def test_a_job_that_was_requeued_often_ends_at_its_time_limit(job, variables):
     started.await_training()
     started.process.send_signal(signal.SIGUSR1)
     line = started.process.stdout.readline()
-    assert "sbatch it again to go on" in line
+    assert "sbatch it again to resume" in line
     assert started.process.poll() is None, "SLURM ends it; until then it trains"
     assert "requeued 1234567" not in started.log.read_text()
     assert "training, RESUME=1" in started.log.read_text()

@@ -243,4 +243,4 @@ def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
         line = script.stderr.readline()
         script.terminate()
         timer.cancel()
-    assert line == f"waiting for port {port}, which a server has just left\n"
+    assert line == f"waiting until the port {port} of an earlier server is free\n"

@@ -97,7 +97,7 @@ def measure_resume(check: Check, commands: Sequence[Command]) -> Measured:
     figures = run_measured(check, first, "first.log")
     program = run(second, second.folder / "second.log", check.until)
     figures |= read_resumed(check, second)
-    if f"going on from {output_of(second)}/checkpoint-{FIRST_END}" not in program.one_line():
+    if f"resuming from {output_of(second)}/checkpoint-{FIRST_END}" not in program.one_line():
         figures["problems"].append(f"it did not go on from step {FIRST_END}")
     if not memory_fits(check, figures):
         figures["problems"].append(f"the peak is more than {TOLERANCE:g} times the estimate")

@@ -54,7 +54,7 @@ def test_dataset_make(tmp_path):
         ([*TINY, "--target", "few"], "--target: must be a range"),
         ([*TINY, "--with_depth", "0"], "--with_depth: must be"),
         (["tutorial", *TINY[1:]], "--rows: is needed"),
-        ([*TINY, "--rows", "99999"], "--rows: is too large: 99999 rows wanted"),
+        ([*TINY, "--rows", "99999"], "--rows: is too large: asked for 99999 rows"),
         (
             ["tiny", "--split", "test", "--out", "/dev/null/x.jsonl"],
             "cannot write /dev/null/x.jsonl",

@@ -62,7 +62,7 @@ def test_ours_by_every_name_they_have():
         and "2 passed" in both
     )
     assert (
-        "'sudoku' is no reward, task or installed package; rewards: external_countdown, "
+        "no reward, task or installed package is named 'sudoku'; rewards: external_countdown, "
         in refused("check", "sudoku")
     )
 
@@ -82,7 +82,7 @@ def test_the_table_and_the_exit_status(folder):
     assert "3 passed, 3 failed" in broken.stdout
     text = " ".join(broken.stdout.split())
     assert f"failed reward external_ends my-package 1 of {len(REWARD_RULES)} rules" in text
-    assert "earns nothing: a worker ended early, with exit code 3" in text
+    assert "earns nothing: a worker process died with exit code 3" in text
     assert f"passed reward external_good my-package {len(REWARD_RULES)} rules" in text
     assert (
         "passed task sums my-package" in text

@@ -175,7 +175,7 @@ def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(
         ("a" * 31, "NAME: must be 2 to 30"),
         ("wörter", "NAME: must be 2 to 30"),
         ("lambda", "NAME: must be 2 to 30"),
-        ("gsm8k", "NAME: 'gsm8k' is taken by a dataset of swift-rlvr: choose another one"),
+        ("gsm8k", "NAME: 'gsm8k' is taken by a dataset of swift-rlvr: choose another name"),
         ("format", "NAME: 'format' is taken by a reward of swift-rlvr"),
         (
             "cosine_length",

@@ -31,8 +31,8 @@ def test_a_page_of_two_runs(runs):
             "report", runs / "stable", runs / "unstable", "--out", out, "--limit", 2, columns=400
         ).split()
     )
-    assert "note: stable: 2 of 4 completions are on this page" in shown
-    assert "note: unstable: neither records.jsonl nor completions.jsonl has completions" in shown
+    assert "note: stable: this page shows 2 of 4 completions" in shown
+    assert "note: unstable: there are no completions in records.jsonl or completions.jsonl" in shown
     assert f"written: {out}/curves.png" in shown and f"written: {out}/report.html" in shown
     assert sorted(path.name for path in out.iterdir()) == ["curves.png", "report.html"]
     document = Document((out / "report.html").read_text())
@@ -46,7 +46,7 @@ def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_b
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     shown = " ".join(ran("report", runs / "stable", "--out", runs / "report", columns=400).split())
-    assert "note: there is no picture, only the page: matplotlib is not installed" in shown
+    assert "note: curves.png was not written: matplotlib is not installed" in shown
     assert [path.name for path in (runs / "report").iterdir()] == ["report.html"]
     (panel,) = Document((runs / "report" / "report.html").read_text()).data("page")["panels"]
     assert panel["curves"][0]["values"] == [0.5]

@@ -69,14 +69,14 @@ def test_explain_for_people():
     output = ran("explain", "<think>no</think>", *TASK)
     assert (
         "external_countdown: reward 0.0 (no answer)" in output
-        and "Nothing was found that could be judged." in output
+        and "There is nothing to judge in this completion." in output
     )
     outcomes = [
         line[:12].strip()
         for line in output.splitlines()
         if line.startswith(("passed", "failed", "not looked"))
     ]
-    assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
+    assert outcomes == ["passed", "failed"] + ["not checked"[:12].strip()] * 11
     assert max(map(len, output.splitlines())) <= 80
 
 
@@ -362,13 +362,13 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
     ("arguments", "message"),
     [
         (["no.jsonl"], "cannot read no.jsonl: No such file or directory"),
-        (["empty.jsonl"], "no completions: there are only empty lines"),
+        (["empty.jsonl"], "no completions: all lines are empty"),
         (["empty.jsonl", "--reward_funcs", "countdown"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "--reward_funcs", "nope"], "--reward_funcs: there is no reward 'nope'"),
         (
             ["c.jsonl", "--reward_funcs", "test_gold"],
-            "line 1: external_test_gold needs the column 'solution', and there is",
+            "line 1: external_test_gold needs the column 'solution', and the row has",
         ),
         (["c.jsonl", "--out", "out.txt"], "--out: must end in .jsonl, got out.txt"),
         (

@@ -46,4 +46,4 @@ def test_every_rule_has_a_fault(rules, faults):
 def test_rows_of_a_file_in_place_of_the_examples():
     assert check_task(faulty.TASK, [{"sum": "1 + 6"}]) == []
     (finding,) = check_task(faulty.TASK, [{"sum": "1 + 6"}, {"sum": "1 + 6"}])
-    assert finding.problem == "the examples 1 and 2 ask the same, says `identity`"
+    assert finding.problem == "`identity` says that examples 1 and 2 ask the same"

@@ -178,7 +178,7 @@ def test_the_limit(tmp_path, monkeypatch):
     def output(*arguments, code=0) -> str:
         return ran("check", path, *arguments, code=code, columns=400)
 
-    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in output(code=1)
+    assert "Too many bad rows: 20 of 100 rows are bad (limit 10%)" in output(code=1)
     assert "Within the limit" in output("--limit", "0.2")
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
@@ -249,8 +249,8 @@ def test_bad_files(tmp_path, content, message):
             "chess: expected a file ending in .jsonl, .json, .parquet or .csv, NAME:FILE or NAME",
         ),
         (["gsm8k:validation"], "or one of the splits train, test"),
-        (["mixed"], "mixed is on no hub, expected mixed:FILE"),
-        (["countdown:x.jsonl#0"], "expected # and a number of rows from 1"),
+        (["mixed"], "mixed is not on a hub; give a file, mixed:FILE"),
+        (["countdown:x.jsonl#0"], "expected a number of rows from 1 after #"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
             ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
@@ -316,7 +316,7 @@ def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkey
         (7, "(1)", 6, "[1]"),
     ]
     shown = ran("check", f"qa:{path}", columns=400)
-    assert "2 golds differ from another row's only by case, articles, punctuation" in shown
+    assert "2 gold answers differ from another row's only in case, articles, punctuation" in shown
     assert "'c' (line 2) and 'C' (line 1), '(1)' (line 7) and '[1]' (line 6)" in shown
     assert "EXTERNAL_EXACT_MATCH_LITERAL=true" in shown
     monkeypatch.setenv("EXTERNAL_EXACT_MATCH_LITERAL", "true")

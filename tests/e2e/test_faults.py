@@ -82,7 +82,7 @@ def server_is_killed_during_an_update_and_then_the_launcher(launcher) -> None:
     run.wait_for(lambda: message in run.text(), "the message")
     print(f"server killed while syncing: says so after {time.monotonic() - start:.1f} s")
     launcher.release()
-    run.wait_for(lambda: "going on from" in run.text(), "the restart")
+    run.wait_for(lambda: "resuming from" in run.text(), "the restart")
     assert "the rollout server is gone: restart 1 of 1\n" in run.text()
     launcher.wait_for_step(run, reached + 1)
     # The next start shall find two, of which the last is broken.
@@ -104,7 +104,7 @@ def ctrl_c_during_an_update(launcher) -> None:
     reached = launcher.step()
     run = launcher.start(*LONG, RESUME=1)
     launcher.wait_for_step(run, reached + 1)
-    assert f"going on from {checkpoint}" in run.text()
+    assert f"resuming from {checkpoint}" in run.text()
     assert launcher.logged() == list(range(1, launcher.step() + 1))
     launcher.wait_in_sync(run)
     interrupt(run)
@@ -184,7 +184,7 @@ def test_a_signal_while_the_programs_start(launcher):
     run.process.terminate()
     message = "Error: stopped by SIGTERM, before the first step"
     launcher.ends(run, "SIGTERM while starting", 143, message)
-    assert "There is no checkpoint to go on from" in run.text()
+    assert "There is no checkpoint to resume from" in run.text()
 
 
 def test_of_three_launches_at_once_one_gets_the_ports(launcher):
@@ -197,7 +197,7 @@ def test_of_three_launches_at_once_one_gets_the_ports(launcher):
     (winner,) = [run for run in runs if run.process.poll() is None]
     for run, folder in zip(runs, folders, strict=True):
         if run is not winner:
-            launcher.refused(run, "another launch at once", "another launch is starting or running")
+            launcher.refused(run, "another launch at once", "another launch uses it")
             assert not folder.exists()
     winner.wait_for(lambda: launcher.members(winner, "server"), "its server")
     winner.process.terminate()

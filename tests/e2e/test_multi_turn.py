@@ -144,6 +144,6 @@ def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     longer = [record.tokens - len(tokenizer.encode(record.completion)) for record in records]
     assert max(longer) > 20 >= min(longer) >= 0
     assert (
-        "held-out success is of whole conversations"
+        "held-out success is measured on whole conversations"
         in (folder / "output" / "trainer.log").read_text()
     )

@@ -35,7 +35,7 @@ def test_rows_get_tests_that_the_reward_reads(tmp_path):
     source = written(tmp_path / "rows.jsonl", ROWS)
     out = tmp_path / "out.jsonl"
     said = ran("dataset", "prepare", f"code:{source}", "--add_cases", 5, "--out", out, columns=200)
-    assert "5 tests were added to 1 rows." in said
+    assert "Added 5 tests to 1 rows." in said
     assert "line 2: the reference fails the row's own tests (wrong: expected 2, got 1)" in said
     assert "line 3: no reference solution" in said
     assert "3 of 3 rows that were read are kept" in said
@@ -75,5 +75,5 @@ def test_other_datasets_and_limits_without_a_model_are_refused(tmp_path):
     message = refused("dataset", "prepare", f"gsm8k:{gsm8k}", "--add_cases", 3, "--out", out)
     assert "--add_cases: is for code:FILE" in message and "is of gsm8k" in message
     message = refused("dataset", "prepare", gsm8k, "--max_prompt_tokens", 3, "--out", out)
-    assert "--model: is needed to count tokens" in message
+    assert "--model: is required to count tokens" in message
     assert not out.exists()

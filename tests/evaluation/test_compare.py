@@ -227,7 +227,7 @@ def test_the_same_evaluation_twice_is_no_difference():
     same = records([0.0, 1.0] * 20)
     result = paired(same, same)
     assert (result["difference"], result["p"], result["interval"]) == (0.0, 1.0, [0.0, 0.0])
-    assert in_words(result).endswith("That may be chance.")
+    assert in_words(result).endswith("This may be chance.")
 
 
 def test_other_tasks_are_not_compared():
@@ -249,7 +249,7 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
     shown = ran("compare", tmp_path / "before", tmp_path / "after", "--out", out, columns=400)
     assert (
         "Success differs by +0.667" in shown
-        and "20 better, 0 worse, p < 0.001. That is a difference." in shown
+        and "20 better, 0 worse, p < 0.001. This is significant." in shown
     )
     assert json.loads(out.read_text())["paired"]["tasks"] == 30
     other = records([1.0] * 30, nums=[2])

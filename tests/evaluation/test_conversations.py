@@ -88,7 +88,7 @@ def test_what_is_left_out_of_a_dataset(tmp_path):
     ("answer", "layout", "reason"),
     [
         ("3 * 5 + 8 = 22", None, "not right"),
-        ("3 * 5 + 7 = 22", "so: <answer>{answer}</answer>", "right in the wrong form"),
+        ("3 * 5 + 7 = 22", "so: <answer>{answer}</answer>", "right answer in the wrong format"),
         ("3 * 5 + 7 = 22", None, None),
     ],
 )
@@ -153,7 +153,7 @@ def test_right_completions_of_records(tmp_path, flags, texts):
     assert written == texts
     for reason in (
         "not right: 1",
-        "right in the wrong form: 1",
+        "right answer in the wrong format: 1",
         "not graded: 1",
         "cut off: 1",
         "held out: 1",
@@ -177,8 +177,8 @@ def test_random_completions_are_the_same_each_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--records: is needed, or a dataset, and not both"),
-        (("gcd.jsonl", "--records", "x.jsonl"), "--records: is needed, or a dataset, and not both"),
+        ((), "--records: give either a dataset or --records"),
+        (("gcd.jsonl", "--records", "x.jsonl"), "--records: give either a dataset or --records"),
         (("--records", "none.jsonl"), "cannot read none.jsonl"),
         (("--records", "wrong.jsonl"), "no right answer to write (left out: not right: 1)"),
     ],

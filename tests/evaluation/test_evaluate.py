@@ -267,9 +267,15 @@ def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seeds": [1, 1]}, "seeds: must be different ones, got 1,1"),
-        ({"seeds": [0, 1], "temperature": 0}, "temperature: samples greedily at 0"),
-        ({"greedy": True, "temperature": 0}, "temperature: samples greedily at 0"),
+        ({"seeds": [1, 1]}, "seeds: must be different seeds, got 1,1"),
+        (
+            {"seeds": [0, 1], "temperature": 0},
+            "temperature: must be above 0 with --greedy or --seeds",
+        ),
+        (
+            {"greedy": True, "temperature": 0},
+            "temperature: must be above 0 with --greedy or --seeds",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(model, countdown, tmp_path, options, message):

@@ -220,9 +220,9 @@ def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
         8,
     ]
     shown = ran(*arguments, "--group_size", 2, code=130)
-    assert "interrupted; the same command goes on from here" in shown
+    assert "interrupted; run the same command again to continue" in shown
     stand_in.use(StandIn())
-    assert "going on after 4 of 8 rows" in ran(*arguments, "--group_size", 2, columns=400)
+    assert "continuing after 4 of 8 rows" in ran(*arguments, "--group_size", 2, columns=400)
 
 
 def test_weights_that_have_changed_are_other_settings(tmp_path):
@@ -247,7 +247,7 @@ def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
     class Second(StandIn):
         def sample(self, conversations, **options):
             stand_in.use(StandIn())
-            with pytest.raises(ValueError, match="another command is writing there"):
+            with pytest.raises(ValueError, match="another command is writing to it"):
                 probed(tmp_path)
             return super().sample(conversations, **options)
 
@@ -299,8 +299,14 @@ def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(
             [2] * 8,
             "GRPO has plenty to learn from here: 67% of the groups of 2 have a gradient; pass@4 is 1.00, pass@1 0.50",
         ),
-        ([1] + [0] * 7, "GRPO has little to learn from here: 6% .* most others are all wrong"),
-        ([3] + [4] * 7, "GRPO has little to learn from here: 6% .* most others are all right"),
+        (
+            [1] + [0] * 7,
+            "GRPO has little to learn from here: 6% .* most of the others are all wrong",
+        ),
+        (
+            [3] + [4] * 7,
+            "GRPO has little to learn from here: 6% .* most of the others are all right",
+        ),
         ([2, 2] + [0] * 6, "GRPO has something to learn from here: 17% .* --keep 0.1..0.9"),
     ],
 )

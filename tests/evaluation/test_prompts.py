@@ -148,7 +148,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     long = sum(prompt > most for prompt in prompts)
     shown = ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out)
     assert [row for _, row in read_jsonl(out)] == fitting
-    assert f"{len(fitting)} of {len(rows)} rows that were read are kept (" in shown
+    assert f"Kept {len(fitting)} of the {len(rows)} rows read (" in shown
     assert (
         f"prompt too long: {long}" in shown
         and f"answer too long: {len(rows) - len(fitting) - long}" in shown
@@ -206,7 +206,7 @@ def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
     shown = ran(
         "prepare", FILES["bespoke_stratos"], "--model", MODEL, "--out", tmp_path / "kept.jsonl"
     )
-    assert "22 of 24 rows that were read are kept (cannot be used, no box: 2)" in shown
+    assert "Kept 22 of the 24 rows read (cannot be used, no box: 2)" in shown
 
 
 def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):

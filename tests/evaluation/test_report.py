@@ -14,8 +14,8 @@ from helpers import graded, write_records
 from report_pages import HOSTILE, Document
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
-from swift_rlvr.evaluation.report.completions import PageCompletions
-from swift_rlvr.evaluation.report.curves import panels
+from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
+from swift_rlvr.evaluation.report.curves import curves, panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record
@@ -230,6 +230,7 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
     assert right["question"] == "Using the numbers [1, 2], create an equation that equals 3."
     assert document.data("columns")["success"] == [1, 0]
     assert document.data("page")["verifiers"] == {"external_countdown": 1.0}
+    assert right["gold"] == wrong["gold"] == "target 3 from 1, 2"
     assert right["rewards"] == {"external_countdown": 1.0, "external_tag_count": 0.5}
     assert wrong["reasons"] == {
         "external_countdown": "wrong value",
@@ -244,7 +245,7 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
     assert (reward, reason, judged) == (0.0, "wrong value", "2 - 1")
     assert rules["rules"][-1] == "the value is the target" and rules["outcome"] == "1" * 12 + "0"
     assert details == {"12": "the value is 1, the target 3"}
-    assert "assumed" not in said(document)
+    assert "guessed" not in said(document)
 
 
 def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_path):
@@ -254,15 +255,15 @@ def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_pa
     document = page_of(run.parent, tmp_path / "report")
     text = said(document)
     assert (
-        "the roles of the rewards are assumed from their names (verifier: CountdownReward; format reward: Format)"
+        "the roles of the rewards are guessed from their names (verifier: CountdownReward; format reward: Format)"
         in text
     )
-    assert "logging.jsonl has no success: it was counted from the completions" in text
+    assert "logging.jsonl has no success: it was computed from the completions" in text
     assert document.data("columns")["success"] == [1, 0, None, 0] * 3
     assert read_run(run).steps[0]["success"] == 1 / 3  # of those that could be graded
-    assert "were worked out here" in text
+    assert "they were computed for this page" in text
     (run / "completions.jsonl").unlink()
-    assert "the mean of CountdownReward is taken for it" in said(page_of(run, tmp_path / "report"))
+    assert "the mean of CountdownReward is shown instead" in said(page_of(run, tmp_path / "report"))
     nobody = json.dumps({"reward": 1.0, "rewards/Mine/mean": 1.0, "global_step/max_steps": "1/1"})
     (run / "logging.jsonl").write_text(nobody + "\n")
     document = page_of(run, tmp_path / "report")
@@ -283,11 +284,11 @@ def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_co
         )
         record.success = record.strict = None
     write_records(run / "records.jsonl", own + other)
-    assert "in the Countdown experiment" in said(page_of(run, tmp_path / "report"))
+    assert "stays at 0.9 to 1" in said(page_of(run, tmp_path / "report"))
     log_rewards(run, "CountdownReward", "AccuracyReward")
     text = said(page_of(run, tmp_path / "report"))
-    assert "in the Countdown experiment" not in text
-    assert "of the last failures: wrong value 100%" in text
+    assert "Countdown experiment" not in text
+    assert "last failures: wrong value 100%" in text
     panels_shown = page_of(run, tmp_path / "report").data("page")["panels"]
     labels = [curve["label"] for panel in panels_shown for curve in panel["curves"]]
     assert "other task" not in labels
@@ -335,8 +336,8 @@ def test_the_observations_have_their_figures(run, tmp_path):
     text = said(page_of(run, tmp_path / "report"))
     for expected in (
         r"Success 0\.\d\d → 0\.\d\d, best 0\.\d\d around step \d+ rises to about 0\.5",
-        r"Spread within a group standard deviation 0\.3\d → 0\.3\d; groups without any 0\.\d\d → 0\.\d\d",
-        r"Kinds of failure of the last failures: wrong value 50%, reused number 50% many are slips",
+        r"Spread within a group standard deviation 0\.3\d → 0\.3\d; groups without spread 0\.\d\d → 0\.\d\d",
+        r"Kinds of failure last failures: wrong value 50%, reused number 50% many are slips",
         r"Length 6\d → 11\d tokens, shortest \d\d around step",
     ):
         assert re.search(expected, text), expected
@@ -355,7 +356,45 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     comparison = compare(summary, summary | {"settings": {"seed": 1}}) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
-    assert "That is a difference." in text and "seed differs: None before, 1 after." in text
+    assert "This is significant." in text and "seed differs: None before, 1 after." in text
+    # The verdict stands above everything else.
+    assert text.index("p = 0.016") < text.index("Curves", text.index("Held-out success"))
+    assert "Held-out success: 1.000 (0.207 to 1.000) before, 1.000 (0.207 to 1.000) after." in text
+
+
+def test_the_title_names_the_model_and_the_task_and_the_log_is_the_verdict_without_a_comparison(
+    run, tmp_path
+):
+    (run / "args.json").write_text(json.dumps({"model": "/home/me/tiny_model/weights"}))
+    text = said(page_of(run, tmp_path / "report"))
+    assert text.count("GRPO: tiny_model/weights on countdown") == 2  # in the tab and on the page
+    assert re.search(r"Success in training: 0\.\d\d → 0\.\d\d, best 0\.\d\d", text)
+    assert "pass the result with --comparison" in text
+
+
+@pytest.mark.parametrize(
+    ("row", "gold"),
+    [
+        ({"solution": ["1/2", "0.5"]}, "1/2 or 0.5"),
+        ({"solution": "#### 72"}, "#### 72"),
+        ({"accepted_answers": ["Rhine", "Rhein"]}, "Rhine or Rhein"),
+        ({"entry": '{"question": "?", "answer": "3"}'}, "3"),
+        ({"entry": "not JSON"}, ""),
+        ({"nums": "1 2", "target": 3}, "target 3 from 1 2"),
+        ({"answer": 7}, "7"),
+        ({"tests": ["assert f() == 1"]}, ""),
+    ],
+)
+def test_the_gold_answer_is_found_in_the_columns_of_each_task(row, gold):
+    assert gold_text(row) == gold
+
+
+def test_success_is_seen_behind_success_with_format(run):
+    rows = [{"step": step, "reward": 1.0, "success": 0.5, "strict": 0.5} for step in (1, 2)]
+    (panel, *_) = panels(rows)
+    solid, dashed = curves(panel, {"run": rows})
+    assert (solid["label"], solid["dashed"]) == ("success", False)
+    assert (dashed["label"], dashed["dashed"]) == ("success with format", True)
 
 
 def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
@@ -543,7 +582,7 @@ def test_of_too_many_completions_whole_groups_are_taken_over_all_steps(run, tmp_
     assert all(groups.count(group) == 8 for group in groups)
     if limit == 100:
         assert sorted({completion["step"] for completion in shown}) == list(range(2, 25, 2))
-    sampled = f"{len(shown):,} of 400 completions are on this page" in said(document)
+    sampled = f"this page shows {len(shown):,} of 400 completions" in said(document)
     assert sampled == (limit < 400) and document.data("page")["total"] == 400
 
 
@@ -556,9 +595,9 @@ def test_runs_that_end_in_the_middle_have_a_page_that_says_so(run, tmp_path):
     text = said(Document(page.read_text()))
     assert curves.is_file() and len(Document(page.read_text()).completions()) == 8
     for expected in (
-        "step 2 of 120 is the last one logged: it is still training, or was stopped",
-        "logging.jsonl, line 3, is left out: its end is not written yet",
-        "completions.jsonl, line 3, is left out: its end is not written yet",
+        "the log ends at step 2 of 120: the run is still training, or was stopped",
+        "logging.jsonl, line 3 is skipped: it is not complete yet",
+        "completions.jsonl, line 3 is skipped: it is not complete yet",
     ):
         assert expected in text and any(expected in note for note in told)
 
@@ -567,7 +606,7 @@ def test_a_run_without_completions_and_one_without_steps_have_a_page(run, tmp_pa
     (run / "completions.jsonl").unlink()
     document = page_of(run, tmp_path / "report")
     assert (
-        "neither records.jsonl nor completions.jsonl has completions" in said(document)
+        "there are no completions in records.jsonl or completions.jsonl" in said(document)
         and document.data("columns")["rewards"] == {}
     )
     (run / "logging.jsonl").write_text("")

@@ -105,8 +105,9 @@ def test_hostile_texts_are_shown_and_do_nothing(browser, pages):
     scripts = browser.run("document.scripts.length")
     browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     browser.run("document.querySelector('#list').focus()")
-    for text in HOSTILE:
-        browser.press("ArrowDown")
+    for place, text in enumerate(HOSTILE):
+        if place:  # the page begins with the first one
+            browser.press("ArrowDown")
         browser.wait(f"columns.length[current] === {len(text)}")
         browser.wait("document.querySelector('#detail h4')")
         seen = browser.run("document.querySelector('#detail pre').textContent")
@@ -203,7 +204,21 @@ def test_the_keyboard_is_enough(opened):
     )
     text = opened.run("document.querySelector('#detail').textContent")
     assert "external_countdown" in text and "the value is the target" in text
-    assert "The same prompt: 64 completions of 8 steps" in text
+    assert "Same prompt: 64 completions from 8 steps" in text
+
+
+def test_the_first_completion_is_open_with_its_gold_answer(opened):
+    opened.wait("document.querySelector('#detail .rules')")
+    assert opened.run("[chosen, current, location.hash, scrollY]") == [0, 0, "", 0]
+    beside = opened.run("document.querySelector('#detail .beside').textContent")
+    assert beside.startswith("Judged answer:") and "Gold answer:target 3 from 1, 2, 1" in beside
+
+
+def test_ticks_are_whole_steps_with_labels_that_differ(opened):
+    assert opened.run("WHOLE.slice(0, 7)") == [1, 2, 5, 10, 20, 50, 100]
+    for step in (1e-4, 0.005, 0.25, 0.5, 1, 20, 1000):
+        labels = opened.run(f"[0, 1, 2, 3].map((i) => tick(i * {step}, {step}))")
+        assert len(set(labels)) == 4, labels
 
 
 def test_a_link_opens_the_same_filter_and_completion(opened, pages):

@@ -236,7 +236,7 @@ def test_one_bad_completion_of_a_table(tmp_path):
     records, summary = scored([file])
     assert graded(records) == direct(rows[:1])
     assert [problem.partition("jsonl, ")[2][:90] for problem in summary["problems"]] == [
-        "line 1, completion 2: external_countdown needs the column 'nums', and there is 'step', 'pr",
+        "line 1, completion 2: external_countdown needs the column 'nums', and the row has 'step', 'pr",
         "line 1, completion 3: expected a text or a list of messages, got null",
     ]
 
@@ -388,7 +388,10 @@ def test_a_reward_that_runs_code_is_not_left_out_without_a_word(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{**row, "tests": ["assert add(1, 2) == 3"]}]))
     result = CliRunner().invoke(app, ["score", str(file), "--json"], env={"COLUMNS": "200"})
-    said = "Left out: external_code, which fits too and runs the completions' code; --reward_funcs external_code"
+    said = (
+        "Not used: external_code. It runs code from the completions; to allow that, add "
+        "--reward_funcs external_code."
+    )
     assert said in result.stderr
     summary = json.loads(result.stdout)
     assert summary["left_out"] == ["external_code"]

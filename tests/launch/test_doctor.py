@@ -15,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -312,7 +313,7 @@ TABLE = [
         data.datasets,
         f"{HELD_OUT} --dataset {GSM8K}",
         "warning",
-        "its rows are of countdown, those of the training of gsm8k",
+        "its rows have the task countdown, the training's rows gsm8k",
     ),
     (rewards.names, "", "passed", "external_countdown, format"),
     (
@@ -1047,7 +1048,10 @@ def test_a_folder_that_is_used(monkeypatch, tmp_path):
     )
     monkeypatch.setenv("RESUME", "auto")
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
-    assert status == "passed" and "has no checkpoint to go on from: begins anew" in message
+    assert (
+        status == "passed"
+        and "has no checkpoint to resume from, so the run starts at step 0" in message
+    )
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
@@ -1067,13 +1071,33 @@ def test_ports(monkeypatch):
         assert f"(pid {os.getpid()})" in message and f"set {name} to a free port" in message
     monkeypatch.setattr(machine, "reserved_by", lambda port: 4711)
     status, message = outcome(machine.ports)
-    assert status == "failed" and "another launch is starting or running with it" in message
+    assert status == "failed" and "another launch uses it" in message
     assert "(pid 4711)" in message and "or set PORT to a free port" in message
     monkeypatch.setattr(machine, "reserved_by", lambda port: os.getpid())  # its own
     assert outcome(machine.ports)[0] == "passed"
     monkeypatch.setenv("SYNC_PORT", os.environ["PORT"])
     status, message = outcome(machine.ports)
-    assert status == "failed" and "is meant for rollout server and for weight sync" in message
+    assert status == "failed" and "is set for both rollout server and weight sync" in message
+
+
+def test_a_tmpdir_in_which_no_socket_has_a_path_is_refused(monkeypatch, tmp_path):
+    """The limit is where Python's own manager ends, which ms-swift's preparation starts."""
+    longest = machine.LONGEST_SOCKET - len("/pymp-12345678/listener-12345678")
+    for length in (longest, longest + 1):
+        # In /tmp: a test's own folder may be too long already.
+        folder = tempfile.mkdtemp(dir="/tmp")
+        path = os.path.join(folder, "x" * (length - len(folder) - 1))
+        os.mkdir(path)
+        monkeypatch.setenv("TMPDIR", path)
+        results = list(machine.temporary_files(Launch(planned(CPU))))
+        start = "import multiprocessing as m; m.Manager().shutdown()"
+        managed = subprocess.run([sys.executable, "-c", start], capture_output=True)
+        shutil.rmtree(folder)
+        assert (managed.returncode == 0) == (not results)
+        assert bool(results) == (length > longest)
+    (result,) = results
+    assert result.status == "failed" and f"TMPDIR has {length} characters" in result.message
+    assert "shorter path" in result.remedy
 
 
 def test_a_server_that_should_run_already(monkeypatch):
@@ -1154,7 +1178,7 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
         (
             {"messages": [], "a": 1},
             "failed",
-            "line 1: no turn of the user in messages (1 of 1 rows)",
+            "line 1: no user turn in messages (1 of 1 rows)",
         ),
         ({"messages": [{"role": "user", "content": "1+1"}], "a": 1}, "warning", "--dataset math:"),
         ({"messages": [{"from": "human", "value": "1+1"}], "a": 1}, "warning", "--dataset math:"),
@@ -1174,7 +1198,7 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     found, said = outcome(data.datasets, "--dataset", path, *columns)
-    assert found == "warning" and "is read by ms-swift itself" in said
+    assert found == "warning" and "ms-swift reads" in said
 
 
 def test_rows_for_a_step(tmp_path):

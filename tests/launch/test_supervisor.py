@@ -200,7 +200,7 @@ def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan):
         "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of"
         in shown
     )
-    assert re.search(r"Go on from \S+/checkpoint-2 with:\s+.*RESUME=1 ", shown)
+    assert re.search(r"To resume from \S+/checkpoint-2, run:\s+.*RESUME=1 ", shown)
 
 
 def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
@@ -223,11 +223,11 @@ def test_a_server_that_is_killed_ends_the_run_at_once(plan):
         "Error: the rollout server was killed by SIGKILL, which the system also sends when memory runs out"
         in shown
     )
-    assert "  vLLM chatter\n" in shown and "There is no checkpoint to go on from" in shown
+    assert "  vLLM chatter\n" in shown and "There is no checkpoint to resume from" in shown
 
 
 def test_a_server_that_dies_is_started_again_and_the_training_goes_on_from_its_checkpoint(plan):
-    """RESTARTS=1: the second death ends the run. The steps after the checkpoint are made again, and
+    """RESTARTS=1: the second death ends the run. The steps after the checkpoint are repeated, and
     logged once.
     """
     trainer = """
@@ -248,8 +248,8 @@ time.sleep(1800)
     made = plan(trainer, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER, restarts=1)
     status, shown = run(made)
     assert status == 1
-    assert "the rollout server is gone: restart 1 of 1\ngoing on from" in shown
-    assert "checkpoint-2; steps 3 to 3 are made again" in shown
+    assert "the rollout server is gone: restart 1 of 1\nresuming from" in shown
+    assert "checkpoint-2; steps 3 to 3 are repeated" in shown
     assert shown.count("Error: the rollout server was killed by SIGKILL") == 2
     steps = [
         json.loads(line)["global_step/max_steps"]
@@ -269,7 +269,7 @@ def test_an_attempt_without_a_checkpoint_is_begun_anew_and_its_logs_are_kept(pla
     made = plan(TRAIN, resume="auto")
     status, shown = run(made)
     assert status == 0
-    assert ("going on from the beginning; steps 1 to 2 are made again" in shown) == (steps == 2)
+    assert ("resuming from the beginning; steps 1 to 2 are repeated" in shown) == (steps == 2)
     numbers = re.findall(r'"(\d)/4"', (made.output / LOG).read_text())
     assert numbers == ["1", "2", "3", "4"]
     lost = (made.output / "logging.lost.jsonl").read_text()
@@ -412,7 +412,7 @@ def test_two_runs_do_not_write_into_one_folder(plan):
             [sys.executable, "-c", lock, str(made.trainer.log)], capture_output=True, text=True
         )
         refused.append(done.stderr)
-        with pytest.raises(InputError, match="output_dir: .*another run is writing there") as error:
+        with pytest.raises(InputError, match="output_dir: .*another run is writing to it") as error:
             supervise(made, Console(file=io.StringIO()))
         refused.append(error)
         os.kill(os.getpid(), signal.SIGINT)
@@ -472,7 +472,7 @@ def test_a_signal_before_the_first_step_stops_everything(plan):
     status, shown = run(made)
     assert status == 130
     assert "Error: stopped by SIGINT, before the first step" in shown
-    assert "There is no checkpoint to go on from" in shown
+    assert "There is no checkpoint to resume from" in shown
 
 
 def test_a_server_that_is_killed_before_it_is_ready_ends_the_run(plan):

@@ -181,7 +181,8 @@ def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
 
 def test_a_penalty_without_an_end_cannot_be_gated():
     with pytest.raises(
-        InputError, match="max_length: must be more than 0 with a gate and a negative scale, got 0"
+        InputError,
+        match="max_length: must be more than 0 if there is a gate and scale is negative, got 0",
     ):
         REWARDS["length"](gate="outcome", scale=-1.0)
     assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0

@@ -110,13 +110,16 @@ def test_a_reward_of_this_kind_is_itself():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("nowhere:f", "there is no module 'nowhere'; a file is named with .py, as in nowhere.py:f"),
+        (
+            "nowhere:f",
+            "there is no module 'nowhere'; to name a file, write .py, as in nowhere.py:f",
+        ),
         ("nowhere.py:f", "there is no file nowhere.py"),
         (f"{MODULE}:nothing", f"{MODULE} has no 'nothing'"),
         (f"{MODULE}:", "must be module:function or file.py:function"),
         (":f", "must be module:function or file.py:function"),
-        (f"{MODULE}:number", "is no function but 7"),
-        (f"{MODULE}:no_completions", "takes neither completions nor, first, completion"),
+        (f"{MODULE}:number", "must be a function, got 7"),
+        (f"{MODULE}:no_completions", "must take completions, or completion as its first parameter"),
         (f"{MODULE}:only_in_trl", "needs log_extra, which only TRL's trainer has"),
     ],
 )

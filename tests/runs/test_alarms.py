@@ -159,7 +159,7 @@ def test_held_out_success_counts_when_it_is_low_twice():
     assert alarms.row(40, {**evaluation, "eval/success": 0.2}) == []
     raised = alarms.row(50, {**evaluation, "eval/success": 0.1, "eval/format": 0.95})
     assert [alarm.kind for alarm in raised] == ["held_out_success", "format"]
-    assert "is 0.10, and was 0.60 at step 10" in raised[0].message
+    assert "is 0.10, down from 0.60 at step 10" in raised[0].message
     assert "0.70 to 0.95" in raised[1].message
 
 

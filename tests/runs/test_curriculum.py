@@ -183,7 +183,7 @@ def test_rows_without_levels_and_states_of_other_levels_are_errors():
     with pytest.raises(InputError, match=r"rows of several levels, got only \[3\]"):
         Curriculum([3, 3], CurriculumSettings(), 0)
     with pytest.raises(
-        InputError, match=r"has the levels \[0, 2\], and the checkpoint's run had \[0, 1\]"
+        InputError, match=r"has the levels \[0, 2\], but the run of the checkpoint had \[0, 1\]"
     ):
         Curriculum([0, 2], CurriculumSettings(), 0).load(
             Curriculum([0, 1], CurriculumSettings(), 0).state()

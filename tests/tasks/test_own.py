@@ -15,7 +15,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.own import MESSAGES, question_of
-from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.sources import file_rows, parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.answers import normalised_answer
 
@@ -152,7 +152,7 @@ def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_the
     assert check(parse_source(f"math:{file}", columns=given)).bad == 0
 
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
-    message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is none of these"
+    message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is not one of these"
     with pytest.raises(InputError, match=message):
         check(parse_source(f"math:{file}", columns={"Text of the problem": "problem"}))
 
@@ -161,7 +161,9 @@ def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps({"Question": "1 + 1?", "Answers": "#### 2"}) + "\n")
     columns = '{"Question": "question", "Answers": "answer"}'
-    with pytest.raises(InputError, match=re.escape(f"rename with --columns '{columns}'") + "$"):
+    with pytest.raises(
+        InputError, match=re.escape(f"rename columns with --columns '{columns}'") + "$"
+    ):
         check(parse_source(f"gsm8k:{file}"))
     assert parse_source(str(file), columns=columns).task.name == "gsm8k"
     assert check(parse_source(f"gsm8k:{file}", columns=columns)).bad == 0
@@ -173,7 +175,7 @@ def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
         ("problem", "columns: must be an object in JSON such as .*, got 'problem'"),
         ('{"q": 1}', "columns: must be an object in JSON"),
         ('["q"]', "columns: must be an object in JSON"),
-        ('{"q": "answer"}', "columns: line 1 has two columns for answer"),
+        ('{"q": "answer"}', "columns: line 1: two columns would be named answer"),
     ],
 )
 def test_new_names_that_cannot_be_used(tmp_path, columns, message):
@@ -504,7 +506,23 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
 def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text('{"question": "?", "options": ["1", "2"], "expected_answer": "A"}\n')
-    with pytest.raises(InputError, match="say which, as in choice:"):
+    with pytest.raises(InputError, match="name the task, as in choice:"):
         parse_source(str(path))
     found = check(parse_source(f"choice:{path}"))
     assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("question,answer\n1+1,2\n2+2,4\n", [2, 3]),
+        ('question,answer\n"1\n+\n1",2\n\n"2+2",4\n', [2, 6]),
+        ('question,answer\r\n"1\r\n+1",2\r\n2+2,4\r\n', [2, 4]),
+        ("\ufeffquestion,answer\n1+1,2\n", [2]),
+        ('question,answer\n"a ""quoted"" word\n",2\n2+2,4', [2, 4]),
+    ],
+)
+def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
+    path = tmp_path / "mine.csv"
+    path.write_bytes(text.encode())
+    assert [line for line, _ in file_rows(path)] == lines

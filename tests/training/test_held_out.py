@@ -36,7 +36,9 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     own.leave_out(
         [([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")]
     )
-    assert said == ["1 of 3 held-out prompts are in the training too: left out of the evaluation"]
+    assert said == [
+        "1 of 3 held-out prompts are in the training data too; they are left out of the evaluation"
+    ]
     assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
     assert len(own.conversations) == 2
 
@@ -52,7 +54,8 @@ def test_a_training_of_another_task_is_said(rows, task, name):
     said = []
     held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
     assert said == [
-        f"{rows}: its rows are of countdown, those of the training of {name}: its success says little of the training"
+        f"{rows}: its rows have the task countdown, the training's rows {name}: its success says "
+        "little about the training"
     ]
 
 

@@ -55,7 +55,7 @@ logging_steps: 1
 save_steps: 1
 """
 MISTAKES = {  # flags beside those of CONFIG -> part of the message
-    "--per_device_train_batch_size 9": "trl refuses these settings: generation_batch_size (9) must be divisible by",
+    "--per_device_train_batch_size 9": "trl rejects these settings: generation_batch_size (9) must be divisible by",
     "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",
     "--lr_scheduler_type zigzag": "--lr_scheduler_type: must be one of linear, cosine",
     "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",

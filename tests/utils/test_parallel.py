@@ -110,7 +110,7 @@ def test_what_reading_an_item_raises_is_raised(workers):
 
 
 def test_a_worker_that_ends_early_is_an_error():
-    with pytest.raises(BrokenProcessPool, match="a worker ended early, with exit code 7"):
+    with pytest.raises(BrokenProcessPool, match="a worker process died with exit code 7"):
         list(map_in_order(os._exit, [7] * 9, workers=2))
 
 

@@ -68,7 +68,7 @@ def test_help_imports_nobody_else(tmp_path, words):
         ("BrokenReward = 3", "a reward is a subclass of swift_rlvr.rewards.Reward, and 3 is none"),
         (
             REWARD.format(name="Broken").replace("external_", ""),
-            "must begin with 'external_', and 'broken' does not",
+            "must begin with 'external_', got 'broken'",
         ),
         (
             REWARD.format(name="Broken").replace('("yes", "no")', "()"),
@@ -117,7 +117,7 @@ def test_one_rank_of_a_training_warns(tmp_path):
         ("TASK = 3", "a task is a swift_rlvr.tasks.Task, and 3 is none"),
         (
             TASK.replace('"mine"', '"a/b"'),
-            "must be of lower-case letters, digits and _, and 'a/b' is not",
+            "must be lower-case letters, digits and _, got 'a/b'",
         ),
         (TASK.replace('"mine"', '"gsm8k"'), "the name 'gsm8k' is taken by a task of swift-rlvr"),
     ],

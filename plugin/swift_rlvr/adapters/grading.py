@@ -17,8 +17,8 @@ from swift_rlvr.utils.settings import PREFIX, Settings, setting
 class AdapterSettings(Settings):
     """Which rewards, where the trainer's configuration has no place to say so: variables."""
 
-    reward_funcs: tuple[str, ...] = setting((), "Names of rewards; by default the task's verifier.")
-    reward_weights: tuple[float, ...] = setting((), "One for each reward; by default 1.")
+    reward_funcs: tuple[str, ...] = setting((), "Names of rewards. Default: the task's verifier.")
+    reward_weights: tuple[float, ...] = setting((), "One weight per reward. Default: 1.")
 
 
 def grade(
@@ -50,7 +50,7 @@ def grade(
     names = tuple(rewards or settings.reward_funcs) or _verifier(row)
     numbers = tuple(weights or settings.reward_weights) or (1.0,) * len(names)
     if len(numbers) != len(names):
-        problem = f"must be one for each of {', '.join(names)}, got {len(numbers)}"
+        problem = f"must have one weight for each of {', '.join(names)}, got {len(numbers)}"
         raise InputError(problem, "reward_weights")
 
     columns = {name: [value] for name, value in row.items()}
@@ -103,7 +103,7 @@ def _verifier(row: Mapping[str, Any]) -> tuple[str, ...]:
     name = verifier_of(row.get("task"))
     if name is None:
         field = f"{PREFIX}REWARD_FUNCS"
-        problem = f"no reward is named, and the row's task is {row.get('task')!r}"
+        problem = f"no reward is named, and the row's task {row.get('task')!r} has no verifier"
         raise InputError(f"{problem}; name some, such as countdown,format", field)
     return (name,)
 

@@ -22,7 +22,9 @@ def reward_func(
     logs: dict[str, list[float]] = {}
     for query, prompt, label in zip(queries, prompts, labels, strict=True):
         if not query.startswith(prompt):
-            raise ValueError(f"a query does not begin with its prompt {prompt[:60]!r}; was it cut?")
+            raise ValueError(
+                f"a query does not begin with its prompt {prompt[:60]!r}; it may have been truncated"
+            )
         grades = grade(query[len(prompt) :], row_of(label, prompts=prompt))
         scores.append(grades.pop("score") or 0.0)
         for name, value in grades.items():

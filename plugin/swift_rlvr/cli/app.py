@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from swift_rlvr import __version__
 from swift_rlvr.cli import flags
@@ -29,6 +29,7 @@ from swift_rlvr.cli.model import model
 from swift_rlvr.cli.new import new
 from swift_rlvr.cli.plugin import plugin
 from swift_rlvr.cli.probe import probe
+from swift_rlvr.cli.render import plain_help
 from swift_rlvr.cli.report import report
 from swift_rlvr.cli.rewards import rewards
 from swift_rlvr.cli.score import score
@@ -48,7 +49,10 @@ class Command(TyperCommand):
         self.context_settings.setdefault(
             "token_normalize_func", lambda name: name.replace("-", "_")
         )
+        self.help = plain_help(self.help or "")
         for parameter in self.params:
+            if isinstance(parameter, (TyperOption, TyperArgument)):
+                parameter.help = plain_help(parameter.help or "")
             if isinstance(parameter, TyperOption):
                 parameter.opts[:] = [_with_underscores(name) for name in parameter.opts]
                 parameter.secondary_opts[:] = map(_with_underscores, parameter.secondary_opts)

@@ -36,19 +36,24 @@ class Result(NamedTuple):
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Rewards, tasks or installed packages; by default all there are."),
+        typer.Argument(help="Rewards, tasks or installed packages. Default: all of them."),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a rule may take.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Time limit for one rule, in seconds.")
+    ] = 60.0,
 ) -> None:
-    """Check that rewards and tasks keep what trainers expect of them, your own too.
+    """Check that rewards and tasks, including your own, behave as trainers expect.
 
-    A reward: its examples earn what they say, in both completion shapes, alone
-    and in a batch, every time; its reasons are declared; rows without a gold get
-    None; what a policy may write is graded, earns nothing and runs nothing. A
-    task: its rows are well-formed and graded, right answers earn everything, bad
-    rows are refused. Installed packages that could not be loaded are listed.
+    A reward: its examples earn what they declare, as text and as messages, alone
+    and in a batch, every time. Every reason is declared. Rows without a gold
+    answer get None. Hostile completions are graded, earn nothing, and nothing in
+    them is run.
 
-    Exit status: 1 where something has failed.
+    A task: its rows are well-formed and can be graded, right answers earn the
+    maximum, and bad rows are rejected. Installed packages that cannot be loaded
+    are listed too.
+
+    Exit status: 1 if a check fails.
 
     swift-rlvr check my_task
     """
@@ -100,7 +105,7 @@ def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
         if name not in known:
             packages = sorted({OWN, *REWARDS.owners.values(), *TASKS.owners.values()})
             raise InputError(
-                f"{name!r} is no reward, task or installed package; rewards: {', '.join(REWARDS)};"
+                f"no reward, task or installed package is named {name!r}; rewards: {', '.join(REWARDS)};"
                 f" tasks: {', '.join(TASKS)}; packages: {', '.join(packages)}"
             )
     return meant

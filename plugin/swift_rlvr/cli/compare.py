@@ -17,14 +17,17 @@ def compare(
     before: Annotated[
         Path, typer.Argument(help="Folder or summary.json of the evaluation before training.")
     ],
-    after: Annotated[Path, typer.Argument(help="The same after training.")],
+    after: Annotated[
+        Path, typer.Argument(help="Folder or summary.json of the evaluation after training.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="A .json file for both and their differences.")
+        Path | None,
+        typer.Option(help="Write both evaluations and the comparison to this .json file."),
     ] = None,
 ) -> None:
-    """Show two evaluations side by side, and whether they differ by more than chance.
+    """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The second needs two folders with records.jsonl, of the same tasks.
+    The test needs two folders with records.jsonl, evaluated on the same tasks.
     """
     console = Console(highlight=False, soft_wrap=True)
     comparison = comparing.compare(_read_summary(before), _read_summary(after))
@@ -40,7 +43,9 @@ def compare(
     if comparison.get("paired"):
         console.print(comparing.in_words(comparison["paired"]))
     elif "paired" in comparison:
-        console.print(note("the two are not of the same tasks"))
+        console.print(
+            note("the two evaluations used different tasks, so the difference was not tested")
+        )
     for name, (first, second) in comparison["different_settings"].items():
         console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
     if out is not None:
@@ -53,6 +58,6 @@ def _read_summary(path: Path) -> dict:
     summary = read_json(path)
     if "success" not in summary:
         raise InputError(
-            f'{path}: expected a summary of `swift-rlvr evaluate`, which has "success"'
+            f'{path}: expected a summary written by `swift-rlvr evaluate`; this file has no "success"'
         )
     return summary

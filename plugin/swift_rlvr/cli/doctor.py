@@ -23,21 +23,22 @@ STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
 def doctor(words: flags.Launch = None) -> None:
-    """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags]
+    """Check a launch without starting it: doctor [RECIPE.yaml] [--name value ...]
 
-    Takes what `swift-rlvr train` takes, variables too; without a recipe it checks
-    the Countdown experiment's for this machine. Looks at packages, driver, GPUs,
-    memory, disk, ports, model, datasets and rewards, and lets ms-swift read the
-    settings. Each line has passed, is a warning or has failed, with what to do
-    about it. Every launch does the same, and shows what has not passed.
+    Takes the same recipes, flags and variables as swift-rlvr train. Without a
+    recipe it checks the Countdown experiment for this machine. It looks at
+    packages, driver, GPUs, memory, disk, ports, model, datasets and rewards, and
+    lets ms-swift read the settings. Each check passes, warns or fails, and says
+    what to do. Every launch runs the same checks and shows those that did not
+    pass.
 
-    Exit status: 1 where a check has failed.
+    Exit status: 1 if a check fails.
 
     swift-rlvr doctor scripts/configs/countdown.yaml --learning_rate 1e-6
     """
     words = words or []
     if "--help" in words or "-h" in words:
-        usage = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
+        usage = "Usage: swift-rlvr doctor [RECIPE.yaml] [--name value ...]"
         typer.echo(f"{usage}\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
@@ -61,7 +62,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         machine = this_machine()
         recipe, overrides = read_words(words, machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
-            problem = "is for another trainer, and only launches of `swift rlhf` are checked"
+            problem = "is a recipe for another trainer; doctor checks recipes for ms-swift (rlhf_type: grpo)"
             raise InputError(problem, words[0])
         return check(make_plan(recipe, overrides, machine))
     except InputError as error:

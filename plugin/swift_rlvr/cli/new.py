@@ -30,16 +30,16 @@ PATHS = (
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="Of the package and the task, such as word_count.")],
-    folder: Annotated[
-        Path | None, typer.Option(help="Where to write it, by default ./NAME.")
-    ] = None,
+    name: Annotated[
+        str, typer.Argument(help="Name of the package and the task, such as word_count.")
+    ],
+    folder: Annotated[Path | None, typer.Option(help="Where to write it. Default: ./NAME.")] = None,
 ) -> None:
-    """Write a package of your own with a task, its reward and tests.
+    """Write a package with a task, its reward and tests, for you to edit.
 
-    An example that works and is to be edited: it sorts letters. Its entry points
-    bring the reward external_NAME and the dataset NAME to swift-rlvr, ms-swift
-    and TRL once the package is installed.
+    It starts as a working example that sorts letters. Once the package is
+    installed, its entry points register the reward external_NAME and the dataset
+    NAME with swift-rlvr, ms-swift and TRL.
 
     swift-rlvr new word_count && cd word_count && python -m pytest
     """
@@ -47,7 +47,7 @@ def new(
     folder = Path(name) if folder is None else folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            f"{folder} is there already, and nothing is overwritten: give an empty or a new folder"
+            f"{folder} already exists and is not overwritten: choose a new or an empty folder"
         )
     try:
         for path, text in render(name).items():
@@ -57,7 +57,7 @@ def new(
     except OSError as error:
         raise InputError(f"cannot write {error.filename or folder}: {error.strerror}") from error
     commands = (f"cd {folder}", "python -m pytest", "pip install -e .", f"swift-rlvr check {name}")
-    typer.echo("\n  ".join(("\nNext, as its README.md says:", *commands)))
+    typer.echo("\n  ".join(("\nNext steps, explained in its README.md:", *commands)))
 
 
 def check_name(name: str) -> None:
@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
     owner = _owner_of(name)
     if owner is not None:
-        raise InputError(f"{name!r} is taken by {owner}: choose another one", field="name")
+        raise InputError(f"{name!r} is taken by {owner}: choose another name", field="name")
 
 
 def _owner_of(name: str) -> str | None:

@@ -17,6 +17,6 @@ def plugin() -> None:
     spec = find_spec("rlvr_plugin")
     if spec is None or spec.origin is None:
         raise InputError(
-            "rlvr_plugin.py is not installed beside swift_rlvr: pip install swift-rlvr"
+            "rlvr_plugin.py is missing from this installation: pip install --force-reinstall swift-rlvr"
         )
     typer.echo(os.path.abspath(spec.origin))

@@ -18,14 +18,17 @@ from swift_rlvr.utils.errors import InputError
 def probe(
     context: typer.Context,
     model: flags.Model,
-    dataset: Annotated[str, flags.dataset_option("The rows to train on, 500 of a NAME without #N")],
+    dataset: Annotated[
+        str, flags.dataset_option("The rows to train on (500 of a NAME without #N)")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     num_generations: flags.NumGenerations = 16,
-    group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
+    group_size: Annotated[int, typer.Option(help="Completions per prompt in training.")] = 8,
     keep: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW..HIGH", help="Write rows with such a pass rate to OUT/keep.jsonl."
+            metavar="LOW..HIGH",
+            help="Write rows whose pass rate is in this range to OUT/keep.jsonl.",
         ),
     ] = None,
     temperature: flags.Temperature = 1.0,
@@ -38,10 +41,10 @@ def probe(
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a dataset with a model: what GRPO can learn from it, and the rows worth training on.
+    """Measure what GRPO can learn from a dataset, and find the rows worth training on.
 
-    After an interruption the same command goes on. Once the samples are there,
-    you can change --keep or --group_size without sampling again.
+    If it is interrupted, run the same command again to continue. Once the samples
+    exist, you can change --keep or --group_size without sampling again.
 
     swift-rlvr probe MODEL --dataset gsm8k --keep 0.1..0.9 --out hard
     """
@@ -55,7 +58,7 @@ def probe(
             sampling, dataset, out, console, system, group_size, pass_rates, columns
         )
     except KeyboardInterrupt:
-        console.print("\ninterrupted; the same command goes on from here", markup=False)
+        console.print("\ninterrupted; run the same command again to continue", markup=False)
         raise typer.Exit(130) from None
 
     no_spread = comparing.figure_text(summary, "no_spread", ".3f")
@@ -74,7 +77,7 @@ def probe(
         console.print(text, markup=False, soft_wrap=True)
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
     if kept and not kept["rows"]:
-        problem = "no row has such a pass rate; another range needs no new samples"
+        problem = "no row has a pass rate in this range; try another one, the samples are kept"
         raise InputError(f"{kept['range']}: {problem}", "keep")
 
 

@@ -18,7 +18,7 @@ from swift_rlvr.success import FULL
 OUTCOMES = {
     True: Text("passed", "green"),
     False: Text("failed", "bold red"),
-    None: Text("not looked at", "dim"),
+    None: Text("not checked", "dim"),
 }
 LONGEST_EXTRACT = 600
 LONGEST_DETAIL = 200
@@ -60,6 +60,15 @@ def plain(text: str) -> str:
     a\x1b[2J
     """
     return "".join(char if char in "\n\t" else _escaped(char) for char in text)
+
+
+def plain_help(docstring: str) -> str:
+    """A docstring without its reStructuredText marks, which a terminal would show as they are.
+
+    >>> print(plain_help("With progress `p` the reward is ::"))
+    With progress p the reward is:
+    """
+    return docstring.replace("`", "").replace(" ::", ":").replace("::\n", ":\n")
 
 
 def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
@@ -141,7 +150,7 @@ def _reward_text(reward: float | None) -> tuple[str, str]:
 def _print_extract(console: Console, extract: str | None) -> None:
     """The part of a completion that a reward judged."""
     if extract is None:
-        console.print("Nothing was found that could be judged.")
+        console.print("There is nothing to judge in this completion.")
         return
     unit = "character" if len(extract) == 1 else "characters"
     if not extract:

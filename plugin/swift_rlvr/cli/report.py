@@ -11,25 +11,23 @@ from swift_rlvr.utils.jsonl import read_json
 
 
 def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or ms-swift's --output_dir.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
     comparison: Annotated[
         list[Path] | None,
-        typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated."),
+        typer.Option(help="A file written by `swift-rlvr compare --out`. May be repeated."),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, help="The most completions on the page, by default 200,000; of more, a sample."
+            min=1, help="Most completions on the page. Default: 200,000; beyond that, a sample."
         ),
     ] = None,
 ) -> None:
-    """Write a page of one or several runs: curves, tables, all completions.
+    """Write a page about one or several runs: verdict, curves, tables, all completions.
 
-    The page is one file that you open from disk. You can make it while a run
-    is still training: it says what is missing.
+    The page is a single file that you open in a browser. You can make it while a
+    run is still training; it then lists what is missing.
     """
     from swift_rlvr.evaluation.report import write_report
 

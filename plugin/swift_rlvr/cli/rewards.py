@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from swift_rlvr.cli.flags import reward_names
+from swift_rlvr.cli.render import plain_help
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
 from swift_rlvr.utils.errors import InputError
@@ -20,7 +21,7 @@ def rewards(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A reward, with or without external_.",
+            help="Name of a reward, with or without external_.",
             show_default="all",
             autocompletion=reward_names,
         ),
@@ -39,12 +40,11 @@ def rewards(
     for reward_name, cls in REWARDS.items():
         docstring = inspect.getdoc(cls) or ""
         first_paragraph, _, _ = docstring.partition("\n\n")
-        summary = " ".join(first_paragraph.split()).replace("`", "")
+        summary = plain_help(" ".join(first_paragraph.split()))
         console.print(Text.assemble((reward_name, "bold"), f" ({cls.role})"))
         _print_indented(console, f"{summary}\nColumns: {columns_text(cls())}")
     console.print(
-        "\nA column in parentheses is used where it is present."
-        "\nAll about one: swift-rlvr rewards NAME"
+        "\nColumns in parentheses are optional.\nDetails of one reward: swift-rlvr rewards NAME"
     )
 
 
@@ -52,8 +52,7 @@ def show_one(console: Console, reward: Reward) -> None:
     """Print what a reward says of itself, what its examples earn, and its parameters."""
     cls = type(reward)
     console.print(f"{cls.name}, {cls.role}, logged as {cls.__name__}", style="bold")
-    # Backticks are for documentation pages: a terminal shows them as they are.
-    docstring = (inspect.getdoc(cls) or "").replace("`", "")
+    docstring = plain_help(inspect.getdoc(cls) or "")
     console.print(f"\n{docstring}\n")
     console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
     console.print(f"Columns: {columns_text(reward)}")
@@ -70,7 +69,7 @@ def _show_parameter(
     console: Console, cls: type[Reward], parameter: Field, parameter_type: Any
 ) -> None:
     if get_origin(parameter_type) is tuple:
-        accepted = "names, with commas"
+        accepted = "comma-separated names"
     else:
         accepted = parameter_type.__name__
     limits = parameter.metadata["accepts"]
@@ -90,8 +89,7 @@ def _show_parameter(
     for name, library in parameter.metadata.get("elsewhere", {}).items():
         names += f", in {library} {name}"
     console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
-    help_text = parameter.metadata["help"].replace("`", "")
-    _print_indented(console, f"{help_text}\n{names}")
+    _print_indented(console, f"{plain_help(parameter.metadata['help'])}\n{names}")
 
 
 def _print_indented(console: Console, text: str) -> None:

@@ -19,38 +19,42 @@ from swift_rlvr.utils.errors import InputError
 
 
 def score(
-    files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
+    files: Annotated[list[Path], typer.Argument(help="Files with completions (.jsonl).")],
     reward_funcs: flags.RewardNames = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")
+        Path | None,
+        typer.Option(help="Write the reward and reason of each completion to this .jsonl file."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.")
+        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts."),
+        typer.Option(
+            help="Compare with earlier verdicts: stored for those in the file, or another file."
+        ),
     ] = None,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail_on_change", help="Exit with 1 if a verdict changed.")
+        bool, typer.Option("--fail_on_change", help="Exit with status 1 if a verdict changed.")
     ] = False,
     as_json: flags.Json = False,
 ) -> None:
-    """Grade files of completions and count rewards and reasons.
+    """Grade files of completions, and count rewards and reasons.
 
-    A line is a record, as in the records.jsonl of swift-rlvr evaluate and of
-    every training, or an object with "completion" and the columns of the
-    rewards, or a table of ms-swift's completions.jsonl. Without
-    --reward_funcs, the rewards are those whose columns the first line has,
-    except those that run code, which are named; with --against, those of its
-    verdicts.
+    A line is a record from records.jsonl (swift-rlvr evaluate and every training
+    write one), an object with "completion" and the columns of the rewards, or a
+    table from ms-swift's completions.jsonl.
+
+    Without --reward_funcs, all rewards whose columns are on the first line are
+    used. Rewards that run code are not: name them yourself. With --against, the
+    rewards are those of the earlier verdicts.
 
     swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
     if fail_on_change and against is None:
         raise InputError("needs --against", field="fail_on_change")
     if against is not None and len(files) != 1:
-        raise InputError(f"is for one file, got {len(files)}", field="against")
+        raise InputError(f"works with one file, got {len(files)}", field="against")
     verdicts = None
     if against is not None:
         verdicts = stored_grades(files[0] if against == "stored" else against)
@@ -66,9 +70,9 @@ def score(
         rewards, left_out = default_rewards(files)
     if left_out:
         names = ", ".join(left_out)
-        verb = "fits too and runs" if len(left_out) == 1 else "fit too and run"
+        verb = "It runs" if len(left_out) == 1 else "They run"
         flag = " ".join(f"--reward_funcs {name}" for name in left_out)
-        text = f"Left out: {names}, which {verb} the completions' code; {flag} grades with it."
+        text = f"Not used: {names}. {verb} code from the completions; to allow that, add {flag}."
         errors.print(text, style="yellow", highlight=False, soft_wrap=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
@@ -96,7 +100,7 @@ def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: P
     console = Console(highlight=False)
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
-        console.print(f"Rewards that fit the first line: {names}", style="dim")
+        console.print(f"Rewards chosen by the columns of the first line: {names}", style="dim")
     count = summary["completions"]
     seconds = summary["seconds"]
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"

@@ -60,7 +60,7 @@ def _launch(plan: Plan, console: Console) -> int:
         _show_commands(plan, console)
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
-        text = f"finished: {plan.resume} is that of the last step; a larger max_steps goes on"
+        text = f"nothing to do: {plan.resume} is the last step's checkpoint; raise max_steps to train on"
         console.print(text, soft_wrap=True)
         return 0
     require("swift", "train", "training with ms-swift")
@@ -75,7 +75,7 @@ def _launch(plan: Plan, console: Console) -> int:
             results = [result for result in doctor.check(plan) if result.status != "passed"]
         print_results(results, console)
         if any(result.status == "failed" for result in results):
-            hint = "`swift-rlvr doctor` with the same arguments shows all checks"
+            hint = "run `swift-rlvr doctor` with the same arguments to see all checks"
             raise InputError(f"nothing was started; {hint}")
         return supervise(plan, console)
 
@@ -203,7 +203,7 @@ def _step(plan: Plan) -> str:
 
 
 def _ports(plan: Plan) -> str:
-    ranks = "ranks on a free one"
+    ranks = "ranks on a free port"
     if plan.master_port:
         ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port}"
     if not plan.hosts:
@@ -259,7 +259,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         kept = checkpoints(settings.get("output_dir") or "none")
         hint = "there is no checkpoint yet"
         if kept:
-            hint = f"--resume_from_checkpoint true goes on from {kept[-1]}"
+            hint = f"to resume from {kept[-1]}, set --resume_from_checkpoint true"
         console.print(f"\ninterrupted; {hint}", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(f"saved: {model}", markup=False, soft_wrap=True)

@@ -161,7 +161,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             for name, known in identities.items():
                 if identity in known:
                     findings.shared[name] += 1
-                    findings.problems.append((line, f"is in {name} as well"))
+                    findings.problems.append((line, f"is also in {name}"))
 
             if task.verifier == ExactMatchReward.name:
                 _note_folded(findings, gold_texts, line, prepared)
@@ -232,7 +232,7 @@ def _require_same_columns(source: Source, against: Sequence[Source]) -> None:
         if other.task.columns != columns:
             expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
             raise InputError(
-                f"{other}: expected {expected}; it is one of {other.task.name}", field="against"
+                f"{other}: expected {expected}; its task is {other.task.name}", field="against"
             )
 
 

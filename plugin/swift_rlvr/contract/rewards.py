@@ -60,7 +60,7 @@ def _built(cls: type[Reward]) -> Problems:
     # A function without a name cannot be pickled, so the reward must not keep its `args`.
     pickled = pickle.dumps(cls(args=lambda: None))
     if not isinstance(pickle.loads(pickled), cls):
-        yield "a pickled one is of another class"
+        yield "a pickled and loaded reward has another class"
 
 
 def _exemplified(cls: type[Reward]) -> Problems:
@@ -100,7 +100,7 @@ def _columns(cls: type[Reward]) -> Problems:
     if not _same(value, best.reward):
         yield "it must ignore the columns that it does not declare"
     if columns != before:
-        yield "it changes the columns, which other rewards read as well"
+        yield "it changes the columns, which other rewards also read"
 
 
 def _shapes(cls: type[Reward]) -> Problems:
@@ -114,11 +114,11 @@ def _shapes(cls: type[Reward]) -> Problems:
     for shape, contents in shapes:
         batch = [[{"role": "assistant", "content": content}] for content in contents]
         if reward(batch, **columns) != expected:
-            yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
+            yield f"completions as {shape}, which TRL passes, get different rewards than the same texts"
     # TRL ends a completion so where the turn after the call was cut off.
     of_a_tool = [[{"role": "tool", "content": text}] for text in completions]
     if reward(of_a_tool, **columns) != reward([None] * len(completions), **columns):
-        yield "the words of a tool are graded as the policy's"
+        yield "it grades the messages of a tool as if the policy had written them"
     if any(value is not None and type(value) is not float for value in expected):
         yield f"a reward must be a float or None, got {expected!r:.80}"
 
@@ -135,7 +135,7 @@ def _batches(cls: type[Reward]) -> Problems:
             yield f"{shown(example.completion)} gets {one} alone, and {other} among others"
             return
     if reward.grades([], **{name: [] for name in columns}) != []:
-        yield "no completions must give no rewards"
+        yield "an empty batch must give an empty list"
 
 
 def _explained(cls: type[Reward]) -> Problems:
@@ -163,7 +163,7 @@ def _golds(cls: type[Reward]) -> Problems:
         columns = _listed([best.row, row, best.row])
         before, grade, after = reward.grades([best.completion] * 3, **columns)
         if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
-            yield f"a row with {place} changes the rewards of its neighbours"
+            yield f"a row with {place} changes the rewards of other rows"
         if isinstance(reward, FunctionReward) and grade.reason == RAISED:
             error = _error(reward, best.completion, row)
             yield f"{place} makes it raise {error}: return None there"
@@ -183,7 +183,7 @@ def _hostile(completion: object, cls: type[Reward]) -> Problems:
     elif reason not in cls.reasons:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
-        yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
+        yield f"{shown(completion)} earns {value}: every completion must be graded"
     elif cls.role == VERIFIER and value > _least(cls):
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
 
@@ -204,7 +204,7 @@ def _runs_nothing(cls: type[Reward]) -> Problems:
         for completion in completions:
             _grade(cls(), completion, row)
             if trace.exists():
-                yield f"it runs what the completion says: {shown(completion)}"
+                yield f"it runs code from the completion {shown(completion)}"
                 return
 
 
@@ -213,22 +213,22 @@ def _repeatable(cls: type[Reward]) -> Problems:
     grade: Callable[[Reward], list[Grade]] = methodcaller("grades", completions, **columns)
     first = grade(reward)
     if grade(reward) != first:
-        yield "the same completions get other rewards the second time"
+        yield "the same completions get different rewards the second time"
     pickled = pickle.dumps(reward)
     if grade(pickle.loads(pickled)) != first:
-        yield "a pickled reward gives other rewards"
+        yield "a pickled and loaded reward gives different rewards"
 
     with ThreadPoolExecutor(4) as pool:
         by_thread = list(pool.map(grade, [reward] * 4))
     if by_thread != [first] * 4:
-        yield "in threads it gives other rewards"
+        yield "it gives different rewards in threads"
 
     # Without a limit of its own, since the rule as a whole has one.
     for _, elsewhere in map_within(grade, [reward], seconds=3600, start=int):
         if isinstance(elsewhere, Exception):
             raise elsewhere
         if elsewhere != first:
-            yield "in another process it gives other rewards"
+            yield "it gives different rewards in another process"
 
 
 def _routed(cls: type[Reward]) -> Problems:
@@ -238,14 +238,14 @@ def _routed(cls: type[Reward]) -> Problems:
     columns = _listed([best.row] * 4)
     values = reward([best.completion] * 4, **columns, task=list(expected))
     if len(values) != 4 or not all(map(_same, values, expected.values())):
-        yield "rows of another task must give None, and all others what they give without the column `task`"
+        yield "rows of another task must give None, and other rows the same as without the column `task`"
 
 
 def _best(cls: type[Reward]) -> Example:
     """The example that earns the most."""
     graded = [example for example in cls.examples if example.reward is not None]
     if not graded:
-        raise ValueError("there are no `examples` to try it on")
+        raise ValueError("it has no `examples` to check")
     return max(graded, key=lambda example: example.reward or 0.0)
 
 
@@ -298,16 +298,16 @@ def _same(one: float | None, other: float | None) -> bool:
 
 
 REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
-    "it can be built as the trainers build it, and pickled": _built,
-    "its examples earn what they say, for reasons that are declared": _exemplified,
-    "it needs its columns, ignores others and changes none": _columns,
-    "both shapes of completions earn the same": _shapes,
-    "a batch is graded as its completions one by one": _batches,
+    "it can be built the way trainers build it, and pickled": _built,
+    "its examples earn what they declare, with declared reasons": _exemplified,
+    "it requires its columns, ignores others and changes none": _columns,
+    "texts and messages earn the same": _shapes,
+    "a batch is graded like its completions one by one": _batches,
     "its explanations agree with its rewards": _explained,
-    "a row without a gold that can be read is not graded, and raises nothing": _golds,
-    "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
-    "rows of other tasks are passed over": _routed,
-    "it runs nothing that a completion says": _runs_nothing,
+    "a row without a readable gold answer is not graded and raises no error": _golds,
+    "the same completion always earns the same: again, pickled, in threads, in another process": _repeatable,
+    "rows of other tasks are skipped": _routed,
+    "it runs no code from completions": _runs_nothing,
 }
 for _number, _completion in enumerate(HOSTILE, start=1):
     _name = f"hostile text {_number} of {len(HOSTILE)} is graded and earns nothing"

@@ -72,7 +72,7 @@ def _declared(task: Task) -> Problems:
         if not isinstance(getattr(task, field), tuple):
             yield f"`{field}` must be a tuple of texts"
     if pickle.loads(pickle.dumps(task)) != task:
-        yield "a pickled task is another one"
+        yield "a pickled and loaded task differs"
     if not task.columns:
         yield "`columns` must name the columns of a raw row"
     if not task.is_mixed and task.verifier is None:
@@ -82,7 +82,7 @@ def _declared(task: Task) -> Problems:
         if role != VERIFIER:
             yield (
                 f"its `verifier` must be a reward with the role {VERIFIER!r},"
-                f" and that of {task.verifier} is {role!r}"
+                f" but {task.verifier} has the role {role!r}"
             )
     for name in task.rewards:
         if name not in REWARDS.data:
@@ -96,7 +96,7 @@ def _declared(task: Task) -> Problems:
 
 def _examples(task: Task) -> Problems:
     if not task.examples:
-        yield "`examples` must have a raw row or two"
+        yield "`examples` must have at least one raw row"
     for number, row in enumerate(task.examples, start=1):
         try:
             check_columns(task, row)
@@ -121,9 +121,9 @@ def _rows(task: Task, row: Row) -> Problems:
     if missing:
         yield f"the preprocessed row lacks {', '.join(missing)}"
     if task.preprocess(row) != prepared:
-        yield "`preprocess` gives something else the second time"
+        yield "`preprocess` gives a different row the second time"
     if json.loads(json.dumps(prepared)) != prepared:
-        yield "the preprocessed row is another one after it was written to JSON and read"
+        yield "the preprocessed row changes when it is written to JSON and read back"
 
 
 def _messages(task: Task, row: Row) -> Problems:
@@ -160,7 +160,7 @@ def _graded(task: Task, row: Row) -> Problems:
                 yield f"the gold completion earns {value} of {name}, not 1.0 ({reason})"
     verifier = REWARDS[part.verifier or ""]()
     if verifier.own_tasks and prepared["task"] not in verifier.own_tasks:
-        yield f"{verifier.name} passes over the task {prepared['task']!r}"
+        yield f"{verifier.name} skips the task {prepared['task']!r}"
         return
     for wrong in ("", PROBE):
         value, reason = _grade(verifier, wrong, prepared)
@@ -180,14 +180,14 @@ def _identity(task: Task) -> Problems:
         reread = json.loads(json.dumps(row))
         again.append(task.identity({**reread, "other column": 1}))
     if identities != again:
-        yield "`identity` is another one for the same row, read again with a further column"
+        yield "`identity` changes for the same row when it has one more column"
     for number, identity in enumerate(identities, start=1):
         if not isinstance(identity, str) or not identity:
             yield f"example {number}: `identity` must be a text, got {identity!r:.80}"
             continue
         first = identities.index(identity) + 1
         if first != number:
-            yield f"the examples {first} and {number} ask the same, says `identity`"
+            yield f"`identity` says that examples {first} and {number} ask the same"
 
 
 def _refusals(task: Task) -> Problems:
@@ -204,11 +204,11 @@ def _refusals(task: Task) -> Problems:
                 method(row)
             except RowError as error:
                 if error.column not in columns:
-                    because = f"{error.column!r}, which is none of its columns"
+                    because = f"{error.column!r}, which is not one of its columns"
                     yield f"`{name}` refuses {shown(row)} because of {because}"
             except Exception as error:
                 raised = f"{type(error).__name__}: {error}"
-                yield f"`{name}` must raise RowError for {shown(row)}, and raises {raised}"
+                yield f"`{name}` must raise RowError for {shown(row)}, but raises {raised}"
                 return
             else:
                 if name == "preprocess" and not row:

@@ -41,7 +41,7 @@ def add_cases(
     and where code cannot be run safely.
     """
     if source.task != TASK and not source.task.is_mixed:
-        problem = f"is for code:FILE, whose rows have tests, and {source} is of {source.task.name}"
+        problem = f"works only with code:FILE, whose rows have tests; {source} has the task {source.task.name}"
         raise InputError(problem, field="add_cases")
     parameters = CodeReward().parameters
     limits = Limits(

@@ -76,7 +76,7 @@ def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, st
         ("standard deviation over seeds", "seed_spread", ".3f"),
         ("format", "format", ".3f"),
         ("mean length in tokens", "mean_tokens", ".0f"),
-        ("cut off at the longest length", "cut_off", ".3f"),
+        ("cut off at the length limit", "cut_off", ".3f"),
     ]
 
 
@@ -158,12 +158,12 @@ def in_words(result: Mapping[str, Any]) -> str:
     """One sentence for people.
 
     >>> in_words({"tasks": 9, "better": 7, "worse": 0, "difference": 0.78, "interval": [0.5, 1.0], "p": 0.0156})
-    'Success differs by +0.780 (+0.500 to +1.000) on 9 tasks: 7 better, 0 worse, p = 0.016. That is a difference.'
+    'Success differs by +0.780 (+0.500 to +1.000) on 9 tasks: 7 better, 0 worse, p = 0.016. This is significant.'
     """
     low, high = result["interval"]
     p = "p < 0.001" if result["p"] < 0.001 else f"p = {result['p']:.3f}"
     is_clear = result["p"] < 0.05 and low * high > 0
-    conclusion = "That is a difference." if is_clear else "That may be chance."
+    conclusion = "This is significant." if is_clear else "This may be chance."
     return (
         f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on "
         f"{result['tasks']:,} tasks: {result['better']:,} better, {result['worse']:,} worse, {p}. "

@@ -100,7 +100,7 @@ def from_records(
             known = right.setdefault(record.question, {})
             reason = _refusal(record)
             if not reason and record.completion in known:
-                reason = "the same answer again"
+                reason = "duplicate answer"
             if not reason:
                 keys = _question_keys({**record.row, "messages": record.messages})
                 if keys & excluded:
@@ -117,7 +117,7 @@ def from_records(
         if not shortest:
             random.Random(question).shuffle(records)
         if len(records) > most:
-            left_out[f"more than {most} of its question"] += len(records) - most
+            left_out[f"more than {most} for its question"] += len(records) - most
         for record in records[:most]:
             yield _conversation(record)
 
@@ -125,13 +125,13 @@ def from_records(
 def _refusal(record: Record) -> str:
     """Why a completion is no example to train on; empty where it is one."""
     if not record.messages:
-        return "its conversation is not in the record"
+        return "the record has no conversation"
     if record.success is None:
         return "not graded"
     if not record.success:
         return "not right"
     if record.strict is False:
-        return "right in the wrong form"
+        return "right answer in the wrong format"
     if record.finish == "length":
         return "cut off"
     return ""

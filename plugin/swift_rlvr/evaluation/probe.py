@@ -125,7 +125,7 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     limit = summary["settings"]["max_completion_length"]
     return (
         f"{verdict} {cut_off:.1%} of the completions were cut off at {limit:,} tokens: raise "
-        "--max_completion_length and probe again, or take a model that ends its answers."
+        "--max_completion_length and probe again, or use a model that ends its answers."
     )
 
 
@@ -135,13 +135,15 @@ def _of_success(summary: Mapping[str, Any], is_cut_off: bool) -> str:
     """
     success = summary["success"]
     if not success:
-        remedy = "" if is_cut_off else "; take easier rows or a warm start"
+        remedy = (
+            "" if is_cut_off else "; use easier rows, or train on right answers first (cold start)"
+        )
         return (
             f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions "
             f"is right{remedy}."
         )
     if success == 1:
-        return "GRPO has nothing to learn from here: every completion is right; take harder rows."
+        return "GRPO has nothing to learn from here: every completion is right; use harder rows."
 
     share = 0.0 if summary["no_spread"] is None else 1 - summary["no_spread"]
     gradient = f"{share:.0%} of the groups of {summary['group_size']} have a gradient"
@@ -152,8 +154,8 @@ def _of_success(summary: Mapping[str, Any], is_cut_off: bool) -> str:
     amount = "something" if share >= LITTLE else "little"
     others = "wrong" if success < 0.5 else "right"
     return (
-        f"GRPO has {amount} to learn from here: {gradient}, most others are all {others}; "
-        f"{within_reach}; --keep 0.1..0.9 leaves the rows that teach."
+        f"GRPO has {amount} to learn from here: {gradient}, most of the others are all {others}; "
+        f"{within_reach}; --keep 0.1..0.9 keeps the rows worth training on."
     )
 
 

@@ -84,7 +84,7 @@ def select(
     if model is not None:
         tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
     elif max_prompt_tokens is not None or max_answer_tokens is not None:
-        raise InputError("is needed to count tokens", field="model")
+        raise InputError("is required to count tokens", field="model")
     if system is None:
         system = source.task.system
     left_out = Counter[str]()
@@ -135,7 +135,7 @@ def system_prompt(model: str, task: Task) -> tuple[str | None, str]:
         return task.system, f"the task {task.name}"
     trained = _trained_on(options.get("dataset"))
     if trained is not None and trained.system_in_rows:
-        return trained.system, f"{file}, whose dataset brings it"
+        return trained.system, f"the dataset named in {file}"
     return None, str(file)
 
 

@@ -149,7 +149,7 @@ class Sampler(ExitStack):
         if first == count:
             return records
         if records:
-            text = f"going on after {first:,} of {count:,} rows, which {file} has"
+            text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:
             # vLLM's random numbers depend on the first row that is sampled.
@@ -227,7 +227,9 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
         if log.tell() == 0:
             return []
         if not (folder / SETTINGS).exists():
-            raise InputError(f"{file} is of something else; choose another folder", "out")
+            raise InputError(
+                f"{file} was not written by this command; choose another folder", "out"
+            )
         _check_same(folder / SETTINGS, settings)
         log.seek(0)
         sizes = [len(line) for line in log if line.endswith(b"\n")]
@@ -236,8 +238,8 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
         for number, record in enumerate(records):
             if (record.index, record.sample) != divmod(number, samples):
                 raise InputError(
-                    f"{file}, line {number + 1}: not of these settings; delete the folder to begin "
-                    "anew"
+                    f"{file}, line {number + 1}: does not match these settings; delete the folder to "
+                    "start again"
                 )
         log.truncate(sum(sizes[:complete]))
     return records
@@ -274,7 +276,7 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
             try:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InputError(f"{file}: another command is writing there", "out") from None
+                raise InputError(f"{file}: another command is writing to it", "out") from None
             yield opened
     except OSError as error:
         raise InputError(f"cannot write {file}: {error.strerror}") from error

@@ -130,7 +130,7 @@ def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Rewar
     for reward in rewards:
         column = missing_column(reward, row)
         if column is not None:
-            return f"{reward.name} needs the column {column!r}, and there is {column_names(row)}"
+            return f"{reward.name} needs the column {column!r}, and the row has {column_names(row)}"
     return None
 
 
@@ -216,7 +216,9 @@ def score(
     # A file that is named twice counts once.
     names = list(dict.fromkeys(map(str, files)))
     if out is not None and Path(out).resolve() in [Path(name).resolve() for name in names]:
-        raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
+        raise InputError(
+            f"{out}: this is one of the files to grade, and would be overwritten", field="out"
+        )
     size = sum(_file_size(name) for name in names)
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
@@ -267,8 +269,8 @@ def _counted_rows(
 
 def _nothing_usable(problems: str) -> InputError:
     if problems:
-        return InputError(f"no line can be used: {problems}")
-    return InputError("no completions: there are only empty lines")
+        return InputError(f"no line can be graded: {problems}")
+    return InputError("no completions: all lines are empty")
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:

@@ -119,7 +119,7 @@ def _lock(log: IO[bytes], plan: Plan) -> None:
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
+        raise InputError(f"{plan.output}: another run is writing to it", "output_dir") from None
     except OSError:
         pass  # the file system has no locks, of which the doctor warns
 
@@ -240,7 +240,7 @@ class _Run:
             return
         cause = f"the rollout server failed in `{match[1]}`"
         if match[1] == "collective_rpc":
-            cause += ", most likely an update of the weights; it would go on sampling from old ones"
+            cause += ", most likely during a weight update; it would keep sampling from old weights"
         start = tail.path.read_bytes().index(match[0].encode(), tail.start)
         self.failure = replace(self._end("server", cause), start=start, first_error=True)
 
@@ -277,7 +277,7 @@ class _Run:
             question = "does the rollout server get every update of the weights?"
             self.display.print(f"Warning: {text}: {question}", "yellow")
         elif self.high_kl == K3_STEPS:
-            cause = "the rollout server samples with other weights than the trainer's, an update must have been lost"
+            cause = "the rollout server samples with other weights than the trainer's: a weight update was lost"
             self.failure = self.failure or End(1, f"{cause}: {text}")
 
     # Ending.
@@ -340,7 +340,7 @@ class _Run:
                 _send(signal.SIGKILL, left)
             if now > kill_at + GRACE:
                 ids = ", ".join(map(str, left))
-                self.display.print(f"cannot be killed, and left behind: {ids}", "red")
+                self.display.print(f"could not be killed and are still running: {ids}", "red")
                 break
             child.poll()
             time.sleep(0.1)
@@ -412,9 +412,9 @@ def _report(end: End, plan: Plan, console: Console) -> int:
 def _report_result(plan: Plan, console: Console) -> None:
     kept = checkpoints(plan.output)
     if kept:
-        say(console, f"trained; the last checkpoint is {kept[-1]}")
+        say(console, f"training finished; the last checkpoint is {kept[-1]}")
     else:
-        say(console, "trained; no checkpoint was asked for")
+        say(console, "training finished; no checkpoint was saved")
     best = plan.output / BEST
     if best.exists():
         say(console, f"the best checkpoint by held-out success is {best.resolve()}")
@@ -441,13 +441,13 @@ def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> No
     if has_diverged and complete:
         say(console, f"the last checkpoint is {complete[-1]}")
     elif has_diverged:
-        say(console, "there is no checkpoint to go on from")
+        say(console, "there is no checkpoint to resume from")
     elif complete:
         command = command_to_resume(sys.argv, os.environ)
-        say(console, f"Go on from {complete[-1]} with:\n  {command}")
+        say(console, f"To resume from {complete[-1]}, run:\n  {command}")
     else:
         hint = "start again in another folder, or in this one with RESUME=auto."
-        say(console, f"There is no checkpoint to go on from; {hint}")
+        say(console, f"There is no checkpoint to resume from; {hint}")
 
 
 def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
@@ -477,8 +477,8 @@ def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
     # An evaluation before the first step is made again too.
     lost = cut_logs(folder, step or -1)
-    repeated = f"; steps {step + 1} to {lost} are made again" if lost else ""
-    say(console, f"going on from {checkpoint or 'the beginning'}{repeated}")
+    repeated = f"; steps {step + 1} to {lost} are repeated" if lost else ""
+    say(console, f"resuming from {checkpoint or 'the beginning'}{repeated}")
 
 
 def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:

@@ -33,12 +33,12 @@ from swift_rlvr.verifiers.mathematics import (
 )
 
 RULES = {  # in the order in which they are checked
-    Reason.BAD_GOLD: "the gold in the column solution can be read, or the answer is written like it",
-    Reason.ERROR: "the comparison ends without an error of this package",
-    Reason.NO_ANSWER: "an answer is marked after the thinking (<answer>, \\boxed{}, ####) or is all of the text",
+    Reason.BAD_GOLD: "the gold answer in the column solution can be read, or the answer is written like it",
+    Reason.ERROR: "the comparison ends without an internal error",
+    Reason.NO_ANSWER: "an answer is marked after the thinking (<answer>, \\boxed{}, ####) or is the whole text",
     Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
     Reason.EMPTY_ANSWER: "the answer is not empty",
-    Reason.TOO_LONG: "the answer is of a length that can be compared",
+    Reason.TOO_LONG: "the answer is short enough to compare",
     Reason.UNREADABLE: "the answer can be read as one answer",
     Reason.WRONG: "the answer equals the gold",
 }
@@ -48,8 +48,8 @@ class AccuracyReward(JudgedReward):
     r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any
     other.
 
-    A row whose solution cannot be read is not graded (None), unless the answer is written like it;
-    with ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
+    If the solution cannot be read, the row is not graded (None), unless the answer is written like
+    it. With ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
     `swift_rlvr.verifiers.mathematics` defines what counts as the answer and as equal. A verdict
     depends on the completion, the solution and, where the row has some, the choices in `options`.
     With `judge_url` a model is asked about words and expressions that are wrong by these rules.
@@ -81,20 +81,18 @@ class AccuracyReward(JudgedReward):
     @dataclass(frozen=True)
     class Parameters(JudgeParameters):
         neutral_gold: bool = setting(
-            False, "reward 0.5 where the gold cannot be read, instead of not grading it"
+            False, "give 0.5 if the gold answer cannot be read, instead of leaving the row ungraded"
         )
         gold_is_list: bool = setting(
-            False, "`solution` may be a list, of which any element is a right answer"
+            False, "`solution` may be a list; any of its elements is a right answer"
         )
         rounded_gold: bool = setting(
-            False, "a decimal gold accepts a form without decimals that rounds to it"
+            False, "for a decimal gold answer, also accept an exact form that rounds to it"
         )
         convert_units: bool = setting(
-            False, "a gold with a unit accepts the same quantity in another unit"
+            False, "for a gold answer with a unit, also accept the same quantity in another unit"
         )
-        refuse_copied: bool = setting(
-            False, "a formula that is copied from the question earns nothing"
-        )
+        refuse_copied: bool = setting(False, "give nothing for a formula copied from the question")
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)

@@ -327,12 +327,10 @@ def _as_reward(item: Any) -> type[Reward]:
     """
     cls = type(item) if isinstance(item, Reward) else item
     if not isinstance(cls, type) or not issubclass(cls, Reward):
-        raise ValueError(
-            f"a reward is a subclass of swift_rlvr.rewards.Reward, and {item!r:.80} is none"
-        )
+        raise ValueError(f"expected a subclass of swift_rlvr.rewards.Reward, got {item!r:.80}")
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name.startswith("external_"):  # the others are ms-swift's
-        raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
+        raise ValueError(f"the name of a reward must begin with 'external_', got {name!r}")
     if cls.role not in ROLES:
         raise ValueError(f"the `role` of {cls.__name__} must be one of {', '.join(ROLES)}")
     if not cls.reasons:

@@ -57,10 +57,10 @@ class CodeReward(Reward):
     """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that
     it passes.
 
-    The tests are those in `tests`, and those in `added_tests`, if there are any, which no prompt
-    shows. Code that passes the former and fails one of the latter has a reason of its own. None
-    where the tests cannot be read, and where the machine has no room for another process, pipe or
-    folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
+    The tests are those in `tests` and, if the row has some, those in `added_tests`, which no prompt
+    shows. Code that passes the first and fails one of the second gets a reason of its own. The row
+    is not graded (None) if the tests cannot be read, or if the machine has no room for another
+    process, pipe or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
     `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
     taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
     is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
@@ -113,25 +113,29 @@ class CodeReward(Reward):
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
         partial: bool = setting(
-            False, "give the share of tests that pass, not only 1 for all of them"
+            False, "reward the share of tests that pass, instead of all or nothing"
         )
         timeout: float = setting(
             6.0,
-            "seconds of CPU time for each test, a third of that asleep; five times as much for all of them",
+            "CPU seconds for each test; it may sleep for a third of that, and all tests together get "
+            "five times as much",
             more_than=0,
             at_most=3600,
         )
-        memory_mb: int = setting(512, "memory of the code, in MiB of address space", at_least=64)
+        memory_mb: int = setting(
+            512, "memory limit for the code, in MiB of address space", at_least=64
+        )
         packages: tuple[str, ...] = setting(
             (),
-            "modules that code and tests may import besides the standard library, such as numpy; installed here",
+            "installed modules that code and tests may import besides the standard library, such as numpy",
         )
         without_landlock: bool = setting(
             False,
-            "also without Landlock (Linux 5.13): code can then read all the user can, also expected results",
+            "run code even without Landlock (Linux 5.13); it can then read every file that you can, "
+            "and the expected results",
         )
         max_workers: int = setting(
-            0, "completions to run at a time; 0: one for each core of its rank", at_least=0
+            0, "how many completions run at a time; 0: one per core of the rank", at_least=0
         )
 
     def __init__(self, args: object = None, **parameters: Any):

@@ -57,41 +57,43 @@ class CosineLengthReward(Reward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         gate: str = setting(
-            "none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES
+            "none",
+            "`outcome`: a wrong answer earns 0; `none`: a wrong answer is rewarded by its length too",
+            choices=GATES,
         )
         accuracy: str = setting(
             "external_accuracy", "the reward that says whether an answer is right"
         )
         min_len_value_wrong: float = setting(
             -0.5,
-            "wrong answer of length 0",
+            "value of a wrong answer at length 0",
             flag="cosine_min_len_value_wrong",
             elsewhere={"min_value_wrong": "open-r1"},
         )
         max_len_value_wrong: float = setting(
             -0.1,
-            "wrong answer past max_len",
+            "value of a wrong answer at max_len and beyond",
             flag="cosine_max_len_value_wrong",
             elsewhere={"max_value_wrong": "open-r1"},
         )
         # Of a right answer the shortest earns the most: open-r1's maximum is ours at length 0.
         min_len_value_correct: float = setting(
             1.0,
-            "right answer of length 0",
+            "value of a right answer at length 0",
             flag="cosine_min_len_value_correct",
             elsewhere={"max_value_correct": "open-r1"},
         )
         max_len_value_correct: float = setting(
             0.8,
-            "right answer past max_len",
+            "value of a right answer at max_len and beyond",
             flag="cosine_max_len_value_correct",
             elsewhere={"min_value_correct": "open-r1"},
         )
         max_len: int = setting(
-            1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1
+            1000, "the length beyond which the value is constant", flag="cosine_max_len", at_least=1
         )
         unit: str = setting(
-            "tokens", "where a row has no token ids it is characters", choices=UNITS
+            "tokens", "the unit of length; rows without token ids use characters", choices=UNITS
         )
 
         def __post_init__(self) -> None:
@@ -99,7 +101,7 @@ class CosineLengthReward(Reward):
             if self.gated:
                 # A wrong answer earns 0, and its values are not used.
                 for name in ("min_len_value_correct", "max_len_value_correct"):
-                    accepted = "more than 0, what a wrong answer earns with a gate"
+                    accepted = "more than 0, because a wrong answer earns 0 with a gate"
                     self.require(getattr(self, name) > 0, name, accepted)
                 return
             least = min(self.min_len_value_correct, self.max_len_value_correct)

@@ -84,7 +84,7 @@ class CountdownReward(Reward):
     class Parameters(BaseParameters):
         notation: str = setting(
             "lenient",
-            "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too",
+            "`strict` accepts plain ASCII only, `lenient` also typographic and LaTeX forms",
             choices=("lenient", "strict"),
         )
 

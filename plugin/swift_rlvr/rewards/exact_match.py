@@ -75,18 +75,16 @@ class ExactMatchReward(JudgedReward):
 
     @dataclass(frozen=True)
     class Parameters(JudgeParameters):
-        partial: bool = setting(
-            False, "give an answer that is not right the F1 of its words, at most 0.99"
-        )
+        partial: bool = setting(False, "give a wrong answer the F1 of its words, at most 0.99")
         literal: bool = setting(
             False,
-            "a right answer is the same text: case, articles, punctuation and white space count, "
+            "accept only the same text: case, articles, punctuation and white space count, "
             "as in a program's output",
         )
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            accepted = "false with judge_url: nothing but the same text is right"
+            accepted = "false with judge_url, because literal accepts only the same text"
             self.require(not (self.literal and self.judge_url), "literal", accepted)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:

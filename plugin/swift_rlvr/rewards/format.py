@@ -34,7 +34,7 @@ RULES = {
     "wrong order": "the tags come in the order <think> </think> <answer> </answer>",
     "text outside the tags": "there is nothing but white space outside the two parts",
     "empty think part": "the think part has a letter or a digit",
-    "empty answer": "the answer has more than full stops and the like",
+    "empty answer": "the answer holds more than punctuation",
 }
 STRICT_RULES = RULES | {
     "tag not on its own line": "each tag is on a line of its own",
@@ -134,7 +134,7 @@ class FormatReward(ShapingReward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         think_opened: bool = setting(
-            False, "the prompt ends with <think>, which the completion does not show"
+            False, "the prompt ends with <think>, so completions begin after it"
         )
 
     def grade(self, text: str | None, row: Row) -> Explanation:

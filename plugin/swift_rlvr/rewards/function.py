@@ -81,7 +81,7 @@ class FunctionReward(Reward):
         cls = type(self)
         if not cls.warned:
             cls.warned = True
-            logger.warning("%s raises, and the completion earns 0.0: %s", self.name, problem)
+            logger.warning("%s raised an error; the completion earns 0.0: %s", self.name, problem)
 
     def __reduce__(self) -> Any:
         """Pickle by the function's name, under which its module has the reward."""

@@ -27,11 +27,13 @@ class GateParameters(BaseParameters):
     """The parameters of every shaping reward."""
 
     gate: str = setting(
-        "none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES
+        "none",
+        "`outcome`: only right answers earn this reward, wrong ones get 0; `none`: all completions earn it",
+        choices=GATES,
     )
     accuracy: str = setting(
         "external_accuracy",
-        "with a gate: the reward that says whether an answer is right; `tasks` are then its own",
+        "the verifier that opens the gate; the reward then applies to its tasks",
     )
 
     def __post_init__(self) -> None:

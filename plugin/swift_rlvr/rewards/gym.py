@@ -24,15 +24,15 @@ from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_a
 # In the order in which they are checked.
 RULES = {
     Reason.BAD_ROW: "the column entry can be read",
-    Reason.REFUSED_TASK: "the task is not refused, or was asked for with refused=yes",
+    Reason.REFUSED_TASK: "the task is not refused, or refused=yes allows it",
     Reason.NO_ANSWER: "there is an <answer> block after the thinking",
     Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
     Reason.EMPTY_ANSWER: "the block is not empty",
     Reason.TOO_LONG: "it is not far longer than the right answer",
     Reason.TIMED_OUT: "it is scored in time",
     Reason.SCORER_FAILED: "the scorer ends with a score from 0 to 1",
-    Reason.WRONG: "something of it is right",
-    Reason.PARTLY_RIGHT: "all of it is right",
+    Reason.WRONG: "it is at least partly right",
+    Reason.PARTLY_RIGHT: "it is fully right",
 }
 _ENTRY = {
     "task": "gcd",
@@ -72,16 +72,18 @@ class ReasoningGymReward(Reward):
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
         partial: bool = setting(
-            False, "give the scorer's partial credit, not only 1 for a right answer"
+            False, "give the scorer's partial credit, instead of only 1 for a right answer"
         )
         timeout: float = setting(
             2.0, "seconds of CPU time for one answer", more_than=0, at_most=3600
         )
         memory_mb: int = setting(
-            1024, "memory for one answer, in MiB, beside that of reasoning-gym itself", at_least=64
+            1024,
+            "memory for one answer, in MiB, on top of what reasoning-gym itself needs",
+            at_least=64,
         )
         max_workers: int = setting(
-            0, "answers to score at a time; 0: one for each core of its rank", at_least=0
+            0, "how many answers are scored at a time; 0: one per core of the rank", at_least=0
         )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:

@@ -89,7 +89,7 @@ def import_reward(path: str) -> type[Reward]:
             return target
         target = target()
     if not callable(target):
-        raise InputError(f"{path} is no function but {target!r:.80}", FIELD)
+        raise InputError(f"{path} must be a function, got {target!r:.80}", FIELD)
     return _reward_class(path, name, target)
 
 
@@ -104,7 +104,7 @@ def _module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        problem = f"there is no module {error.name!r}; a file is named with .py, as in {name}.py:f"
+        problem = f"there is no module {error.name!r}; to name a file, write .py, as in {name}.py:f"
         raise InputError(problem, FIELD) from None
 
 
@@ -133,7 +133,9 @@ def _reward_class(path: str, name: str, function: Callable[..., Any]) -> type[Re
         base = ImportedFunctionReward
         attributes = reward_attributes(function, path)
     else:
-        raise InputError(f"{path} takes neither completions nor, first, completion", FIELD)
+        raise InputError(
+            f"{path} must take completions, or completion as its first parameter", FIELD
+        )
     name = name.rpartition(".")[2]
     attributes |= {
         "__doc__": inspect.getdoc(function),

@@ -32,7 +32,7 @@ from swift_rlvr.verifiers.mathematics import Kind, kind_of
 from swift_rlvr.verifiers.messages import message_text
 
 API_KEY = "SWIFT_RLVR_JUDGE_API_KEY"
-RULE = "the judge takes the answer for the gold"
+RULE = "the judge says that the answer equals the gold answer"
 
 # Characters. A longer answer or gold is not shown in part, which could mean something else.
 MAX_ANSWER_CHARS = 200
@@ -64,14 +64,16 @@ class JudgeParameters(BaseParameters):
 
     judge_url: str = setting(
         "",
-        "an OpenAI-compatible address, such as http://127.0.0.1:8000/v1, whose model is asked about "
-        "words and expressions that the rule calls wrong; its key: the variable " + API_KEY,
+        "OpenAI-compatible address, such as http://127.0.0.1:8000/v1, of a model that is asked about "
+        "words and expressions that the rule calls wrong; set its key in the variable " + API_KEY,
     )
-    judge_model: str = setting("", "the name of the model there")
-    judge_timeout: float = setting(10.0, "seconds for one call", more_than=0)
-    judge_batch_timeout: float = setting(60.0, "seconds for all calls of a batch", more_than=0)
-    judge_batch_calls: int = setting(64, "the most calls for a batch", at_least=1)
-    judge_total_calls: int = setting(100_000, "the most calls of a process", at_least=1)
+    judge_model: str = setting("", "name of the model at judge_url")
+    judge_timeout: float = setting(10.0, "time limit for one call, in seconds", more_than=0)
+    judge_batch_timeout: float = setting(
+        60.0, "time limit for all calls of a batch, in seconds", more_than=0
+    )
+    judge_batch_calls: int = setting(64, "most calls per batch", at_least=1)
+    judge_total_calls: int = setting(100_000, "most calls per process", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +81,9 @@ class JudgeParameters(BaseParameters):
             return
         accepted = "an address such as http://127.0.0.1:8000/v1, without a key in it"
         self.require(_is_address(self.judge_url), "judge_url", accepted)
-        self.require(bool(self.judge_model), "judge_model", "the model's name, with judge_url")
+        self.require(
+            bool(self.judge_model), "judge_model", "the name of the model, because judge_url is set"
+        )
 
 
 def _is_address(url: str) -> bool:
@@ -213,7 +217,7 @@ class ModelJudge:
             self.calls += len(asked)
         if left < min(len(new), limits.judge_batch_calls):
             self._warn_once(
-                "total", f"judge_total_calls: the {limits.judge_total_calls:,} calls are used up"
+                "total", f"judge_total_calls: all {limits.judge_total_calls:,} calls are used up"
             )
         elif len(asked) < len(new):
             count = f"{len(new)} answers of a batch were to be asked about"
@@ -404,12 +408,12 @@ class JudgedReward(Reward):
         if self.model_judge is None:
             return explanation
         if isinstance(comparison, str):
-            rule = Rule(RULE, None, f"it is not asked: {comparison}")
+            rule = Rule(RULE, None, f"not asked: {comparison}")
             return explanation._replace(rules=[*explanation.rules, rule])
         (accepted,) = self.model_judge.ask([comparison])
         detail = f"the verdict of the rule: {explanation.reason}"
         if accepted is None:
-            detail += ", which stands: the judge said neither yes nor no"
+            detail += "; it stands, because the judge said neither yes nor no"
         rules = [*explanation.rules, Rule(RULE, accepted, detail)]
         if not accepted:
             return explanation._replace(rules=rules)

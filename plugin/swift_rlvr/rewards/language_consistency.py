@@ -177,8 +177,7 @@ def thought(text: str) -> str:
 
 
 class LanguageConsistencyReward(ShapingReward):
-    """Reward the share of words in the reasoning, and in what else is no answer, that are in the
-    language asked for.
+    """Reward the share of words outside the answer that are in the requested language.
 
     Reasoning without words gets 0.0. The language is the row's `language`, or else the parameter. A
     row with an unknown language is not graded.
@@ -199,7 +198,7 @@ class LanguageConsistencyReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        language: str = setting("en", "the language to reason in, by its code")
+        language: str = setting("en", "code of the language to reason in")
 
         def __post_init__(self) -> None:
             super().__post_init__()

@@ -72,9 +72,9 @@ class LengthReward(ShapingReward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         unit: str = setting(
-            "characters", "where a row has no token ids it is characters", choices=UNITS
+            "characters", "the unit of length; rows without token ids use characters", choices=UNITS
         )
-        scale: float = setting(1.0, "what the length is multiplied by")
+        scale: float = setting(1.0, "factor that multiplies the length")
         max_length: int = setting(
             0, "longer completions count as this long; 0: no limit", at_least=0
         )
@@ -82,7 +82,9 @@ class LengthReward(ShapingReward):
         def __post_init__(self) -> None:
             super().__post_init__()
             limited = not self.gated or self.scale >= 0 or self.max_length > 0
-            self.require(limited, "max_length", "more than 0 with a gate and a negative scale")
+            self.require(
+                limited, "max_length", "more than 0 if there is a gate and scale is negative"
+            )
 
     @property
     def least(self) -> float:

@@ -24,7 +24,9 @@ class BaseParameters(Settings):
     """
 
     tasks: tuple[str, ...] = setting(
-        (), "values of the column `task` to grade; none: all, of a verifier those that name it"
+        (),
+        "tasks to grade, by the column `task`; by default a verifier grades the tasks that name it, "
+        "other rewards grade all",
     )
 
 

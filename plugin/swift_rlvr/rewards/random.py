@@ -18,11 +18,10 @@ from swift_rlvr.utils.settings import setting
 
 
 class RandomReward(Reward):
-    """Reward 1 with probability `p`, else 0: a hash of seed, step and text is the lot, which says
-    nothing of the text.
+    """Reward 1 with probability `p`, else 0, whatever the text says.
 
-    The step is that of the trainer, where it hands it over: so no text is lucky for long, which
-    could be learnt.
+    The random number is a hash of seed, step and text. The step comes from the trainer, if it
+    passes one: then no text stays lucky, and the policy has nothing to learn.
 
     >>> RandomReward()(["0", "1", "2", "3", "0"])
     [0.0, 1.0, 0.0, 1.0, 0.0]
@@ -36,8 +35,8 @@ class RandomReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        p: float = setting(0.5, "the probability of 1", at_least=0.0, at_most=1.0)
-        seed: int = setting(0, "same seed, same lots")
+        p: float = setting(0.5, "probability of reward 1", at_least=0.0, at_most=1.0)
+        seed: int = setting(0, "random seed; the same seed gives the same rewards")
 
     def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
         """As of every reward; trainers hand over one state, not one a completion."""
@@ -53,5 +52,5 @@ class RandomReward(Reward):
         )
         lot = int.from_bytes(hashlib.sha256(parts).digest()[:8], "big") / 2**64
         drawn = lot < self.parameters.p
-        rules = [Rule("the lot is below p", None, f"{lot:.3f}, p {self.parameters.p:g}")]
+        rules = [Rule("the random number is below p", None, f"{lot:.3f}, p {self.parameters.p:g}")]
         return Explanation(float(drawn), self.reasons[not drawn], text, rules)

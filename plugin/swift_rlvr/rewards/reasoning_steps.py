@@ -49,8 +49,7 @@ def steps(text: str) -> list[str]:
 
 
 class ReasoningStepsReward(ShapingReward):
-    """Reward min(1, count / 3) for the number of marked steps in the reasoning; see above for what
-    counts.
+    """Reward min(1, count / 3) for the number of marked steps in the reasoning.
 
     >>> reward = ReasoningStepsReward()
     >>> reward(["First, add. Second, double. Finally, halve.", "Step 1: Add. Step 2: Add.", "It is 7."])
@@ -66,7 +65,7 @@ class ReasoningStepsReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        steps: int = setting(3, "the number of steps that earns the whole reward", at_least=1)
+        steps: int = setting(3, "number of steps that earns the full reward", at_least=1)
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():

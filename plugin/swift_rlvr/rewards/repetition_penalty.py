@@ -75,10 +75,12 @@ class RepetitionPenaltyReward(ShapingReward):
             elsewhere={"ngram_size": "open-r1"},
         )
         max_penalty: float = setting(
-            -0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty"
+            -0.1, "the reward for endless repetition", at_most=0, flag="repetition_max_penalty"
         )
         unit: str = setting(
-            "words", "where a row has no token ids it is words", choices=("words", "tokens")
+            "words",
+            "the unit of an n-gram; rows without token ids use words",
+            choices=("words", "tokens"),
         )
 
     @property

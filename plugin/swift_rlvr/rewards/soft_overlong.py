@@ -37,14 +37,15 @@ class SoftOverlongReward(ShapingReward):
     class Parameters(GateParameters):
         max_length: int = setting(
             0,
-            f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
+            "length from which the reward is -1; 0: the training's max_completion_length, or "
+            f"{DEFAULT_MAX_LENGTH} outside a training",
             flag="soft_max_length",
             elsewhere={"max_completion_len": "TRL"},
             at_least=0,
         )
         cache_length: int = setting(
             0,
-            "how far before max_length it starts to fall; 0: a fifth of it",
+            "how far before max_length the reward starts to fall; 0: a fifth of max_length",
             flag="soft_cache_length",
             elsewhere={"soft_punish_cache": "TRL"},
             at_least=0,

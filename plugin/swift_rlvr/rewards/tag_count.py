@@ -58,10 +58,10 @@ class TagCountReward(ShapingReward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         own_line: bool = setting(
-            True, "a tag counts only with the line breaks that the GSM8K recipe asks for"
+            True, "count a tag only with the line breaks that the GSM8K recipe asks for"
         )
         think_opened: bool = setting(
-            False, "the prompt ends with <think>, which the completion does not show"
+            False, "the prompt ends with <think>, so completions begin after it"
         )
 
     def grade(self, text: str | None, row: Row) -> Explanation:

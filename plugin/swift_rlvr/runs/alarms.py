@@ -189,9 +189,9 @@ class Alarms:
             return
         yield (
             "held_out_success",
-            f"success on the held-out tasks is {now.success:.2f}, and was {best.success:.2f} at step "
-            f"{best.step}; it was this low in {HELD_OUT_FALL.times} evaluations in a row. What the "
-            "run learns now makes it worse: go back to the best checkpoint, with a smaller "
+            f"success on the held-out tasks is {now.success:.2f}, down from {best.success:.2f} at step "
+            f"{best.step}, and was this low in {HELD_OUT_FALL.times} evaluations in a row. Training "
+            "now makes the model worse: go back to the best checkpoint, with a smaller "
             "learning_rate or a larger beta.",
         )
         yield from _of_format(now, best, "of the held-out tasks")
@@ -208,7 +208,7 @@ class Alarms:
             return
         yield (
             "success",
-            f"success is {now.success:.2f} over the last {WINDOW} logged steps, and was "
+            f"success is {now.success:.2f} over the last {WINDOW} logged steps, down from "
             f"{best.success:.2f} around step {best.step}. The run may be collapsing: {REMEDY}",
         )
         yield from _of_format(now, best, "of the completions")
@@ -241,8 +241,8 @@ class Alarms:
             yield (
                 "kl",
                 f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged "
-                f"steps, and was {fmean(before):.2g} {len(values) - SHORT} logged steps before. The "
-                f"policy runs away from its start: {REMEDY}",
+                f"steps, up from {fmean(before):.2g} {len(values) - SHORT} logged steps earlier. The "
+                f"policy is drifting away from its start: {REMEDY}",
             )
 
     def _of_cut_off(self) -> Warnings:
@@ -257,8 +257,8 @@ class Alarms:
             yield (
                 "length",
                 f"{fmean(shares):.0%} of the completions of the last {SHORT} logged steps are cut "
-                f"off at max_completion_length, and {at_first:.0%} were at the start: they no longer "
-                "come to an end, or need more tokens.",
+                f"off at max_completion_length, up from {at_first:.0%} at the start: they no longer "
+                "end, or need more tokens.",
             )
 
     def _of_length(self) -> Warnings:
@@ -277,8 +277,8 @@ class Alarms:
             yield (
                 "length",
                 f"the mean length of a completion went from {before:.0f} to {now:.0f} tokens in "
-                f"{BACK} logged steps, and success did not rise with it: length seems to be what is "
-                "learnt.",
+                f"{BACK} logged steps, but success did not rise: the policy seems to learn length "
+                "only.",
             )
 
     def _of_spread(self) -> Warnings:
@@ -289,8 +289,8 @@ class Alarms:
             yield (
                 "no_spread",
                 f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all "
-                f"completions got the same reward{why}: such groups teach nothing. Other tasks, "
-                "neither solved always nor never, are needed.",
+                f"completions got the same reward{why}, so these groups give no gradient. Use tasks "
+                "that the model solves sometimes, neither always nor never.",
             )
 
     def _of_judge(self) -> Warnings:
@@ -306,9 +306,9 @@ class Alarms:
         if now > max(JUDGE_SHARE, JUDGE_GROWTH * at_first):
             yield (
                 "judge",
-                f"{now:.0%} of the credits of the last {WINDOW} logged steps were given by the judge "
-                f"and not by the rule, and {at_first:.0%} at the start: the policy may be learning "
-                "what the judge accepts. Read some of them (records.jsonl, the reason "
+                f"the judge, and not the rule, accepted {now:.0%} of the right answers of the last "
+                f"{WINDOW} logged steps, up from {at_first:.0%} at the start: the policy may be "
+                "learning what the judge accepts. Read some of them (records.jsonl, reason "
                 f"'{BY_JUDGE}').",
             )
 
@@ -323,9 +323,9 @@ class Alarms:
             yield (
                 "memorised",
                 f"{share:.0%} of the completions of the last {WINDOW} logged steps pass the visible "
-                f"tests and fail the added ones, and {fmean(success):.0%} pass both: the policy "
-                "learns what the visible tests expect. It is not paid for that. Leave the tests out "
-                "of the prompt, or take rows with more of them.",
+                f"tests but fail the added ones, and {fmean(success):.0%} pass both: the policy "
+                "memorises the visible tests. It gets no reward for that. Leave the tests out of the "
+                "prompt, or use rows with more tests.",
             )
 
 
@@ -338,7 +338,7 @@ def _of_format(now: Window, best: Window, of: str) -> Warnings:
             "format",
             f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step "
             f"{best.step} while success fell from {best.success:.2f} to {now.success:.2f}: the "
-            "format is learnt in place of the task.",
+            "policy learns the format instead of the task.",
         )
 
 

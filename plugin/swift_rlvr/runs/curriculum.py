@@ -43,11 +43,11 @@ class CurriculumSettings(Settings):
         False, "Draw rows by their column `level`, so that success stays near a target."
     )
     curriculum_target: float = setting(
-        0.5, "The share of right completions to stay near.", more_than=0, less_than=1
+        0.5, "Target share of right completions.", more_than=0, less_than=1
     )
-    curriculum_memory: int = setting(5, "Batches after which a result counts half.", at_least=1)
+    curriculum_memory: int = setting(5, "Half-life of a result, in batches.", at_least=1)
     curriculum_floor: float = setting(
-        0.1, "The share of rows that is drawn evenly from all levels.", at_least=0, at_most=1
+        0.1, "Share of rows drawn evenly from all levels.", at_least=0, at_most=1
     )
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def check_has_verifier(rewards: Sequence[Any]) -> None:
     """InputError where no reward says what is right, which a curriculum goes by."""
     if not Judges.from_rewards(rewards).has_verifier:
         raise InputError(
-            "must hold a reward that tells right from wrong, which curriculum goes by",
+            "must include a verifier, because curriculum follows success",
             "reward_funcs",
         )
 
@@ -213,7 +213,7 @@ class Curriculum:
         levels = [level for level, *_ in state["levels"]]
         if levels != list(self.rows):
             raise InputError(
-                f"has the levels {list(self.rows)}, and the checkpoint's run had {levels}",
+                f"has the levels {list(self.rows)}, but the run of the checkpoint had {levels}",
                 "dataset",
             )
         self.batches = state["batches"]

@@ -162,8 +162,8 @@ def find_run(path: str | Path) -> Path:
     runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
     if not runs:
         raise InputError(
-            f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> "
-            "below"
+            f"{path}: expected a training run: a folder that has {LOG}, or has it in a subfolder "
+            "v<N>-<time>"
         )
     return runs[-1].parent
 
@@ -189,7 +189,7 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
             return path
     names = ", ".join(path.name for path in available) or "none"
     raise InputError(
-        f"{resume_from_checkpoint}: expected true or a checkpoint in {folder}; there is {names}",
+        f"{resume_from_checkpoint}: expected true or a checkpoint in {folder}; available: {names}",
         "resume_from_checkpoint",
     )
 

@@ -20,7 +20,7 @@ class AlarmSettings(Settings):
     """What a run does about its alarms."""
 
     stop_on_alarm: bool = setting(
-        False, "End the run when a warning is raised, see alarms.jsonl in its folder."
+        False, "Stop the run at the first alarm (alarms.jsonl in its folder)."
     )
 
 
@@ -34,19 +34,19 @@ class HeldOutSettings(Settings):
 
     group = "held_out_"
     held_out_dataset: str | None = setting(
-        None, "Held-out rows, written as dataset; none of them in the training."
+        None, "Held-out rows, written like dataset. They must not be in the training data."
     )
     held_out_every: int = setting(
         10,
-        "Steps between two evaluations; also before the first and after the last step.",
+        "Steps between evaluations. There is also one before the first step and one after the last.",
         at_least=1,
     )
-    held_out_rows: int = setting(64, "How many of its first rows.", at_least=1)
+    held_out_rows: int = setting(64, "How many rows to use, from the start.", at_least=1)
     held_out_samples: int = setting(
-        4, "Completions for each row; pass@k is logged up to so many.", at_least=1
+        4, "Completions per row; pass@k is logged up to this k.", at_least=1
     )
     held_out_patience: int = setting(
-        0, "Stop after so many evaluations in a row that are no new best; 0: never.", at_least=0
+        0, "Stop after this many evaluations in a row without a new best; 0: never.", at_least=0
     )
 
 
@@ -60,8 +60,8 @@ def another_task(held_out: Iterable[object], trained: Iterable[object]) -> str:
     if asked & learnt or "mixed" in asked | learnt:
         return ""
     return (
-        f"its rows are of {', '.join(sorted(asked))}, those of the training of "
-        f"{', '.join(sorted(learnt))}: its success says little of the training"
+        f"its rows have the task {', '.join(sorted(asked))}, the training's rows "
+        f"{', '.join(sorted(learnt))}: its success says little about the training"
     )
 
 
@@ -115,7 +115,7 @@ class Schedule:
         patience = self.settings.held_out_patience
         if not patience or self.without_best < patience:
             return Decision()
-        best = "there was none with a success"
+        best = "no evaluation had a success"
         if self.best is not None:
             best = f"{self.best:.3f} at step {self.best_step}"
         return Decision(

@@ -120,7 +120,7 @@ class _TextUnpickler(pickle.Unpickler):
     """Reads plain values, and nothing that would run code."""
 
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+        raise pickle.UnpicklingError(f"{module}.{name} is not a plain value")
 
 
 def _unpacked(text: Any) -> list[Any]:
@@ -133,7 +133,7 @@ def _unpacked(text: Any) -> list[Any]:
     except (*_UNREADABLE, zlib.error, pickle.UnpicklingError, EOFError, IndexError) as error:
         raise RowError("tests", f"private_test_cases cannot be read: {error}") from None
     if not isinstance(cases, list):
-        raise RowError("tests", f"private_test_cases hold no list, but {shown(cases)}")
+        raise RowError("tests", f"expected a list of private_test_cases, got {shown(cases)}")
     return cases
 
 

@@ -179,7 +179,7 @@ def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
 
 def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
     where = ", ".join(columns[column] or map(str, row)) or "none"
-    problem = f"nothing in the columns {where}; {_VARIABLES[column]} names another"
+    problem = f"nothing in the columns {where}; set {_VARIABLES[column]} to use another column"
     return RowError(column, problem)
 
 

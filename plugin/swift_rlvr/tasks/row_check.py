@@ -40,7 +40,7 @@ def _renaming(task: Task, missing: Sequence[str], present: Sequence[str]) -> str
     for column in missing:
         variable = task.variable_of(column)
         if variable and os.environ.get(variable):
-            return f"{variable} is {os.environ[variable]}, which is none of these"
+            return f"{variable} is {os.environ[variable]}, which is not one of these"
         if variable:
             variables.append(variable)
         nearest = _nearest(task.names_of(column), present)
@@ -50,7 +50,7 @@ def _renaming(task: Task, missing: Sequence[str], present: Sequence[str]) -> str
             columns[f"NAME OF THE {column.upper()}"] = column
     if len(columns) < len(missing):
         return ""
-    flag = f"rename with --columns '{json.dumps(columns, ensure_ascii=False)}'"
+    flag = f"rename columns with --columns '{json.dumps(columns, ensure_ascii=False)}'"
     return f"{flag} or set {' and '.join(variables)}" if variables else flag
 
 
@@ -97,7 +97,9 @@ class RowCheck:
         if not self.usable:
             return "no row is left"
         if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
-            return f"that is more than the limit of {share:.0%}, which {PREFIX}MAX_UNUSABLE sets"
+            return (
+                f"that is more than the limit of {share:.0%}; set {PREFIX}MAX_UNUSABLE to change it"
+            )
         return None
 
 
@@ -120,7 +122,7 @@ class RowSettings(Settings):
     """What is done about rows that cannot be used."""
 
     max_unusable: float | None = setting(
-        None, "The share above which loading stops.", at_least=0, at_most=1
+        None, "Loading stops above this share of unusable rows.", at_least=0, at_most=1
     )
 
 

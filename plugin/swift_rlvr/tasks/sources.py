@@ -5,6 +5,7 @@ A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k
 tell the task. Rows of `reasoning_gym:TEXT#N` are made.
 """
 
+import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -153,7 +154,7 @@ def _without_limit(name: str) -> tuple[str, int | None]:
         return name, None
     limit = int(count[1])
     if limit == 0:
-        raise InputError(f"{name}: expected # and a number of rows from 1")
+        raise InputError(f"{name}: expected a number of rows from 1 after #")
     return name[: count.start()], limit
 
 
@@ -165,13 +166,13 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
         return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
     if task.is_made:
         if limit is None or not rest:
-            expected = f"{task.name}:FILE, or {task.name}:TASK#N for N rows, which are made"
+            expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
             raise InputError(f"{name}: expected {expected}")
         task.make(rest)  # refuses what it cannot make
         return Source(task, limit=limit, made=rest)
     hub_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
     if hub_id is None:
-        raise InputError(f"{name}: {task.name} is on no hub, expected {task.name}:FILE")
+        raise InputError(f"{name}: {task.name} is not on a hub; give a file, {task.name}:FILE")
     if rest and rest not in task.splits:
         splits = f"one of the splits {', '.join(task.splits)}"
         raise InputError(f"{name}: expected {task.name}:FILE, {_FILE}, or {splits}")
@@ -199,7 +200,7 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
         if {*ONLY_TESTS} & row.keys():
             likely = "code"
         raise InputError(
-            f"{path}, line {line}: no task has the columns {', '.join(row)}; say which, as in {likely}:{path}"
+            f"{path}, line {line}: no task has the columns {', '.join(row)}; name the task, as in {likely}:{path}"
         )
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.
@@ -223,13 +224,16 @@ def with_columns(
         for name, value in row.items():
             new = new_names.get(name.casefold(), name)
             if new in renamed:
-                raise InputError(f"line {line} has two columns for {new}: {name} is one", "columns")
+                raise InputError(
+                    f"line {line}: two columns would be named {new}; one of them is {name}",
+                    "columns",
+                )
             renamed[new] = value
         yield line, renamed
 
 
 def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """`(line, row)` of a .jsonl file, `(number of the row, row)` of another."""
+    """`(line, row)` of a .jsonl or .csv file, `(number of the row, row)` of another."""
     if path.suffix == ".jsonl":
         yield from read_jsonl(path, LONGEST_ROW)
         return
@@ -251,7 +255,30 @@ def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputError(
             f"{path}: cannot be read as {builder} ({error.__cause__ or error})"
         ) from error
-    yield from enumerate(loaded, start=1)
+    lines = _lines_of_csv(path) if builder == "csv" else []
+    if len(lines) != len(loaded):
+        lines = list(range(1, len(loaded) + 1))
+    yield from zip(lines, loaded, strict=True)
+
+
+def _lines_of_csv(path: Path) -> list[int]:
+    """The line on which each row of a .csv file begins: a quoted field may hold line breaks.
+
+    Empty where Python's reader does not read the file as `datasets` does.
+    """
+    csv.field_size_limit(LONGEST_ROW)
+    lines = []
+    before = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            for row in reader:
+                if row:  # not an empty line
+                    lines.append(before + 1)
+                before = reader.line_num
+    except (csv.Error, UnicodeDecodeError):
+        return []
+    return lines[1:]  # without the line of the names
 
 
 def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -269,5 +296,5 @@ def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         where = "Hugging Face" if source.use_hf else "ModelScope"
         # What the libraries say without a network is long, and Chinese from ModelScope's.
         problem = f"{name} cannot be loaded from {where} ({why_no_hub(source.use_hf) or error})"
-        raise InputError(f"{problem}; a file is read as {task.name}:FILE") from error
+        raise InputError(f"{problem}; to read a file, use {task.name}:FILE") from error
     yield from enumerate(loaded, start=1)

@@ -99,7 +99,9 @@ class Task:
 
     def make(self, text: str) -> Iterator[Row]:
         """The raw rows, without end, that TEXT in `--dataset NAME:TEXT#N` stands for."""
-        raise NotImplementedError(f"rows of {self.name} are loaded, not made")
+        raise NotImplementedError(
+            f"{self.name} cannot generate rows; it loads them from a file or a hub"
+        )
 
     def find_columns(self, present: Iterable[str]) -> Mapping[str, list[str]]:
         """For each of `columns` the names present that it may have, the likeliest first."""
@@ -146,11 +148,11 @@ class Task:
 def _as_task(item: Any) -> Task:
     """The item; ValueError for what cannot be in `TASKS`."""
     if not isinstance(item, Task):
-        raise ValueError(f"a task is a swift_rlvr.tasks.Task, and {item!r:.80} is none")
+        raise ValueError(f"expected a swift_rlvr.tasks.Task, got {item!r:.80}")
     # ms-swift splits `--dataset` at : / and #.
     if not re.fullmatch(r"[a-z][a-z0-9_]*", item.name):
         raise ValueError(
-            f"the name of a task must be of lower-case letters, digits and _, and {item.name!r} is not"
+            f"the name of a task must be lower-case letters, digits and _, got {item.name!r}"
         )
     return item
 

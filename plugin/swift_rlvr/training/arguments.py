@@ -31,15 +31,15 @@ _PLAIN = (bool, int, float, str)
 class RunArguments(AlarmSettings):
     """What to train on what."""
 
-    model: str = setting(help="A folder with a model, a hub id, or smollm2.")
+    model: str = setting(help="Model folder, hub id, or smollm2.")
     dataset: str = setting(
-        help="NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."
+        help="NAME:FILE, FILE, NAME or NAME:SPLIT. NAME is a task; add #N for the first N rows."
     )
     reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
-    system: str | None = setting(None, "System prompt for rows without one; by default the task's.")
-    use_hf: bool = setting(False, "Read a dataset's NAME from Hugging Face, not ModelScope.")
+    system: str | None = setting(None, "System prompt for rows without one. Default: the task's.")
+    use_hf: bool = setting(False, "Load a dataset NAME from Hugging Face instead of ModelScope.")
     columns: str | None = setting(
-        None, 'New names of columns in JSON, as in ms-swift: {"Problem Statement": "problem"}.'
+        None, 'Rename columns, as in ms-swift: {"Problem Statement": "problem"}.'
     )
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Command:
         except InputError:
             raise
         except (ValueError, TypeError) as error:
-            raise InputError(f"{self.trainer} refuses these settings: {error}") from error
+            raise InputError(f"{self.trainer} rejects these settings: {error}") from error
 
 
 def read_command(words: Sequence[str]) -> Command:
@@ -125,7 +125,7 @@ def read_command(words: Sequence[str]) -> Command:
     trainer = settings.get("trainer", "trl")
     where = f"{config}: trainer" if config else "--trainer"
     if trainer == "scratch":
-        script = "`python scripts/grpo_from_scratch.py` is GRPO from scratch now"
+        script = "for GRPO from scratch run `python scripts/grpo_from_scratch.py`"
         raise InputError(f"{where}: {script}; trl is TRL's trainer")
     if trainer not in TRAINERS:
         raise InputError(f"{where}: must be trl, got {trainer!r}")

@@ -43,7 +43,7 @@ class CurriculumCallback(TrainerCallback):
     def on_train_begin(self, args, state, control, **kwargs):
         dataset = self.trainer.train_dataset
         if not hasattr(dataset, "__len__"):
-            problem = "has no effect on curriculum, which needs all rows: expected false"
+            problem = "must be false with curriculum, which needs all rows"
             raise InputError(problem, "streaming")
         self.curriculum = Curriculum(levels_of(dataset), self.settings, args.seed)
         saved = (state.stateful_callbacks or {}).get(STATE)
@@ -77,7 +77,7 @@ class CurriculumCallback(TrainerCallback):
         rows = [dict(dataset[number]) for number in numbers[first : first + size]]
         batch = self.generate_and_score(rows)
         if getattr(trainer, "dynamic_num_samples", False):
-            problem = "makes several samples of a row, which curriculum cannot tell apart"
+            problem = "makes several samples of one row, which curriculum cannot tell apart"
             raise InputError(f"{problem}: expected one", "multi_turn_scheduler")
         for name, value in curriculum.record(numbers, self._successes(numbers)).items():
             trainer._metrics["train"][name].append(value)
@@ -103,13 +103,15 @@ def _check_trainer(args: Any, trainer: Any) -> None:
         raise InputError("curriculum needs the GRPO trainer of ms-swift 4.6 or TRL")
     for name in ("async_generate", "dynamic_sample"):
         if getattr(args, name, False):
-            raise InputError("draws rows that curriculum does not choose: expected false", name)
+            raise InputError(
+                "must be false with curriculum: it draws rows that curriculum did not choose", name
+            )
     template = getattr(trainer, "template", None)  # ms-swift's
     if getattr(template, "sequence_parallel_size", 1) > 1:
         raise InputError("must be 1 with curriculum", "sequence_parallel_size")
     # ms-swift turns `delete` into `raise`, and draws another row for one that is too long.
     if getattr(template, "truncation_strategy", None) == "raise":
-        problem = "must be left with curriculum: delete draws other rows"
+        problem = "must be left with curriculum, because delete draws other rows"
         raise InputError(problem, "truncation_strategy")
 
 

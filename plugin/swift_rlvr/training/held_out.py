@@ -128,14 +128,14 @@ class HeldOut:
                 kept.append(index)
         if not kept:
             raise InputError(
-                f"all {count} prompts of {name} are in the training too: expected rows that it "
-                "does not see, such as another split",
+                f"all {count} prompts of {name} are in the training data too; use rows that the "
+                "training does not see, such as another split",
                 "held_out_dataset",
             )
         shared = count - len(kept)
         if shared:
-            text = f"{shared} of {count} held-out prompts are in the training too"
-            self.say(f"{text}: left out of the evaluation")
+            text = f"{shared} of {count} held-out prompts are in the training data too"
+            self.say(f"{text}; they are left out of the evaluation")
         self.rows = [self.rows[index] for index in kept]
         self.conversations = [self.conversations[index] for index in kept]
 
@@ -243,7 +243,7 @@ class HeldOutCallback(TrainerCallback):
         self.held_out = held_out
         self.log = log or RunLog(args.output_dir)
         if getattr(args, "async_generate", False):
-            problem = "must be false with held_out: it samples one step ahead"
+            problem = "must be false with held_out, because it samples one step ahead"
             raise InputError(problem, "async_generate")
         strategy = _value(args.eval_strategy)
         metric = args.metric_for_best_model
@@ -260,8 +260,8 @@ class HeldOutCallback(TrainerCallback):
             held_out.say = lambda text: None
         has_scheduler = getattr(trainer, "multi_turn_scheduler", None)
         if has_scheduler or getattr(trainer, "enable_server_multi_turn", None):
-            text = "held-out success is of whole conversations"
-            held_out.say(f"{text}: the last answer counts, after all feedback")
+            text = "held-out success is measured on whole conversations"
+            held_out.say(f"{text}: only the last answer counts, after all feedback")
         if not self.checked:
             self.checked = True
             dataset = trainer.train_dataset
@@ -269,7 +269,7 @@ class HeldOutCallback(TrainerCallback):
                 held_out.leave_out((row["messages"], row.get("task")) for row in dataset)
             else:
                 text = "the training's rows are streamed"
-                held_out.say(f"{text}: whether held-out rows are among them is unknown")
+                held_out.say(f"{text}, so held-out rows may be among them")
         saved = (state.stateful_callbacks or {}).get(STATE)
         if state.global_step and saved:
             held_out.schedule.load(saved)

@@ -32,14 +32,14 @@ def read_data(
         InputError: too many rows cannot be used (`allowed_share`), or a reward lacks a column.
     """
     for variable in stray_variables(REWARDS):
-        problem = "is set, and no reward has a name that it begins with"
+        problem = "is set, but no reward has this name"
         console.print(f"{variable} {problem}", style="yellow")
     source, rows = _usable_rows(arguments, console)
     system = source.task.system if arguments.system is None else arguments.system
     messages = [with_system(row["messages"], system) for row in rows]
     first = messages[0][0]
     if arguments.system and first["content"] != system:
-        problem = "its rows have a system prompt of their own, `system` is not used"
+        problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
     prompts = []
@@ -76,14 +76,14 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
             if column is not None:
                 present = ", ".join(key for key in row if key != "messages")
                 raise InputError(
-                    f"{source}: {reward.name} needs the column {column!r}, and row {number} of "
-                    f"those that can be used has {present}",
+                    f"{source}: {reward.name} needs the column {column!r}, but usable "
+                    f"row {number} has {present}",
                     "dataset",
                 )
     tasks = {row.get("task") for row in rows}
     for reward, remedy in rewards_without_rows(rewards, tasks):
         names = ", ".join(sorted(map(str, tasks)))
-        problem = f"{reward.name} grades no row of {source}, whose task is {names}"
+        problem = f"{reward.name} grades no row of {source}, with the task {names}"
         raise InputError(f"{problem}: {remedy}", "reward_funcs")
 
     used = {"task", LEVEL}

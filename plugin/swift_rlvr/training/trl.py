@@ -77,7 +77,7 @@ class TrlArguments(RunArguments):
     """What to train on what; the rest is in TRL's GRPOConfig."""
 
     warmup_ratio: float = setting(
-        0.0, "Share of the steps over which the rate rises.", at_least=0, less_than=1
+        0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1
     )
 
 
@@ -93,7 +93,7 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     )
     # Without one, transformers takes trainer_output.
     if not command.settings.get("output_dir"):
-        problem = "is required: a folder for the model, its checkpoints and the logs"
+        problem = "is required: the folder for the model, its checkpoints and the logs"
         raise InputError(problem, "output_dir")
     for name, accepts in RANGES.items():
         value = getattr(config, name)
@@ -134,7 +134,7 @@ def run(command: Command, console: Console) -> str:
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
         if is_finished(checkpoint, config.to_dict()):
-            text = f"finished: {checkpoint} is that of the last step"
+            text = f"nothing to do: {checkpoint} is the checkpoint of the last step"
             console.print(text, markup=False, soft_wrap=True)
             return str(folder)
 
@@ -184,7 +184,7 @@ def _trainer(
             processing_class=tokenizer,
         )
     except (OSError, ValueError) as error:
-        problem = f"{arguments.model} and these settings cannot be trained by TRL: {error}"
+        problem = f"TRL cannot train {arguments.model} with these settings: {error}"
         raise InputError(problem) from error
     # Also ms-swift's, which takes the place of transformers' where it is imported.
     for callback in list(trainer.callback_handler.callbacks):
@@ -218,7 +218,7 @@ def _named_divergence(trainer: Any, folder: Path) -> Iterator[None]:
         if "probability tensor" not in str(error):
             raise
         step = trainer.state.global_step + 1
-        raise diverged(folder, step, "the logits are no longer finite") from error
+        raise diverged(folder, step, "the logits are not finite") from error
 
 
 def trainer_class_of(use_vllm: bool) -> Any:

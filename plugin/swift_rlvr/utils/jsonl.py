@@ -33,7 +33,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
     except RecursionError:
-        raise LineError("not JSON that can be read (nested too deeply)") from None
+        raise LineError("JSON is nested too deeply") from None
     except ValueError as error:
         # Broken JSON, or a number with thousands of digits.
         raise LineError(f"not JSON ({error})") from error
@@ -76,7 +76,7 @@ def read_jsonl(
                 if unfinished is None or line.endswith(b"\n"):
                     raise InputError(f"{path}, line {number}: {error}") from error
                 where = f"{Path(path).name}, line {number}"
-                unfinished(f"{where}, is left out: its end is not written yet")
+                unfinished(f"{where} is skipped: it is not complete yet")
 
 
 def check_jsonl(path: str | Path) -> int:

@@ -51,7 +51,7 @@ def why_no_nvcc(environ: Mapping[str, str]) -> str:
         return ""
     nvcc = find_nvcc(environ)
     if nvcc is None:
-        return "no nvcc (by CUDA_HOME, CUDA_PATH, PATH or in /usr/local/cuda)"
+        return "no nvcc found (CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda)"
     release = nvcc_release(nvcc)
     if release is None:
         return f"{nvcc} does not run"

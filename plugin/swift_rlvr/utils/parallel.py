@@ -115,7 +115,7 @@ def map_within(
                     _, error = pipe.recv()
                 if error is not None:
                     raise error
-            result: Result | Exception = TimeoutError(f"no end within {seconds:g} s")
+            result: Result | Exception = TimeoutError(f"not finished after {seconds:g} s")
             ended = True
             try:
                 with worker.connection() as pipe:
@@ -174,7 +174,7 @@ class _Worker:
             self.process.join(1)
             why = "it was killed, for example because memory ran out, or its traceback is above"
             raise BrokenProcessPool(
-                f"a worker ended early, with exit code {self.process.exitcode}: {why}"
+                f"a worker process died with exit code {self.process.exitcode}: {why}"
             ) from error
 
     def end(self) -> None:

@@ -25,7 +25,7 @@ PREFIX = "SWIFT_RLVR_"
 
 # How messages name the types of a setting, and those of a list's items.
 _TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
-_LISTS = {int: "whole numbers", float: "finite numbers", str: "names, with commas"}
+_LISTS = {int: "whole numbers", float: "finite numbers", str: "comma-separated names"}
 
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _BOUNDS = {

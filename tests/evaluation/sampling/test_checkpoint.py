@@ -115,7 +115,7 @@ def test_an_adapter_of_another_model_is_refused(adapter, tmp_path):
     config = AutoConfig.from_pretrained(TINY_MODEL)
     config.hidden_size = 64
     AutoModelForCausalLM.from_config(config).save_pretrained(other)
-    with pytest.raises(InputError, match="checkpoint-7: is no adapter for .*other"):
+    with pytest.raises(InputError, match="checkpoint-7 does not fit the model .*other"):
         Checkpoint(str(other), str(adapter)).model()
 
 

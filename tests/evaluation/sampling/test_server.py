@@ -103,7 +103,7 @@ def test_a_server_that_fails(server):
     ):
         asked(server)
     server.status, server.answer = 200, []
-    with pytest.raises(InputError, match="expected an answer to each of 2 prompts"):
+    with pytest.raises(InputError, match="did not answer each of 2 prompts"):
         asked(server)
     server.answer = [{"choices": []}] * 2
     with pytest.raises(InputError, match="its answer is not one of a rollout server"):

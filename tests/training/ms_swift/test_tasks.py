@@ -224,7 +224,7 @@ def test_a_file_of_several_tasks(tmp_path):
     rewards = orms["external_accuracy"]()(["<answer>no idea</answer>"] * 21, **columns)
     assert rewards == [None] * 5 + [0.0] * 15 + [None]
     with pytest.raises(
-        ValueError, match="--dataset mixed: there is no such dataset on the hubs; give a file"
+        ValueError, match="--dataset mixed: this dataset is not on a hub; give a file"
     ):
         load("mixed")
 
@@ -273,7 +273,7 @@ def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch
     name = write(tmp_path / "rows.jsonl", [GOOD] * 50 + [BAD] * 11)
     with pytest.raises(
         ValueError,
-        match="(?s)11 of 61 rows cannot be used .*limit of 10%, which SWIFT_RLVR_MAX_UNUSABLE sets",
+        match="(?s)11 of 61 rows cannot be used .*limit of 10%; set SWIFT_RLVR_MAX_UNUSABLE to change it",
     ):
         load(name)
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.2")

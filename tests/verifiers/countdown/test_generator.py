@@ -207,11 +207,15 @@ def test_difficulty_can_be_asked_for(preset, change, fits):
 
 
 def test_asking_for_more_than_there_is_says_how_many_there_are():
-    with pytest.raises(IndexError, match="540 rows wanted, and 539 test tasks found"):
+    with pytest.raises(
+        IndexError, match="asked for 540 rows, but these settings give only 539 test tasks"
+    ):
         list(make_tasks(TINY, "test", seed=0, rows=540))
     # too many sets of numbers to list, and no task in them
     scarce = CountdownSettings((4, 4), (900, 1000), (1, 2), operators="+*")
-    with pytest.raises(IndexError, match="9 rows wanted, and 0 test tasks found"):
+    with pytest.raises(
+        IndexError, match="asked for 9 rows, but these settings give only 0 test tasks"
+    ):
         list(make_tasks(scarce, "test", seed=0, rows=9))
 
 
@@ -277,7 +281,7 @@ def test_the_committed_levels_are_what_the_command_makes(split, tmp_path):
 MISTAKES = {
     "--preset tv --rows 5": "--levels: the presets tiny and tutorial have levels, tv has none",
     "--preset tiny": "--rows: is needed",
-    "--preset tiny --rows 140": "--rows: is too large: 140 rows of each level wanted, and level 0",
+    "--preset tiny --rows 140": "--rows: is too large: asked for 140 rows of each level, but level 0",
     "--preset tiny --rows 5 --target 1-9": "--levels: gives the rows their settings",
 }
 

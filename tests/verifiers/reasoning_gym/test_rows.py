@@ -86,7 +86,7 @@ def test_settings_and_levels(text, settings):
         ("binary_matrix?p_zero=nan", "p_zero: must be a finite number, got 'nan'"),
         (
             "chain_sum?min_terms=9&max_terms=3",
-            "refuses its settings: max_terms must be >= min_terms",
+            "rejects its settings: max_terms must be >= min_terms",
         ),
         ("chain_sum?level=99", "level must be from 0 to 10, got 99"),
         ("acre?level=1", "acre has no curriculum"),
@@ -166,7 +166,7 @@ def test_too_few_different_questions_for_two_splits(monkeypatch):
     (other,) = {*SPLITS} - {split}
     assert rows.item(Part("one"), split, 0)["question"] == "Always the same?"
     with pytest.raises(
-        InputError, match=f"none of 64 questions is of the split {other}: .* too few different"
+        InputError, match=f"none of 64 questions is in the split {other}: .* too few different"
     ):
         rows.item(Part("one"), other, 0)
 

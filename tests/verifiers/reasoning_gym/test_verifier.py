@@ -96,7 +96,7 @@ def test_partial_credit_is_for_those_who_ask():
         "partly right",
         "33",
     )
-    assert explanation.rules[-1] == ("all of it is right", False, "the score is 0.5")
+    assert explanation.rules[-1] == ("it is fully right", False, "the score is 0.5")
 
 
 @pytest.mark.slow

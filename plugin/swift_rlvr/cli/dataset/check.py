@@ -23,21 +23,23 @@ def check(
     dataset: flags.Dataset,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Another dataset, such as the evaluation's, that should share no row."),
+        typer.Option(
+            help="A dataset that must not share rows with this one, such as the held-out set."
+        ),
     ] = None,
     limit: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="The share of bad rows that is too much; by default the task's."
+            min=0, max=1, help="The largest accepted share of bad rows. Default: the task's."
         ),
     ] = None,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
 ) -> None:
-    """Run the rewards on every gold; count unusable, unsolvable, duplicate and shared rows.
+    """Grade every gold answer; count unusable, unsolvable, duplicate and shared rows.
 
-    Ends with code 1 where too many rows are bad, or where rows are shared.
+    Exit status: 1 if too many rows are bad, or if rows are shared with --against.
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
@@ -69,7 +71,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         text = visible(problem, LONGEST_PROBLEM, console.encoding)
         console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
     if len(findings.problems) == checking.SHOWN:
-        console.print("  and perhaps more; these are the first", style="dim")
+        console.print("  only the first problems are shown", style="dim")
     if findings.problems:
         console.print()
     _print_constants(console, findings)
@@ -97,9 +99,9 @@ def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
     for label, count in (findings.no_gold + findings.remarks).items():
         counts.append((label, count_text(count)))
     if findings.duplicates:
-        counts.append(("ask the same as an earlier row", count_text(findings.duplicates)))
+        counts.append(("repeat an earlier row's question", count_text(findings.duplicates)))
     for name, count in findings.shared.items():
-        counts.append((f"are in {name} as well", count_text(count, bad="bold red")))
+        counts.append((f"are also in {name}", count_text(count, bad="bold red")))
     return counts
 
 
@@ -113,7 +115,9 @@ def _print_constants(console: Console, findings: checking.Findings) -> None:
         is_much = constant.share > checking.CONSTANT_SHARE
         style = "yellow" if is_much else "dim"
         lines = ", ".join(map(str, constant.lines))
-        text = Text.assemble("The answer ", answer, f" alone earns {constant.share:.1%} of {rows}")
+        text = Text.assemble(
+            "Always answering ", answer, f" is right for {constant.share:.1%} of {rows}"
+        )
         if is_much:
             text.append(
                 f": line {lines}" + (" ..." if len(constant.lines) == checking.SHOWN else "")
@@ -133,18 +137,18 @@ def _print_folded(console: Console, findings: checking.Findings) -> None:
         )
         pairs.append(f"{gold} (line {folded.line}) and {earlier} (line {folded.earlier_line})")
     text = (
-        f"{findings.folded_golds:,} golds differ from another row's only by case, articles, "
-        f"punctuation or white space, which external_exact_match does not see: {', '.join(pairs)}"
+        f"{findings.folded_golds:,} gold answers differ from another row's only in case, articles, "
+        f"punctuation or white space. external_exact_match treats them as equal: {', '.join(pairs)}"
     )
     if findings.folded_golds > len(pairs):
         text += " ..."
     console.print(text, style="yellow", soft_wrap=True, markup=False)
-    remedy = "EXTERNAL_EXACT_MATCH_LITERAL=true tells them apart."
+    remedy = "Set EXTERNAL_EXACT_MATCH_LITERAL=true to tell them apart."
     console.print(remedy, style="yellow", soft_wrap=True)
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:
-    share = f"{findings.bad:,} of {findings.rows:,} rows are bad, the limit is {findings.limit:.0%}"
+    share = f"{findings.bad:,} of {findings.rows:,} rows are bad (limit {findings.limit:.0%})"
     if findings.too_many:
         console.print(f"Too many bad rows: {share}.", style="bold red")
     elif findings.bad:
@@ -153,5 +157,5 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         rewards = f" of {', '.join(findings.rewards)}" if findings.rewards else ""
         console.print(f"Every gold earns the maximum{rewards}.", style="green")
     if any(findings.shared.values()):
-        text = "Rows are shared: the evaluation would measure what was trained on."
+        text = "The datasets share rows: the evaluation would test the model on its training rows."
         console.print(text, style="bold red")

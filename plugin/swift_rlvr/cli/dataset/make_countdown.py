@@ -38,19 +38,20 @@ def make_countdown(
     out: flags.OutFile,
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
     split: Annotated[
-        Split, typer.Option(help="No task is in two splits, whatever the settings and the seeds.")
+        Split, typer.Option(help="Splits never share a task, for any settings and seeds.")
     ],
     rows: Annotated[
-        int | None, typer.Option(min=1, help="How many; for 24 and tiny, by default all.")
+        int | None,
+        typer.Option(min=1, help="Number of rows. Default for 24 and tiny: all of them."),
     ] = None,
     levels: Annotated[
         bool,
         typer.Option(
             "--levels",
-            help="--rows of each level of the preset, easy to hard, with a column level.",
+            help="Write --rows rows for each level of the preset, easy to hard, with a column level.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same rows.")] = 0,
     count: Count = None,
     number: Number = None,
     target: Target = None,
@@ -61,24 +62,24 @@ def make_countdown(
     with_solutions: Solutions = None,
     with_depth: Depth = None,
 ) -> None:
-    """Write Countdown tasks (columns nums and target): solvable, no two alike."""
+    """Write solvable Countdown tasks without duplicates (columns nums and target)."""
     from swift_rlvr.verifiers.countdown.generator import holds_few, make_levels, make_tasks
 
     flags.check_out(out)
     changes = flags.settings_in(CountdownSettings, context)
     if levels and changes:
-        problem = "gives the rows their settings, and goes with --rows and --seed only"
+        problem = "sets the difficulty itself: combine it with --rows and --seed only"
         raise InputError(problem, field="levels")
     if levels and preset.value not in LEVELS:
         names = " and ".join(LEVELS)
-        raise InputError(f"the presets {names} have levels, {preset.value} has none", "levels")
+        raise InputError(f"only the presets {names} have levels, got {preset.value}", "levels")
 
     if number is not None:
         # A range of numbers replaces the preset's tiles, which are a fixed stock of numbers.
         changes["tiles"] = None
     settings = replace(PRESETS[preset.value], **changes)
     if rows is None and (levels or not holds_few(settings)):
-        problem = "is needed: with --levels, and where there are very many tasks"
+        problem = "is required with --levels, and for settings with very many tasks"
         raise InputError(problem, field="rows")
 
     total = rows

@@ -13,9 +13,11 @@ from swift_rlvr.utils.jsonl import write_jsonl
 def make_reasoning_gym(
     tasks: Annotated[
         str,
-        typer.Argument(help="As after reasoning_gym: in --dataset, such as gcd+lcm?seed=1:test."),
+        typer.Argument(
+            help="Tasks, in the form that follows reasoning_gym: in --dataset, such as gcd+lcm?seed=1:test."
+        ),
     ],
-    rows: Annotated[int, typer.Option(min=1, help="How many.")],
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows.")],
     out: flags.OutFile,
 ) -> None:
     """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""

@@ -17,16 +17,23 @@ def make_sft(
     dataset: Annotated[str | None, typer.Argument(help=flags.DATASET)] = None,
     records: Annotated[
         list[Path] | None,
-        typer.Option(help="Take right completions from a records.jsonl instead; may be repeated."),
+        typer.Option(
+            help="Take right completions from this records.jsonl instead. May be repeated."
+        ),
     ] = None,
     against: Annotated[
-        list[str] | None, typer.Option(help="Held-out rows, none of which is taken.")
+        list[str] | None,
+        typer.Option(help="Leave out the rows of this held-out dataset. May be repeated."),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=1, help="With --records: at most so many of a question.")
+        int, typer.Option(min=1, help="With --records: at most this many completions per question.")
     ] = 1,
     shortest: Annotated[
-        bool, typer.Option("--shortest", help="Its shortest, in place of random ones.")
+        bool,
+        typer.Option(
+            "--shortest",
+            help="With --records: take the shortest completions instead of random ones.",
+        ),
     ] = False,
     system: flags.System = None,
     columns: flags.Columns = "",
@@ -34,9 +41,9 @@ def make_sft(
 ) -> None:
     """Write conversations that end in a right answer, for swift sft.
 
-    They come from a dataset's answers, which its task's verifier and format
-    rewards judge, or from --records: right completions in the right form, one
-    of each question at random.
+    The answers come from a dataset and are checked by its task's verifier and
+    format rewards. With --records they come from graded completions: right
+    answers in the right format, one random completion per question.
 
     swift-rlvr dataset make sft reasoning_gym:chain_sum:train#2000 --out sft.jsonl
     """
@@ -45,7 +52,7 @@ def make_sft(
 
     flags.check_out(out)
     if (dataset is None) == (not records):
-        raise InputError("is needed, or a dataset, and not both", field="records")
+        raise InputError("give either a dataset or --records", field="records")
     held_out = [parse_source(name, use_hf, columns) for name in against or []]
     left_out = Counter[str]()
     with Console(stderr=True).status("Making conversations"):
@@ -58,7 +65,7 @@ def make_sft(
 
     why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.most_common()) or "none"
     if not rows:
-        raise InputError(f"there is no right answer to write (left out: {why})")
+        raise InputError(f"found no right answer to write (left out: {why})")
     write_jsonl(out, rows)
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{len(rows):,} rows written to {out}; left out: {why}")

@@ -25,35 +25,40 @@ def prepare(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A folder with the tokenizer and its chat template, or a hub id; for the limits."
+            help="Model folder with a tokenizer and chat template, or a hub id. The token limits need it."
         ),
     ] = None,
     max_prompt_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Longer prompts are left out.")
+        int | None, typer.Option(min=1, help="Leave out rows with longer prompts.")
     ] = None,
     max_answer_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Longer solutions are left out.")
+        int | None, typer.Option(min=1, help="Leave out rows with longer reference solutions.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many of those that are left.")
+        int | None, typer.Option(min=1, help="Keep at most this many rows, from the start.")
     ] = None,
     add_cases: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=100,
-            help="Of code:FILE, add so many tests to each row that has a reference solution.",
+            help="For code:FILE: add this many tests to each row that has a reference solution.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of --add_cases: same seed, same tests.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="For --add_cases: the same seed gives the same tests.")
+    ] = 0,
     system: flags.RowSystem = None,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     format: Annotated[
-        str, typer.Option(help=f"For another trainer: {', '.join(FORMATS)}.", show_default=False)
+        str,
+        typer.Option(
+            help=f"Write the format of another trainer: {', '.join(FORMATS)}.", show_default=False
+        ),
     ] = "",
 ) -> None:
-    """Write the rows that can be used and are short enough to a file.
+    """Write the usable rows of a dataset to a file, with limits on their length.
 
     The GSM8K recipe:
     swift-rlvr dataset prepare gsm8k --model DIR --max_prompt_tokens 300
@@ -62,7 +67,7 @@ def prepare(
     For verl: swift-rlvr dataset prepare countdown:train.jsonl --model DIR --format verl
     --out train.parquet
 
-    Tests that a policy has not seen, from the reference solutions:
+    Hidden tests, made from the reference solutions:
     swift-rlvr dataset prepare code:FILE --add_cases 20 --out more.jsonl
     """
     from swift_rlvr.evaluation.prompts import select
@@ -86,12 +91,12 @@ def prepare(
         write_jsonl(out, prepared)
 
     total = len(kept) + left_out.total()
-    console.print(f"{len(kept):,} of {total:,} rows that were read are kept ({why}).")
+    console.print(f"Kept {len(kept):,} of the {total:,} rows read ({why}).")
     if rows is not None and len(kept) < rows:
-        console.print(f"There are no more: fewer than the {rows:,} asked for.", style="yellow")
+        console.print(f"You asked for {rows:,} rows; the dataset has no more.", style="yellow")
     use = f"train on it with --dataset {source.task.name}:{out}"
     if format:
-        use = f"its rows are {format}'s"
+        use = f"in the format of {format}"
     console.print(f"written: {out}; {use}")
 
 
@@ -141,9 +146,9 @@ def _with_cases(
         elif result.problem is not None:
             problems.append((result.line, result.problem))
 
-    tests = f"{sum(counts):,} tests were added to {len(counts):,} rows"
+    tests = f"Added {sum(counts):,} tests to {len(counts):,} rows"
     fewer = sum(number < count for number in counts)
-    console.print(f"{tests}, to {fewer:,} of them fewer than {count}." if fewer else f"{tests}.")
+    console.print(f"{tests}; {fewer:,} rows got fewer than {count}." if fewer else f"{tests}.")
     if problems:
         console.print(f"No tests were added to {len(problems):,} rows:", style="yellow")
         for line, problem in problems[:SHOWN_PROBLEMS]:

@@ -20,12 +20,12 @@ LONGEST_COMPLETION = 2_000
 def show(
     dataset: flags.Dataset,
     model: flags.Tokenizer,
-    row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
+    row: Annotated[int, typer.Option(min=1, help="Row number, from 1.")] = 1,
     system: flags.RowSystem = None,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Show the exact prompt that a model sees, and what reaches the rewards."""
+    """Show the exact prompt that a model sees, and the columns passed to the rewards."""
     from swift_rlvr.evaluation import prompts
 
     source = parse_source(dataset, use_hf, columns)
@@ -35,16 +35,16 @@ def show(
     tokens = (f"{shown.tokens:,} tokens", "bold")
     title = Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens)
     console.print(title, soft_wrap=True)
-    console.print(Text(f"The system prompt is from {shown.system_from}.", "dim"), soft_wrap=True)
+    console.print(Text(f"The system prompt comes from {shown.system_from}.", "dim"), soft_wrap=True)
     console.rule("prompt", style="dim")
     console.print(visible(shown.prompt, LONGEST_PROMPT, console.encoding))
-    console.rule("what the model writes comes here", style="dim")
+    console.rule("the completion starts here", style="dim")
 
     rows = []
     for name, value in shown.columns.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
-    console.print("", table("column", "value that reaches the rewards", rows=rows), sep="\n")
+    console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")
 
     if shown.gold is not None:
         completion = visible(shown.gold, LONGEST_COMPLETION, console.encoding)

@@ -12,6 +12,7 @@ import zlib
 from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -91,8 +92,8 @@ class Explainer:
         """What is not explained."""
         if self.has_code:
             yield (
-                "the rules of rewards for code are not shown: that would run code which the model "
-                "wrote"
+                "the rules of code rewards are not shown, because that would run code from the "
+                "completions"
             )
         if self.is_slow and self.stride > 1:
             yield (
@@ -201,13 +202,13 @@ class PageCompletions:
         run.notes += explainer.notes()
         if reasons_found_here:
             run.notes.append(
-                f"the reasons of {reasons_found_here:,} completions are not logged, and were worked "
-                "out here"
+                f"the reasons of {reasons_found_here:,} completions were not logged; they were "
+                "computed for this page"
             )
         if len(kept) < len(run.entries):
             run.notes.append(
-                f"{len(kept):,} of {len(run.entries):,} completions are on this page, in whole "
-                "groups evenly spaced over the steps"
+                f"this page shows {len(kept):,} of {len(run.entries):,} completions: whole groups, "
+                "evenly spaced over the steps"
             )
 
     def _add(
@@ -236,7 +237,7 @@ class PageCompletions:
             "why": self.names.get(why, -1),
             "task": self.names[record.task] if record.task else -1,
             "length": len(record.completion),
-            "prompt": self._prompts[prompt_text(record), question(record)],
+            "prompt": self._prompts[prompt_text(record), question(record), gold_text(record.row)],
             "advantage": _rounded(record.advantage),
         }
         for name, value in values.items():
@@ -335,6 +336,30 @@ def prompt_text(record: Record) -> str:
     if len(turns) == 1:
         return turns[0][1]
     return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
+
+
+def gold_text(row: Mapping[str, Any]) -> str:
+    """The right answer of a row, for people; empty where no column has it.
+
+    >>> gold_text({"nums": [3, 5], "target": 8}), gold_text({"accepted_answers": ["Rhine", "Rhein"]})
+    ('target 8 from 3, 5', 'Rhine or Rhein')
+    """
+    if row.keys() >= COUNTDOWN:
+        nums = row["nums"] if isinstance(row["nums"], (list, tuple)) else [row["nums"]]
+        return f"target {row['target']} from {', '.join(map(str, nums))}"[:LONGEST_PART]
+    gold = row.get(SLOW)
+    if gold is None:
+        gold = row.get("accepted_answers")
+    if gold is None:
+        # reasoning-gym's column is the JSON of a row.
+        entry = row.get("entry")
+        with suppress(ValueError, TypeError, RecursionError):
+            gold = json.loads(entry)["answer"] if isinstance(entry, str) else None
+    if gold is None:
+        gold = row.get("answer")
+    if isinstance(gold, (list, tuple)):
+        return " or ".join(map(str, gold))[:LONGEST_PART]
+    return "" if gold is None else str(gold)[:LONGEST_PART]
 
 
 def question(record: Record) -> str:

@@ -73,7 +73,7 @@ def panels(steps: Steps) -> list[Panel]:
     logged = {key for row in steps for key, value in row.items() if is_number(value)}
     share = "share of completions"
     possible = [
-        Panel("Success", share, {"success": "success", "strict": "in the format too"}, SHARE_TOP),
+        Panel("Success", share, {"success": "success", "strict": "success with format"}, SHARE_TOP),
         Panel("Memorised tests", share, {"memorised": "pass only the visible tests"}, SHARE_TOP),
         Panel("Success by task", share, _named_after(BY_TASK, logged), SHARE_TOP),
         Panel("Rewards", "mean", _means(logged, None) or {"reward": "reward"}),
@@ -84,7 +84,7 @@ def panels(steps: Steps) -> list[Panel]:
         Panel("Held-out reward", "mean", _means(logged, "eval_")),
         Panel(
             "Format",
-            "share in the format",
+            "share in the right format",
             {"format": "training", "eval/format": "held-out tasks"},
             SHARE_TOP,
         ),
@@ -99,7 +99,7 @@ def panels(steps: Steps) -> list[Panel]:
             {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"},
         ),
         Panel(
-            "Spread of the reward within a group",
+            "Reward spread within a group",
             "standard deviation",
             {"reward_std": "all rewards, weighted"},
         ),
@@ -110,7 +110,7 @@ def panels(steps: Steps) -> list[Panel]:
             {"frac_reward_zero_std": "groups"},
             SHARE_TOP,
         ),
-        Panel("Level of the tasks that are drawn", "mean", {"curriculum/level": "level"}),
+        Panel("Level of the sampled tasks", "mean", {"curriculum/level": "level"}),
         Panel("Success by level, estimated", share, _levels(logged), SHARE_TOP),
     ]
     shown = []
@@ -138,7 +138,7 @@ def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
 
 def _held_out(logged: Iterable[str]) -> dict[str, str]:
     """Success on held-out tasks, and pass@k for the largest k."""
-    keys = {"eval/success": "success", "eval/strict": "strict"}
+    keys = {"eval/success": "success", "eval/strict": "success with format"}
     ks = [int(key.removeprefix(HELD_OUT_PASS)) for key in logged if key.startswith(HELD_OUT_PASS)]
     if ks:
         keys[f"{HELD_OUT_PASS}{max(ks)}"] = f"pass@{max(ks)}"
@@ -217,7 +217,8 @@ def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[dict[str, Any]]:
                 {
                     "label": legend,
                     "color": run_number if shows_several else key_number,
-                    "dashed": shows_several and key_number > 0,
+                    # Often the same as success, which has to be seen behind it.
+                    "dashed": key_number > 0 and (shows_several or key.endswith("strict")),
                     "steps": [step for step, _ in logged],
                     "values": values,
                     "smooth": smoothed(values, window),
@@ -271,6 +272,7 @@ def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Mapping[str, Any]]) -> 
         top = highest * 1.05
     bottom = min(0, axis.get_ylim()[0]) if lowest < 0 else 0
     axis.set_ylim(bottom=bottom, top=top)
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.3)
     if len(drawn) > 1:
         longest = max(len(curve["label"]) for curve in drawn)

@@ -38,6 +38,11 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
     }
 
 
+def observed_success(run: Run) -> str:
+    """The success that a run has logged, of its completions and of held-out tasks, in a sentence."""
+    return f"Success in training: {_success(run)}."
+
+
 def _success(run: Run) -> str:
     text = _change(run.steps, "success")
     if text == UNKNOWN:
@@ -60,7 +65,7 @@ def _spread(run: Run) -> str:
         return UNKNOWN
     text = f"standard deviation {spread}"
     if without_any != UNKNOWN:
-        text += f"; groups without any {without_any}"
+        text += f"; groups without spread {without_any}"
     return text
 
 
@@ -71,11 +76,11 @@ def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
     for step in last_steps:
         reasons.update(failures[step])
     if not reasons:
-        return "the reasons are not logged"
+        return "reasons not logged"
     shares = []
     for reason, count in reasons.most_common(3):
         shares.append(f"{reason} {count / reasons.total():.0%}")
-    return f"of the last failures: {', '.join(shares)}"
+    return f"last failures: {', '.join(shares)}"
 
 
 def _length(run: Run) -> str:

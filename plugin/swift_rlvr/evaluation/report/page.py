@@ -16,10 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.compare import figures_table, in_words
+from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
-from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
+from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations, observed_success
 from swift_rlvr.evaluation.report.reading import Run, read_runs
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 from swift_rlvr.utils.jsonl import replacing
@@ -85,7 +85,7 @@ def write_report(
         picture = _draw_picture(read, steps, out / CURVES)
     except NotInstalledError as error:
         picture = None
-        tell(f"there is no picture, only the page: {error}")
+        tell(f"{CURVES} was not written: {error}")
     except OSError as error:
         raise InputError(
             f"cannot write {error.filename or out}: {error.strerror}", field="out"
@@ -100,8 +100,31 @@ def _draw_picture(runs: Sequence[Run], steps: Mapping[str, Steps], path: Path) -
     if not any(steps.values()):
         return None
     counts = " and ".join(f"{len(run.steps):,} steps" for run in runs)
-    draw(steps, path, title=f"GRPO, {counts}")
+    draw(steps, path, title=f"{title_of(runs)}, {counts}")
     return path
+
+
+def title_of(runs: Sequence[Run]) -> str:
+    """What was trained on what: "GRPO: Qwen/Qwen2.5-3B-Instruct on countdown"."""
+    models = dict.fromkeys(_short_name(run.settings.get("model")) for run in runs)
+    tasks = dict.fromkeys(task for run in runs for task in run.tasks)
+    title = "GRPO"
+    if any(models):
+        title += f": {', '.join(filter(None, models))}"
+    if tasks:
+        title += f" on {', '.join(tasks)}"
+    if len(runs) > 1 or title == "GRPO":
+        title += f" ({', '.join(run.label for run in runs)})"
+    return title
+
+
+def _short_name(model: Any) -> str:
+    """The last two parts of a hub id or a folder: "weights" alone names no model.
+
+    >>> _short_name("/home/me/share/tiny_model/weights"), _short_name(None)
+    ('tiny_model/weights', '')
+    """
+    return "/".join(Path(model).parts[-2:]).lstrip("/") if isinstance(model, str) else ""
 
 
 def _merged_steps(run: Run) -> list[dict[str, Any]]:
@@ -129,13 +152,14 @@ def page(
         "form-action 'none'",
     ]
     tables = [_comparison(comparison) for comparison in comparisons]
+    tables.append(_observations(runs, completions))
     tables.append(_settings(runs))
     parts = {
         "policy": "; ".join(policy),
-        "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
+        "title": escape(title_of(runs)),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
+        "verdict": _verdict(runs, comparisons),
         "notes": _notes(runs),
-        "observations": _observations(runs, completions),
         "tables": "\n".join(tables),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
@@ -238,6 +262,28 @@ def _alarms(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return shown
 
 
+def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> str:
+    """Whether training helped: the comparisons with their p-values, else the logged success."""
+    sentences = []
+    for comparison in comparisons:
+        sentence = in_words(comparison["paired"]) if comparison.get("paired") else ""
+        values = [figure_text(comparison[side], "success", ".3f") for side in ("before", "after")]
+        sentences.append((f"Held-out success: {values[0]} before, {values[1]} after.", sentence))
+    if not comparisons:
+        for run in runs:
+            label = f"{run.label}: " if len(runs) > 1 else ""
+            sentences.append((f"{label}{observed_success(run)}", ""))
+    text = ""
+    for figures, sentence in sentences:
+        text += f"<p><b>{escape(figures)}</b> {escape(sentence)}</p>"
+    if not comparisons:
+        text += (
+            '<p class="hint">For a p-value, run swift-rlvr evaluate before and after training, then '
+            "swift-rlvr compare --out, and pass the result with --comparison.</p>"
+        )
+    return text
+
+
 def _notes(runs: Sequence[Run]) -> str:
     items = ""
     for run in runs:
@@ -246,7 +292,7 @@ def _notes(runs: Sequence[Run]) -> str:
             items += f"<li>{label}{escape(note)}</li>"
     if not items:
         return ""
-    return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
+    return f'<section class="notes"><h2>Notes on the data</h2><ul>{items}</ul></section>'
 
 
 def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
@@ -257,7 +303,7 @@ def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
     beside_experiment = all(run.is_countdown for run in runs)
     headings = ["", *(run.label for run in runs)]
     if beside_experiment:
-        headings.append("in the Countdown experiment")
+        headings.append("Countdown experiment")
     rows = []
     for name, seen in EXPERIMENT.items():
         row = [name, *(figure[name] for figure in figures)]
@@ -269,7 +315,7 @@ def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
 
 def _comparison(comparison: Mapping[str, Any]) -> str:
     rows = figures_table(comparison["before"], comparison["after"])
-    table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
+    table = _table("Held-out tasks before and after training", ["", "before", "after"], rows)
     models = []
     for side in ("before", "after"):
         model = comparison[side].get("settings", {}).get("model", side)

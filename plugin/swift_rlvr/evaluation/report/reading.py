@@ -98,6 +98,12 @@ class Run:
         }
 
     @property
+    def tasks(self) -> list[str]:
+        """The tasks of its completions, or the one that its verifiers judge."""
+        names = dict.fromkeys(entry.task for entry in self.entries.values() if entry.task)
+        return list(names) or (["countdown"] if self.is_countdown else [])
+
+    @property
     def is_countdown(self) -> bool:
         """Whether all that its verifiers judge is Countdown."""
         return bool(self.verifiers) and self.verifiers.keys() <= _COUNTDOWN
@@ -175,11 +181,10 @@ def _read_log(run: Run) -> None:
     run.steps = [steps[step] for step in sorted(steps)]
     run.held_out = [held_out[step] for step in sorted(held_out)]
     if not steps:
-        run.notes.append(f"{LOG} has no training step yet: there are no curves")
+        run.notes.append(f"{LOG} has no training step yet, so there are no curves")
     elif max(steps) < last:
         run.notes.append(
-            f"step {max(steps)} of {last} is the last one logged: it is still training, or was "
-            "stopped"
+            f"the log ends at step {max(steps)} of {last}: the run is still training, or was stopped"
         )
 
 
@@ -198,7 +203,7 @@ def _judges(run: Run) -> Judges:
             judges[name] = Judge(role_of(name), name)
     if judges:
         run.notes.append(
-            f"there is no {REWARDS}: the roles of the rewards are assumed from their names "
+            f"there is no {REWARDS}: the roles of the rewards are guessed from their names "
             f"({_assumed_roles(judges.values())})"
         )
     return Judges(judges)
@@ -247,8 +252,8 @@ def _index_completions(run: Run) -> None:
         )
     if not run.entries:
         run.notes.append(
-            f"neither {RECORDS} nor {COMPLETIONS} has completions (ms-swift: --callbacks "
-            "reward_reasons, or --log_completions true)"
+            f"there are no completions in {RECORDS} or {COMPLETIONS} (ms-swift saves them with "
+            "--callbacks reward_reasons or --log_completions true)"
         )
 
 
@@ -334,9 +339,9 @@ def _fill_in_success(run: Run) -> None:
     means: dict[Any, float | None] = {}
     means.update(_shares(run.entries.values(), lambda entry: entry.step))
     if means:
-        run.notes.append(f"{LOG} has no success: it was counted from the completions")
+        run.notes.append(f"{LOG} has no success: it was computed from the completions")
     elif len(verifiers) == 1:
-        run.notes.append(f"{LOG} has no success: the mean of {verifiers[0]} is taken for it")
+        run.notes.append(f"{LOG} has no success: the mean of {verifiers[0]} is shown instead")
         means = {row["step"]: row.get(f"rewards/{verifiers[0]}/mean") for row in run.steps}
     for row in run.steps:
         mean = means.get(row["step"])
@@ -384,4 +389,4 @@ def _read_alarms(run: Run) -> None:
     for row in sorted([*run.held_out, *run.steps], key=lambda row: row["step"]):
         run.alarms += [asdict(alarm) for alarm in alarms.row(row["step"], row)]
     if run.alarms:
-        run.notes.append(f"there is no {ALARMS}: the alarms are those that the log raises now")
+        run.notes.append(f"there is no {ALARMS}: the alarms were recomputed from the log")

@@ -66,7 +66,7 @@ class Checkpoint:
             return PeftModel.from_pretrained(model, self.adapter).merge_and_unload()
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise InputError(
-                f"{self.adapter}: is no adapter for {self.base} ({error})", "model"
+                f"{self.adapter} does not fit the model {self.base} ({error})", "model"
             ) from error
 
     @contextmanager
@@ -99,7 +99,7 @@ def find_checkpoint(model: str, use_hf: bool = False) -> Checkpoint:
         base = args.get("model") or base
         use_hf = bool(args.get("use_hf") or use_hf)
     if not base:
-        raise InputError(f"{file}: names no base model, expected base_model_name_or_path", "model")
+        raise InputError(f"{file}: no base model; expected base_model_name_or_path", "model")
     return Checkpoint(download(base, use_hf), folder)
 
 

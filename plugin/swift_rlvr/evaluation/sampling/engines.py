@@ -253,7 +253,7 @@ class VllmEngine(Engine):
             self.llm = _load_vllm()(folder, **options)
         except ImportError as error:
             raise InputError(
-                f"vllm cannot be loaded here ({error}), use transformers", "engine"
+                f"vllm cannot be loaded ({error}); use --engine transformers", "engine"
             ) from error
 
     def _sample(

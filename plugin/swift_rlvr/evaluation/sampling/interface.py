@@ -33,31 +33,41 @@ class SamplingSettings(Settings):
     """
 
     model: str = setting(
-        help="A folder with a model and its tokenizer, or with a LoRA adapter, or a hub id."
+        help="Folder with a model and its tokenizer or with a LoRA adapter, or a hub id."
     )
     num_generations: int = setting(1, "Completions per prompt.", at_least=1)
-    temperature: float = setting(1.0, "0 is greedy.", at_least=0)
-    max_completion_length: int = setting(1024, "The longest completion, in tokens.", at_least=1)
-    batch_size: int = setting(64, "Completions at a time; vLLM decides for itself.", at_least=1)
-    seed: int = setting(0, "Same seed, same completions, though not always with vLLM.", at_least=0)
+    temperature: float = setting(1.0, "Sampling temperature; 0 is greedy.", at_least=0)
+    max_completion_length: int = setting(
+        1024, "Length limit of a completion, in tokens.", at_least=1
+    )
+    batch_size: int = setting(
+        64, "Completions sampled at a time; vLLM chooses its own.", at_least=1
+    )
+    seed: int = setting(
+        0, "The same seed gives the same completions, though not always with vLLM.", at_least=0
+    )
     engine: str = setting(
         "auto",
-        "auto: vllm with a GPU or 100 MB of weights here, else transformers.",
+        "auto: vllm if there is a GPU or 100 MB of weights, else transformers.",
         choices=ENGINES,
     )
-    use_hf: bool = setting(False, "A hub id is one of Hugging Face, not of ModelScope.")
+    use_hf: bool = setting(False, "Load hub ids from Hugging Face instead of ModelScope.")
     server: str | None = setting(
-        None, "The URL of a rollout server that has the model and samples from it."
+        None, "URL of a rollout server that has loaded the model; it then samples."
     )
     top_k: int = setting(
-        0, "The likeliest tokens to sample from; 0 for all, whatever the model's own.", at_least=0
+        0,
+        "Sample from this many of the likeliest tokens; 0 for all, whatever the model's own.",
+        at_least=0,
     )
     top_p: float = setting(1.0, "Nucleus sampling; 1 for all tokens.", more_than=0, at_most=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         may_differ = self.temperature > 0 or self.num_generations == 1
-        self.require(may_differ, "num_generations", "1 at temperature 0, where all are the same")
+        self.require(
+            may_differ, "num_generations", "1 at temperature 0, where all completions are the same"
+        )
 
 
 OnProgress = Callable[[float], object]

@@ -74,8 +74,7 @@ class ServerEngine(Engine):
         answers = _request(self.url, "infer/", body, TIMEOUT)
         if not isinstance(answers, list) or len(answers) != len(conversations):
             raise InputError(
-                f"{self.url}: expected an answer to each of {len(conversations)} prompts of a "
-                "rollout server",
+                f"{self.url}: the rollout server did not answer each of {len(conversations)} prompts",
                 "server",
             )
         return [_completion(self.url, answer) for answer in answers]
@@ -90,7 +89,7 @@ def _completion(url: str, answer: Any) -> Completion:
         return Completion(text, len(ids), choice["finish_reason"], ids)
     except (KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"{url}: its answer is not one of a rollout server ({error!r})", "server"
+            f"{url}: this is not the answer of a rollout server ({error!r})", "server"
         ) from error
 
 

@@ -222,9 +222,9 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     if source is not None:
         return _first_rows(source, total, setting)
     if names_task:
-        return passed(setting, f"{name} comes from {launch.hub}; its rows were not looked at")
-    message = f"{name} is not one of this package's tasks; its rows were not looked at"
-    remedy = f"download it to look at it: --{setting} math:FILE, choice:FILE or qa:FILE"
+        return passed(setting, f"{name} comes from {launch.hub}; its rows were not checked")
+    message = f"{name} is not one of this package's tasks; its rows were not checked"
+    remedy = f"to check them, download it: --{setting} math:FILE, choice:FILE or qa:FILE"
     return warning(setting, message, remedy)
 
 
@@ -257,12 +257,12 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     silent = [line for line, row in rows if "messages" in row and not _asks(row["messages"])]
     if silent:
         count = f"{len(silent):,} of {len(rows):,} rows"
-        message = f"{file}, line {silent[0]}: no turn of the user in messages ({count})"
+        message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
         return failed(setting, message, "leave them out: the training would end there")
     if task is not None:
         message = f"{file} is read as it is, without the prompt and the columns of {task}"
         return warning(setting, message, remedy)
-    message = f"{file} is read by ms-swift itself; whether its {len(rows):,} rows can be graded was not looked at"
+    message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
     remedy = f"--{setting} math:{name} where they have right answers, or choice or qa"
     return warning(setting, message, remedy)
 
@@ -284,7 +284,7 @@ def _first_rows(source: Source, total: int | None, setting: str) -> CheckResult:
         count = f"the first {result.rows:,} of {total:,}"
     where = f"{named}: {count} rows of {source.task.name}"
     if not result.bad:
-        duplicates = f", {result.duplicates:,} ask what others ask" if result.duplicates else ""
+        duplicates = f", {result.duplicates:,} duplicate questions" if result.duplicates else ""
         return passed(setting, f"{where}{duplicates}, every gold earns the full reward")
 
     name = source.task.name
@@ -340,7 +340,7 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
         return
     is_deleted = launch.settings.get("truncation_strategy") == "delete"
     fate = "left out" if is_deleted else "cut at the beginning"
-    message = f"{longer:,} of {len(rows):,} prompts are {fate} without a word: {text}"
+    message = f"{longer:,} of {len(rows):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield warning("prompts", message, remedy)
 

@@ -188,7 +188,7 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         return
     cuda = torch_build()
     if cuda is None:
-        message = "there are GPUs, and the installed torch is a build for the CPU"
+        message = "there are GPUs, but the installed torch is a CPU build"
         remedy = "activate the environment for GPUs (.venv-gpu), or CUDA_VISIBLE_DEVICES= to train on the CPU"
         yield failed("driver", message, remedy)
         return
@@ -209,7 +209,7 @@ def _other_accelerators() -> Iterator[CheckResult]:
         return
     for command in ACCELERATORS:
         if output_of(os.environ, *command):
-            message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only, and would take the CPU"
+            message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
             remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
             yield failed("driver", message, remedy)
 
@@ -315,8 +315,29 @@ def surroundings(launch: Launch) -> Iterator[CheckResult]:
             os.fsync(file.fileno())
     except OSError as error:
         message = f"64 MiB cannot be written into {Path.home()}: {error.strerror}"
-        remedy = "make room there, or set HOME for this command to a folder elsewhere"
+        remedy = "free some space there, or set HOME for this command to another folder"
         yield failed("home", message, remedy)
+
+
+# The path of a Unix socket has at most 107 bytes on Linux (unix(7)).
+LONGEST_SOCKET = 107
+# What Python's multiprocessing adds for the socket of a manager.
+_SOCKET_BELOW_TMPDIR = "/pymp-12345678/listener-12345678"
+
+
+def temporary_files(launch: Launch) -> Iterator[CheckResult]:
+    """The folder for temporary files has a path that leaves room for a socket: ms-swift prepares
+    datasets in several processes, which end with EOFError otherwise.
+    """
+    folder = launch.environ.get("TMPDIR") or tempfile.gettempdir()
+    longest = LONGEST_SOCKET - len(_SOCKET_BELOW_TMPDIR)
+    length = len(os.fsencode(folder))
+    if length > longest:
+        message = (
+            f"TMPDIR has {length} characters ({folder}); ms-swift's dataset preparation opens a Unix "
+            f"socket there and fails above {longest}"
+        )
+        yield failed("temporary files", message, "set TMPDIR to a shorter path, such as /tmp")
 
 
 # The run's folder.
@@ -325,7 +346,7 @@ def surroundings(launch: Launch) -> Iterator[CheckResult]:
 disk = judged(
     "disk",
     estimate.disk,
-    "a smaller --save_total_limit, --save_only_model true (RESUME=1 then cannot go on), "
+    "use a smaller --save_total_limit, --save_only_model true (RESUME=1 then cannot resume), "
     "or OUTPUT on a larger disk",
     report=warning,
 )
@@ -346,11 +367,11 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:  # Lustre without -o flock, some NFS
-                message = f"no locks in {existing} ({error.strerror}): a second run in the folder is not noticed"
-                remedy = "one run at a time, or OUTPUT on another file system"
+                message = f"no locks in {existing} ({error.strerror}): a second run there would go unnoticed"
+                remedy = "start one run at a time, or set OUTPUT to another file system"
                 yield warning("folder", message, remedy)
     except InputError as error:
-        remedy = "set OUTPUT to another folder, or RESUME=auto to go on in one that holds a run"
+        remedy = "set OUTPUT to another folder, or RESUME=auto to resume the run in it"
         yield failed("folder", error.problem.partition(";")[0], remedy)
     except OSError as error:
         message = f"{plan.output} cannot be written: {existing}: {error.strerror}"
@@ -358,9 +379,9 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
     else:
         text = f"{plan.output} is free"
         if plan.resume:
-            text = f"goes on from {plan.resume}"
+            text = f"resumes from {plan.resume}"
         elif plan.variables.resume == "auto":
-            text = f"{plan.output} has no checkpoint to go on from: begins anew"
+            text = f"{plan.output} has no checkpoint to resume from, so the run starts at step 0"
         yield passed("folder", text)
 
 
@@ -372,19 +393,21 @@ def ports(launch: Launch) -> Iterator[CheckResult]:
     taken_for: dict[int, str] = {}
     for port, purpose, variable in wanted_ports(launch.plan):
         if not 0 < port < 65536:
-            yield failed("ports", f"{variable}: {port} is no port", "choose one from 1024 to 65535")
+            yield failed(
+                "ports", f"{variable}: {port} is not a port", "choose one from 1024 to 65535"
+            )
         elif port in taken_for:
-            message = f"port {port} is meant for {taken_for[port]} and for {purpose}"
+            message = f"port {port} is set for both {taken_for[port]} and {purpose}"
             yield failed("ports", message, f"set {variable} to another one")
         elif (holder := reserved_by(port)) not in (None, os.getpid()):
-            message = f"port {port} ({purpose}): another launch is starting or running with it (pid {holder})"
-            remedy = f"wait for its end, or set {variable} to a free port"
+            message = f"port {port} ({purpose}): another launch uses it (pid {holder})"
+            remedy = f"wait until it ends, or set {variable} to a free port"
             yield failed("ports", message, remedy)
         elif (error := why_not_free(port)) is None:
             yield passed("ports", f"{port} ({purpose}) is free")
         else:
             message = f"port {port} ({purpose}): {error.strerror}{_holder(port)}"
-            remedy = f"end it (`ss -ltnp` lists all), or set {variable} to a free port"
+            remedy = f"stop that program (`ss -ltnp` lists all), or set {variable} to a free port"
             yield failed("ports", message, remedy)
         taken_for[port] = purpose
 
@@ -439,5 +462,5 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 CHECKS = (
     *(versions, packages, driver, capabilities, sampler, surroundings),
-    *(disk, folder, ports, running_servers),
+    *(temporary_files, disk, folder, ports, running_servers),
 )

@@ -28,7 +28,7 @@ def gradient_scale(launch: Launch) -> Iterator[CheckResult]:
         f"divided them by {ACCUMULATION} once more"
     )
     remedy = (
-        f"a learning_rate may stay, AdamW's steps do not depend on it; a max_grad_norm (here {limit:g}) "
+        f"keep learning_rate, because AdamW's steps do not depend on this; a max_grad_norm (here {limit:g}) "
         f"from an earlier run clips {accumulation} times sooner: compare it with grad_norm in the log"
     )
     yield warning("loss", message, remedy)

@@ -82,7 +82,7 @@ def _others(gpu: Gpu) -> str:
 
 def _without_others(gpu: Gpu) -> str:
     leave_out = f"leave out GPU {gpu.index} with CUDA_VISIBLE_DEVICES"
-    return f"end them (`nvidia-smi` shows which), or {leave_out}"
+    return f"stop them (`nvidia-smi` lists them), or {leave_out}"
 
 
 def _is_colocated(plan: Plan) -> bool:
@@ -93,7 +93,7 @@ def _is_colocated(plan: Plan) -> bool:
 memory = judged(
     "memory",
     estimate.memory,
-    "smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
+    "use smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
     "docs/recipes/index.md lists the recipes by GPU",
     report=warning,
 )
@@ -120,7 +120,7 @@ def host_memory(launch: Launch) -> Iterator[CheckResult]:
     if needed <= TIGHT * available:
         yield passed("host memory", text)
         return
-    remedy = "more of it (SLURM's --mem, a container's --memory), or less offloading"
+    remedy = "request more memory (SLURM's --mem, a container's --memory), or offload less"
     if "vLLM's weights" in parts:
         remedy += "; with --sleep_level 2 vLLM keeps no copy"
     yield warning("host memory", text, remedy)
@@ -217,7 +217,7 @@ def cores(launch: Launch) -> Iterator[CheckResult]:
     if plan.machine.cores >= needed:
         yield passed("cores", message)
         return
-    remedy = "let this process use more (`taskset -p $$`, a container's --cpus), or --dataloader_num_workers 0"
+    remedy = "give this process more cores (`taskset -p $$`, a container's --cpus), or set --dataloader_num_workers 0"
     if launch.environ.get("SLURM_JOB_ID"):
         remedy = (
             f"#SBATCH --cpus-per-task={needed} or more, and before srun, which does not take it over since "

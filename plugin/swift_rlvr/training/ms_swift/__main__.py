@@ -152,14 +152,18 @@ def await_port(text: str, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     error = why_not_free(port)
     if error is None and is_held(port):
-        print(f"waiting for port {port}, which a server has just left", file=sys.stderr, flush=True)
+        print(
+            f"waiting until the port {port} of an earlier server is free",
+            file=sys.stderr,
+            flush=True,
+        )
         while time.monotonic() < end:
             error = why_not_free(port, reuse=False)
             if error is None:
                 break
             time.sleep(0.5)
     if error is not None:
-        raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free one")
+        raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free port")
 
 
 def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:

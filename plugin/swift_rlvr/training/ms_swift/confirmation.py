@@ -193,7 +193,5 @@ def _required(engine: Any, adapter_request: Any) -> Any:
     if adapter_request is not None:
         engine._has_had_adapter = True
     elif getattr(engine, "_has_had_adapter", False):
-        raise WeightSyncError(
-            "vLLM has lost the adapter; the completions would be those of the base model"
-        )
+        raise WeightSyncError("vLLM has lost the adapter, so it would sample from the base model")
     return adapter_request

@@ -75,7 +75,7 @@ class TaskPreprocessor(RowPreprocessor):
             self.left_out += 1
             count = self.left_out
             if count in (1, 10, 100) or count % 1000 == 0:
-                text = f"rows left out so far: {count}; the last because of {error}"
+                text = f"rows left out so far: {count}; reason for the last one: {error}"
                 logger.warning(f"{self.name}: {text}")
             raise
 
@@ -95,7 +95,7 @@ class TaskLoader(DatasetLoader):
             if task.is_made:
                 return self._made(dataset_syntax, dataset_meta)
             if dataset_syntax.dataset is None:
-                problem = "there is no such dataset on the hubs"
+                problem = "this dataset is not on a hub"
                 raise ValueError(f"--dataset {name}: {problem}; give a file, {name}:FILE")
             return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
         if not path.is_file():

@@ -33,7 +33,7 @@ class FeedbackSettings(Settings):
 
     group = "feedback_"
     feedback_reward: str | None = setting(
-        None, "The reward that says what is wrong; by default the task's."
+        None, "The verifier whose feedback the model gets. Default: the task's."
     )
 
 
@@ -98,16 +98,16 @@ class FeedbackScheduler(MultiTurnScheduler):
     def _reward_of(self, task: Any, row: Mapping[str, Any]) -> Reward:
         name = self._settings.feedback_reward or verifier_of(task)
         if name is None:
-            columns = ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
+            columns = ", ".join(row) or "none; set --multi_turn_scheduler for the trainer too"
             raise InputError(
-                f"no verifier is known of the task {task!r}; name one, such as external_accuracy. "
+                f"the task {task!r} has no known verifier; name one, such as external_accuracy. "
                 f"The row's columns: {columns}",
                 REWARD,
             )
         (reward,) = build_rewards([name])
         tasks = reward.own_tasks
         if tasks and task is not None and task not in tasks:
-            problem = f"{reward.name} is for the tasks {', '.join(tasks)}, and a row's is {task!r}"
+            problem = f"{reward.name} grades the tasks {', '.join(tasks)}, but a row has the task {task!r}"
             raise InputError(problem, REWARD)
         return reward
 
@@ -117,6 +117,8 @@ def register_scheduler() -> None:
     name is taken.
     """
     if SCHEDULER in multi_turns:
-        raise ValueError(f"the scheduler {SCHEDULER} is registered already: load this plugin once")
+        raise ValueError(
+            f"the scheduler {SCHEDULER} is already registered; load this plugin only once"
+        )
     if hasattr(MultiTurnScheduler, "on_turn_end"):
         multi_turns[SCHEDULER] = FeedbackScheduler

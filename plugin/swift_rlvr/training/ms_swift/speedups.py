@@ -28,7 +28,7 @@ _INDEPENDENT_OF_MICRO_BATCHES = ("grpo", "sapo", "dr_grpo", "dapo", "cispo")
 class SpeedupSettings(Settings):
     """From variables."""
 
-    speedups: bool = setting(True, "Whether work that changes no loss is left out.")
+    speedups: bool = setting(True, "Skip work that does not change the loss.")
 
 
 def where_wanted(make: Any) -> Any:

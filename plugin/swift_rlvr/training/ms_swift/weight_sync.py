@@ -44,10 +44,10 @@ class SyncSettings(Settings):
     """Time limits in seconds, from variables."""
 
     sync_timeout: float = setting(
-        120.0, "The longest that trainer and server wait for each other.", more_than=0
+        120.0, "Time limit for trainer and server to wait for each other.", more_than=0
     )
     request_timeout: float = setting(
-        1800.0, "The longest that the trainer waits for completions.", more_than=0
+        1800.0, "Time limit for the trainer to wait for completions.", more_than=0
     )
 
 

@@ -66,7 +66,9 @@ def make_tasks(
         made += 1
         yield task
     if rows is not None and made < rows:
-        raise IndexError(f"{rows} rows wanted, and {made} {split} tasks found with these settings")
+        raise IndexError(
+            f"asked for {rows} rows, but these settings give only {made} {split} tasks"
+        )
 
 
 def make_levels(
@@ -87,7 +89,7 @@ def make_levels(
             task = _next_unseen(tasks, seen)
             if task is None:
                 raise IndexError(
-                    f"{rows} rows of each level wanted, and level {level} holds {number} {split} tasks"
+                    f"asked for {rows} rows of each level, but level {level} has only {number} {split} tasks"
                 )
             yield {**task, "level": level}
 

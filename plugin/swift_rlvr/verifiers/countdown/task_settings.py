@@ -16,21 +16,27 @@ class CountdownSettings(Settings):
     limit.
     """
 
-    count: Range = setting(help="How many numbers, such as 3-5.", at_least=2, at_most=MOST_NUMBERS)
-    number: Range = setting(
-        help="What they lie between; drawn evenly without `tiles`.", at_least=1, at_most=1000
+    count: Range = setting(
+        help="How many numbers are given, such as 3-5.", at_least=2, at_most=MOST_NUMBERS
     )
-    target: Range = setting(help="What the target lies between.", at_least=1, at_most=10**6)
-    operators: str = setting(OPERATORS, f'Some of "{OPERATORS}".')
+    number: Range = setting(
+        help="Range of the given numbers; without tiles they are drawn evenly.",
+        at_least=1,
+        at_most=1000,
+    )
+    target: Range = setting(help="Range of the target.", at_least=1, at_most=10**6)
+    operators: str = setting(OPERATORS, f'Allowed operators, some of "{OPERATORS}".')
     negative: bool = setting(True, "Whether an intermediate result may be negative.")
     fractions: bool = setting(True, "Whether an intermediate result may be a fraction.")
-    largest: int | None = setting(None, "The largest intermediate result.")
+    largest: int | None = setting(None, "Largest allowed intermediate result.")
     tiles: tuple[int, ...] | None = setting(
         None, "Numbers are drawn from these without replacement."
     )
-    with_solutions: Range | None = setting(None, "How many different solutions it has.", at_least=1)
+    with_solutions: Range | None = setting(
+        None, "How many different solutions a task has.", at_least=1
+    )
     with_depth: Range | None = setting(
-        None, "How deep its sums and products are.", at_least=1, at_most=5
+        None, "How deeply the sums and products of a solution are nested.", at_least=1, at_most=5
     )
 
     def __post_init__(self) -> None:

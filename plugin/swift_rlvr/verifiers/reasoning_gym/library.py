@@ -70,5 +70,5 @@ def create(name: str, settings: Mapping[str, Any], **more: Any) -> Any:
         return dataset(config(**settings, **more))
     except (AssertionError, ValueError, TypeError) as error:
         raise InputError(
-            f"reasoning_gym:{name} refuses its settings: {error or type(error).__name__}"
+            f"reasoning_gym:{name} rejects its settings: {error or type(error).__name__}"
         ) from error

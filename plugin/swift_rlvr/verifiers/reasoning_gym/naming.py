@@ -89,7 +89,7 @@ def _parts(text: str) -> list[Part]:
         elif not several:  # a category is what can be used of it
             remedy = ""
             if not library.is_missing(task):
-                remedy = f"; {name}?refused=yes takes it all the same"
+                remedy = f"; {name}?refused=yes uses it anyway"
             raise InputError(f"reasoning_gym:{task} is refused: {why}{remedy}")
     if not parts:
         raise InputError(f"reasoning_gym:{name}: all its tasks are refused")

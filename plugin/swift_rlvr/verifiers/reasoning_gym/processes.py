@@ -96,7 +96,7 @@ def _start(memory_mb: int) -> Child:
         report = child.ask({"memory": memory_mb << 20})
     except Ended as ended:
         child.close()
-        raise RuntimeError(f"a process for reasoning-gym has not started: {ended}") from None
+        raise RuntimeError(f"a process for reasoning-gym did not start: {ended}") from None
     if "unavailable" in report:
         raise NotInstalledError(report["unavailable"])
     return child

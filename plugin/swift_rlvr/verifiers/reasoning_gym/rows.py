@@ -79,7 +79,7 @@ def item(part: Part, split: str, number: int) -> dict[str, Any]:
         if split_of(drawn["question"]) == split:
             return drawn
     raise InputError(
-        f"reasoning_gym:{part.name}: none of {TRIES} questions is of the split {split}: with these settings it has "
+        f"reasoning_gym:{part.name}: none of {TRIES} questions is in the split {split}: with these settings it has "
         "too few different ones for two splits"
     )
 

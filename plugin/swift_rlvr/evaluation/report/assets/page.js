@@ -12,7 +12,7 @@ const SLICE = 80; // milliseconds of work before the browser may draw
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 let page, columns, rewardNames, count;
-const texts = [], prompts = [], questions = [];
+const texts = [], prompts = [], questions = [], golds = [];
 const plots = [];
 
 /** An element with text and attributes; children are elements or texts. */
@@ -28,7 +28,7 @@ async function block(name, keep = false) {
   let element;
   // The script begins before the browser has read the whole page.
   while (!(element = document.getElementById(`block-${name}`)) || (document.readyState === "loading" && !element.nextElementSibling)) {
-    if (!element && document.readyState !== "loading") throw new Error("a part of the file is missing: it was not written or copied to its end");
+    if (!element && document.readyState !== "loading") throw new Error("a part of the file is missing: it was not written or copied completely");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   const encoded = element.textContent;
@@ -91,7 +91,8 @@ function drawPanel(panel, steps, spread) {
     if (!box.isConnected) return;
     const plot = new uPlot({
       width: width(), height: 200, series, legend: { live: true },
-      axes: [{ ...axis, space: 60, size: 34 }, { ...axis, size: 48 }],
+      axes: [{ ...axis, space: 60, size: 34, incrs: WHOLE, values: (_, splits) => splits.map(whole) },
+        { ...axis, size: 56, values: (_, splits, place, space, step) => splits.map((value) => tick(value, step)) }],
       scales: { x: { time: false }, y: { range } },
       cursor: { sync: { key: "steps", scales: ["x", null] }, drag: { x: true, y: false }, y: false },
       hooks: { setScale: [(own, key) => { if (key === "x") zoomAll(own); }], setCursor: [last],
@@ -105,6 +106,16 @@ function drawPanel(panel, steps, spread) {
     figure.addEventListener("keydown", (event) => panelKey(event, plot));
   });
   return figure;
+}
+
+/** Distances between ticks of an axis of steps: 1, 2, 5, 10, ... */
+const WHOLE = Array.from({ length: 30 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
+
+/** The label of a tick, with as many decimals as tell it from the next one, `step` away. */
+function tick(value, step) {
+  let decimals = 0;
+  while (decimals < 12 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
+  return decimals > 4 ? value.toPrecision(2) : value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
 /** What the legend shows of a curve: its value under the pointer, without one its last value. */
@@ -295,8 +306,8 @@ async function filter() {
       began = performance.now();
     }
   }
-  show(found.slice(0, size), size || unread ? `${whole(size)} of ${whole(count)} completions` + (unread ? `; ${whole(unread)} are still being read` : "")
-    : `None of ${whole(count)} completions is like that.`);
+  show(found.slice(0, size), size || unread ? `${whole(size)} of ${whole(count)} completions` + (unread ? `; ${whole(unread)} are still loading` : "")
+    : `None of ${whole(count)} completions matches.`);
   if (page.total > count) $("#count").append(` (${whole(page.total)} in the run${page.runs.length > 1 ? "s" : ""})`);
   steady = { size, unread };
   remember();
@@ -307,7 +318,7 @@ function address() {
   const words = new URLSearchParams();
   for (const [name, value] of new FormData($("#filter"))) if (value !== "") words.set(name, value);
   if (!words.has("low") && !words.has("high")) words.delete("reward");
-  if (current >= 0) words.set("completion", placeOf(current));
+  if (current >= 0 && named) words.set("completion", placeOf(current));
   return words.size ? `#${words}` : "";
 }
 
@@ -386,6 +397,7 @@ function show(found, message) {
 }
 
 let current = -1; // the completion whose details are shown
+let named = false; // whether the page's address names it
 
 const visibleRows = () => Math.ceil($("#list").clientHeight / ROW);
 const ratio = () => Math.max(1, (matches.length * ROW - $("#list").clientHeight) / (HIGHEST - $("#list").clientHeight));
@@ -513,12 +525,14 @@ async function explanation(i) {
   return (await explained.get(place))[i - page.starts[place]];
 }
 
-async function showDetail(i) {
+/** picked: by a person, and not because the page begins with it; the address then names it. */
+async function showDetail(i, picked = true) {
   current = i;
+  named = picked;
   remember();
   const rules = await explanation(i);
   while (texts[i] === undefined || prompts[columns.prompt[i]] === undefined) {
-    $("#detail").replaceChildren(make("p", { class: "hint" }, "being read …"));
+    $("#detail").replaceChildren(make("p", { class: "hint" }, "loading …"));
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   if (current !== i) return;
@@ -530,34 +544,47 @@ async function showDetail(i) {
   const add = (name, value) => figures.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
   add("verdict", verdict(i));
   for (const name of rewardNames) if (columns.rewards[name][i] != null) add(name, paid(name, columns.rewards[name][i]));
-  for (const [name, numbers] of Object.entries(columns.reasons)) if (numbers[i] >= 0) add(`why ${name}`, page.names[numbers[i]]);
+  for (const [name, numbers] of Object.entries(columns.reasons)) if (numbers[i] >= 0) add(`reason of ${name}`, page.names[numbers[i]]);
   if (columns.advantage[i] != null) add("advantage", number(columns.advantage[i]));
   add("characters", whole(columns.length[i]));
-  const whole_prompt = make("details", {}, make("summary", {}, "the whole prompt"));
+  const whole_prompt = make("details", {}, make("summary", {}, "full prompt"));
   whole_prompt.addEventListener("toggle", () => { if (whole_prompt.childElementCount === 1) whole_prompt.append(textBox(prompts[prompt])); });
   const question = make("p", { class: "question", dir: "ltr" });
   appendText(question, questions[prompt], search);
   $("#detail").replaceChildren(title, question, whole_prompt, figures, textBox(texts[i], search),
-    make("h4", {}, "What the verifier read, and every rule"), ...rules.map((each) => drawRules(each, i)),
-    ...(rules.length ? [] : [make("p", { class: "hint" }, "No rules are on this page for this completion.")]), ...samePrompt(i));
+    make("h4", {}, "How it was graded"), ...drawAllRules(rules, i), ...samePrompt(i));
   $("#detail").scrollTop = 0;
-  if (matchMedia("(max-width: 800px)").matches) $("#detail").scrollIntoView({ block: "nearest" });
+  if (picked && matchMedia("(max-width: 800px)").matches) $("#detail").scrollIntoView({ block: "nearest" });
 }
 
-function drawRules([set, reward, reason, judged, details], i) {
+/** The rules of each reward; the gold answer stands beside what the verifier read, or alone where no rules are known. */
+function drawAllRules(rules, i) {
+  const gold = golds[columns.prompt[i]];
+  const verifier = rules.findIndex(([set]) => page.rules[set].reward in page.verifiers);
+  const shown = rules.map((each, place) => drawRules(each, i, place === Math.max(0, verifier) ? gold : ""));
+  if (shown.length) return shown;
+  const nothing = make("p", { class: "hint" }, "This page has no rules for this completion.");
+  return gold ? [make("p", {}, "Gold answer:"), textBox(gold, "", 2000), nothing] : [nothing];
+}
+
+function drawRules([set, reward, reason, judged, details], i, gold) {
   const { reward: name, outcome, rules } = page.rules[set];
   const box = make("section", { class: "rules" });
   const head = box.appendChild(make("p", {}, make("b", {}, name), " ", paid(name, reward), ` ${reason}`));
   const column = columns.rewards[name];
-  if (!column) head.append(make("span", { class: "hint" }, " not a reward of this run"));
-  else if (column[i] == null && columns.held_out[i]) head.append(make("span", { class: "hint" }, " not logged for held-out tasks"));
+  if (!column) head.append(make("span", { class: "hint" }, " is not a reward of this run"));
+  else if (column[i] == null && columns.held_out[i]) head.append(make("span", { class: "hint" }, " is not logged for held-out tasks"));
   else if (column[i] !== (reward == null ? null : Math.round(reward * 1e4) / 1e4)) head.append(make("span", { class: "warning" }, ` logged: ${number(column[i])}; the run had other parameters, or another version`));
-  if (judged === null) box.append(make("p", { class: "hint" }, "Nothing was found that could be judged."));
-  else if (judged === 1) box.append(make("p", { class: "hint" }, "It read the whole text."));
-  else box.append(make("p", {}, "It read: "), textBox(judged, "", 2000));
+  if (judged === null) box.append(make("p", { class: "hint" }, "It found nothing to judge in this completion."));
+  else if (judged === 1) box.append(make("p", { class: "hint" }, "It judged the whole completion."));
+  if (gold || typeof judged === "string") {
+    const beside = box.appendChild(make("div", { class: "beside" }));
+    if (typeof judged === "string") beside.append(make("div", {}, make("p", {}, "Judged answer:"), textBox(judged, "", 2000)));
+    if (gold) beside.append(make("div", { class: "gold" }, make("p", {}, "Gold answer:"), textBox(gold, "", 2000)));
+  }
   const list = box.appendChild(make("ol"));
   rules.forEach((rule, place) => {
-    const state = { 1: "passed", 0: "failed" }[outcome[place]] ?? (details[place] ? "" : "not looked at");
+    const state = { 1: "passed", 0: "failed" }[outcome[place]] ?? (details[place] ? "" : "not checked");
     const item = list.appendChild(make("li", { class: state.replaceAll(" ", "-") }, rule));
     if (details[place]) { item.append(": "); appendText(item, details[place], ""); }
     if (state) item.append(make("span", { class: "state" }, ` ${state}`));
@@ -571,8 +598,8 @@ function samePrompt(i) {
   for (let other = 0; other < count; other++) if (columns.prompt[other] === prompt) same.push(other);
   if (same.length < 2) return [];
   const steps = new Set(same.map((other) => `${columns.run[other]} ${columns.step[other]}`));
-  const many = same.length > CARDS ? `; ${CARDS} of them are shown, evenly spaced` : "";
-  const heading = `The same prompt: ${whole(same.length)} completions of ${whole(steps.size)} ${steps.size === 1 ? "step" : "steps"}${many}`;
+  const many = same.length > CARDS ? `; ${CARDS} of them shown, evenly spaced` : "";
+  const heading = `Same prompt: ${whole(same.length)} completions from ${whole(steps.size)} ${steps.size === 1 ? "step" : "steps"}${many}`;
   const stride = Math.max(1, same.length / CARDS);
   const cards = make("div", { class: "cards", tabindex: 0, role: "region", "aria-label": heading });
   for (let place = 0; place < same.length; place += stride) {
@@ -581,7 +608,7 @@ function samePrompt(i) {
     if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[other] % 8}` }, page.runs[columns.run[other]]), " ");
     head.append(verdict(other));
     head.append(` ${firstReason(other)}`);
-    const text = texts[other] === undefined ? make("p", { class: "hint" }, "not read yet") : textBox(texts[other], "", CARD_CHARACTERS);
+    const text = texts[other] === undefined ? make("p", { class: "hint" }, "not loaded yet") : textBox(texts[other], "", CARD_CHARACTERS);
     cards.append(make("section", { class: other === i ? "card chosen" : "card" }, head, text));
   }
   return [make("h4", {}, heading), cards];
@@ -593,9 +620,10 @@ async function readTexts() {
   const read = async (names, starts, keep) => {
     for (let place = 0; place < starts.length; place++) keep(await block(`${names}-${place}`), starts[place]);
   };
-  await read("prompts", page.promptStarts, (values, start) => values.forEach(([prompt, question], k) => {
+  await read("prompts", page.promptStarts, (values, start) => values.forEach(([prompt, question, gold], k) => {
     prompts[start + k] = prompt;
     questions[start + k] = question;
+    golds[start + k] = gold;
   }));
   drawRows();
   document.body.dataset.state = "listed";
@@ -603,6 +631,14 @@ async function readTexts() {
   frequencies = null; // now of all texts
   document.body.dataset.state = "read";
   if (steady?.unread || $("#filter").text.value) filter();
+}
+
+/** Shows the first completion of the list where the address names none. */
+async function showFirst() {
+  if (current >= 0 || !matches.length) return;
+  chosen = 0;
+  drawRows();
+  await showDetail(matches[0], false);
 }
 
 async function start() {
@@ -624,7 +660,7 @@ async function start() {
   addEventListener("resize", drawRows);
   addEventListener("hashchange", follow);
   await filter();
-  await Promise.all([readTexts(), follow()]);
+  await Promise.all([readTexts(), follow().then(showFirst)]);
 }
 
 start().catch((error) => {

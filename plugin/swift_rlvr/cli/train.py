@@ -41,7 +41,9 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]"
+        usage = (
+            "Usage: swift-rlvr train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]"
+        )
         typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()

@@ -214,7 +214,8 @@ def test_mistakes_are_named(engine, monkeypatch):
         start(scheduler, task="countdown", nums=[1])
     monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_REWARD", "accuracy")
     with pytest.raises(
-        InputError, match="external_accuracy grades the tasks .*math.* a row has the task 'countdown'"
+        InputError,
+        match="external_accuracy grades the tasks .*math.* a row has the task 'countdown'",
     ):
         start(
             FeedbackScheduler(engine, max_turns=2),

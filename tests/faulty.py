@@ -242,27 +242,27 @@ TASKS = {
 }
 TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in TASKS.items()}
 REWARDS = {
-    "built as the trainers build it": [TakesNoArguments, KeepsTheArguments],
-    "examples earn what they say": [
+    "built the way trainers build it": [TakesNoArguments, KeepsTheArguments],
+    "examples earn what they declare": [
         variant(examples=()),
         variant(examples=Good.examples[:2]),
         variant(examples=(*Good.examples, Example("<answer>07</answer>", {"number": 7}, 1.0))),
         variant(reasons=("right", "wrong")),
     ],
-    "needs its columns": [MissesNoColumn, ChangesTheColumns],
-    "both shapes": [
+    "requires its columns": [MissesNoColumn, ChangesTheColumns],
+    "texts and messages": [
         ReadsStringsOnly,
         regraded(lambda grade, text: grade._replace(reward=grade[0] and int(grade[0]))),
     ],
     "one by one": [RemembersTheBatch],
     "explanations": [ExplainsOtherwise],
-    "without a gold": [
+    "without a readable gold": [
         variant(grade=lambda self, text, row: compared(text, row["number"] + 0)),
         variant(grade=lambda self, text, row: compared(text, row["number"])),
     ],
-    "earns the same": [Random, OtherInEachProcess],
+    "always earns the same": [Random, OtherInEachProcess],
     "other tasks": [IgnoresTheTask],
-    "runs nothing": [Evaluates],
+    "runs no code": [Evaluates],
     "hostile text": [  # raises, pays for nothing, or otherwise for some texts
         regraded(
             lambda grade, text: (

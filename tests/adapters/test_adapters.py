@@ -56,7 +56,12 @@ def test_grade():
     ("row", "rewards", "weights", "message"),
     [
         (ROW, ["nothing"], None, "there is no reward 'nothing'"),
-        (ROW, ["countdown"], [1, 2], "reward_weights: must be one for each of countdown, got 2"),
+        (
+            ROW,
+            ["countdown"],
+            [1, 2],
+            "reward_weights: must have one weight for each of countdown, got 2",
+        ),
         (ROW, ["countdown", "external_countdown"], None, "a reward is named twice"),
         ({"nums": [1]}, None, None, "SWIFT_RLVR_REWARD_FUNCS: no reward is named"),
         ({"nums": [1]}, ["countdown"], None, "needs the dataset column 'target'"),

@@ -42,7 +42,7 @@ FILTERS = {
     "text, any case: too low": "f.text.value = 'too low'",
     "text that is rare: = 77 (too": "f.text.value = '= 77 (too'",
     "text that is not there": "f.text.value = 'Eureka'",
-    "prompts of several steps": "f.repeated.checked = true",
+    "prompts sampled in several steps": "f.repeated.checked = true",
     "reason, reward and text": "f.reason.selectedIndex = 2; f.high.value = 0; f.text.value = 'too high'",
 }
 

@@ -69,7 +69,7 @@ def test_ours_by_every_name_they_have():
 
 def test_a_reward_that_hangs_is_ended(folder):
     shown = checked(folder, "slow-package", "--timeout", "4").stdout
-    assert shown.count("no end within 4 s") == 1, "and the texts after it are left out"
+    assert shown.count("not finished after 4 s") == 1, "and the texts after it are left out"
 
 
 def test_the_table_and_the_exit_status(folder):

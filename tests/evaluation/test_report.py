@@ -551,7 +551,7 @@ def test_no_code_of_a_model_is_run(run, tmp_path):
         run / "completions.jsonl", [table(1, [text], CodeReward=[1.0], tests=[["assert True"]])]
     )
     document = page_of(run, tmp_path / "report")
-    assert not (tmp_path / "ran").exists() and "rules of rewards for code are not shown" in said(
+    assert not (tmp_path / "ran").exists() and "rules of code rewards are not shown" in said(
         document
     )
     assert "external_code" not in document.completions()[0]["rules"]
@@ -755,7 +755,9 @@ def test_bad_completions_and_missing_run_are_refused(run, tmp_path, row, message
     write_lines(run / "completions.jsonl", [row])
     with pytest.raises(InputError, match=message):
         read_run(run)
-    with pytest.raises(InputError, match="expected a training run, a folder with logging.jsonl"):
+    with pytest.raises(
+        InputError, match="expected a training run: a folder that has logging.jsonl"
+    ):
         find_run(tmp_path / "nothing")
 
 

@@ -336,7 +336,7 @@ def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
         "external_test_limit",
     ]
     assert chosen(table([record(0)])) == ["external_countdown", "external_test_length"]
-    with pytest.raises(InputError, match="no line can be used: .*line 1: not JSON"):
+    with pytest.raises(InputError, match="no line can be graded: .*line 1: not JSON"):
         chosen()
 
 
@@ -357,8 +357,8 @@ def test_files_that_cannot_be_graded(tmp_path):
     bad.write_text("{\n[]\n")
     for file, message in {
         empty: "the file is empty",
-        blank: "there are only empty lines",
-        bad: "no line can be used: .*line 1: not JSON.*line 2: expected an object",
+        blank: "all lines are empty",
+        bad: "no line can be graded: .*line 1: not JSON.*line 2: expected an object",
         tmp_path: "Is a directory",
         tmp_path / "no.jsonl": "No such file",
     }.items():
@@ -366,7 +366,7 @@ def test_files_that_cannot_be_graded(tmp_path):
             score([file], COUNTDOWN, tmp_path / "out.jsonl")
     good = tmp_path / "good.jsonl"
     good.write_bytes(lines_of([record(0)]))
-    with pytest.raises(InputError, match="would be replaced"):
+    with pytest.raises(InputError, match="would be overwritten"):
         score([good], COUNTDOWN, tmp_path / "." / "good.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "bad.jsonl",

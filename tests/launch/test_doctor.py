@@ -223,7 +223,7 @@ def test_our_own_checks_import_no_large_package():
     ("recipe", "words", "message"),
     [
         ("none.yaml", [], "cannot read none.yaml"),
-        ("scripts/configs/countdown_trl_cpu.yaml", [], "is for another trainer"),
+        ("scripts/configs/countdown_trl_cpu.yaml", [], "is a recipe for another trainer"),
         (CPU, ["--micro_batch_size", "4"], "Megatron"),
         (CPU, ["--per_device_train_batch_size", "many"], "must be a whole number"),
     ],
@@ -617,7 +617,7 @@ OTHER, CUDA_12 = CHECKED | {"torch": "2.11.0"}, CHECKED | CHECKED_WITH_CUDA_12
         (machine.driver, NEW, "13.0", {}, "passed", f"driver {NEW}, torch for CUDA 13.0"),
         (machine.driver, OLD, "13.0", {}, "failed", "CUDA 13.0: too old, torch would see no GPU"),
         (machine.driver, OLD, "12.8", {}, "passed", f"driver {OLD}, torch for CUDA 12.8"),
-        (machine.driver, NEW, None, {}, "failed", "the installed torch is a build for the CPU"),
+        (machine.driver, NEW, None, {}, "failed", "the installed torch is a CPU build"),
         (
             machine.driver,
             "[N/A]",
@@ -757,7 +757,7 @@ def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     blackwell = gpus(capability=10.0)
     status, message = outcome(machine.capabilities, recipe=GPUS, on=blackwell)
     assert status == "warning" and "compiles FlashInfer's attention for it, and cannot" in message
-    assert "no nvcc (by CUDA_HOME" in message and "-> set CUDA_HOME to" in message
+    assert "no nvcc found (CUDA_HOME" in message and "-> set CUDA_HOME to" in message
     monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 

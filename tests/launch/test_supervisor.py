@@ -305,7 +305,7 @@ def test_a_failed_update_of_the_weights_ends_the_run(plan):
     text = "[ERROR:swift] Method execution failed: collective_rpc\\nMemoryError: no room\\nTypeError: None"
     status, shown = run(plan(RUN_ON, f'print("{text}", flush=True)\n' + SERVER))
     assert status == 1
-    assert "most likely an update of the weights; it would go on sampling from old ones" in shown
+    assert "most likely during a weight update; it would keep sampling from old weights" in shown
     assert "MemoryError: no room" in shown and "TypeError" not in shown
     # this trainer logs no step: RUN_ON's first one may be seen before what the server printed, or
     # after it

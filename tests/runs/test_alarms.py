@@ -125,7 +125,7 @@ def memorises(step, row):
 def test_completions_that_pass_only_the_visible_tests_raise_an_alarm_with_some_of_them():
     (alarm,) = run(memorises)
     assert alarm.kind == "memorised" and 40 < alarm.step <= 52
-    assert "pass the visible tests and fail the added ones" in alarm.message
+    assert "pass the visible tests but fail the added ones" in alarm.message
     alarms = Alarms()
     alarms.batch(["a", "b"], ["right", "table"], ["table"])
     alarms.batch(["a", "b"], ["right", "right"])  # the last batch has none

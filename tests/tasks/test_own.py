@@ -143,7 +143,7 @@ def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_the
     file.write_text(json.dumps({"Text of the problem": "1 + 1?", "Right": "2"}) + "\n")
     columns = '{"Text of the problem": "problem", "NAME OF THE ANSWER": "answer"}'
     message = (
-        f"has Text of the problem, Right; rename with --columns '{columns}'"
+        f"has Text of the problem, Right; rename columns with --columns '{columns}'"
         " or set SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN"
     )
     with pytest.raises(InputError, match=re.escape(message)):

@@ -129,7 +129,10 @@ def test_levels_are_read_of_lists_and_datasets_with_and_without_the_column():
 
 @pytest.mark.parametrize("field", ["async_generate", "dynamic_sample"])
 def test_what_draws_rows_of_its_own_is_refused(field):
-    with pytest.raises(InputError, match=f"{field}: draws rows that curriculum does not choose"):
+    with pytest.raises(
+        InputError,
+        match=f"{field}: must be false with curriculum: it draws rows that curriculum did not choose",
+    ):
         CurriculumCallback(SimpleNamespace(seed=1, **{field: True}), Ranks(1).trainer(0, ROWS))
 
 
@@ -147,5 +150,5 @@ def test_trainers_and_templates_that_do_not_fit_are_refused():
     several = Ranks(1).trainer(0, ROWS)
     CurriculumCallback(ARGS, several).on_train_begin(ARGS, state_of(), None)
     several.dynamic_num_samples = True
-    with pytest.raises(InputError, match="multi_turn_scheduler: makes several samples of a row"):
+    with pytest.raises(InputError, match="multi_turn_scheduler: makes several samples of one row"):
         several._generate_and_score_completions([{}] * BATCH)

@@ -44,7 +44,9 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
 
 
 def test_a_training_with_all_of_the_rows_is_an_error(rows):
-    with pytest.raises(InputError, match="all 3 prompts of .* are in the training too") as error:
+    with pytest.raises(
+        InputError, match="all 3 prompts of .* are in the training data too"
+    ) as error:
         held_out(rows).leave_out((to_messages(*task), "countdown") for task in TASKS)
     assert error.value.field == "held_out_dataset"
 

@@ -68,7 +68,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--resume_from_checkpoint true": "expected true or a checkpoint in new; there is none",
     f"--held_out_dataset {TRAIN}": "--held_out_dataset: all 40 prompts of",
     "--curriculum true": "--dataset: curriculum needs the column 'level' with a whole number in every row, got None",
-    "--output_dir=": "--output_dir: is required: a folder for the model",
+    "--output_dir=": "--output_dir: is required: the folder for the model",
 }
 HELD_OUT = words(f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
     --held_out_samples 3 --held_out_every 1 --save_steps 100""")

@@ -60,7 +60,7 @@ def test_without_nvcc_and_with_one_that_does_not_run(tmp_path, home, monkeypatch
     (home / "bin/nvcc").write_text("#!/bin/sh\nexit 1\n")
     assert why_no_nvcc({"PATH": ""}) == f"{home}/bin/nvcc does not run"
     (home / "bin/nvcc").unlink()
-    assert why_no_nvcc({"PATH": ""}).startswith("no nvcc (by CUDA_HOME")
+    assert why_no_nvcc({"PATH": ""}).startswith("no nvcc found (CUDA_HOME")
     # The package with FlashInfer's compiled kernels makes it needless.
     monkeypatch.setattr(module, "find_spec", lambda name: name == "flashinfer_jit_cache")
     assert why_no_nvcc({"PATH": ""}) == ""

@@ -88,8 +88,8 @@ def test_within_a_time_what_ends_the_process_or_raises_is_a_result_and_the_rest_
 def test_what_takes_longer_than_its_time_is_ended():
     results = list(map_within(time.sleep, [3600, 3601], 0.5, start=os.getpid))
     assert [(item, str(error)) for item, error in results] == [
-        (3600, "no end within 0.5 s"),
-        (3601, "no end within 0.5 s"),
+        (3600, "not finished after 0.5 s"),
+        (3601, "not finished after 0.5 s"),
     ]
     assert all(isinstance(error, TimeoutError) for _, error in results)
 

@@ -123,7 +123,7 @@ def test_unusable_models_and_conversations_that_are_too_long(model, tmp_path):
         InputError, match="model: .*nothing: cannot be loaded, expected a folder or a hub id"
     ):
         sampled(str(tmp_path / "nothing"))
-    problem = "max_completion_length: must be at most [89].., got 1000: the model reads 1024 tokens"
+    problem = "max_completion_length: must be at most [89].., got 1000: the model has a context of 1024 tokens"
     with pytest.raises(InputError, match=problem):
         sampled(model, max_completion_length=1000)
     with (

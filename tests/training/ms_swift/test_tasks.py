@@ -362,7 +362,7 @@ def test_rows_that_are_made():
             map(repr, (sorted(row.items()) for row in expected))
         )
     for name, message in (
-        ("gcd", "for N rows"),
+        ("gcd", "to generate N rows"),
         ("gdc#5", "there is no task 'gdc'; did you mean gcd"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -279,10 +279,10 @@ def test_the_committed_levels_are_what_the_command_makes(split, tmp_path):
 
 
 MISTAKES = {
-    "--preset tv --rows 5": "--levels: the presets tiny and tutorial have levels, tv has none",
-    "--preset tiny": "--rows: is needed",
+    "--preset tv --rows 5": "--levels: only the presets tiny and tutorial have levels, got tv",
+    "--preset tiny": "--rows: is required",
     "--preset tiny --rows 140": "--rows: is too large: asked for 140 rows of each level, but level 0",
-    "--preset tiny --rows 5 --target 1-9": "--levels: gives the rows their settings",
+    "--preset tiny --rows 5 --target 1-9": "--levels: sets the difficulty itself",
 }
 
 

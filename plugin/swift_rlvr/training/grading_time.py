@@ -93,7 +93,7 @@ class _TimedReward:
         self._reward = reward
         self._call = _timed_call(reward, key, seconds)
 
-    @property
+    @property  # type: ignore[misc]  # object's can be set too
     def __class__(self) -> Any:
         return type(self._reward)  # for isinstance
 

@@ -63,7 +63,7 @@ def main() -> None:
 
     row = source.task.preprocess(with_tests[0].row)
     print(f"\nprompt: {row['messages'][-1]['content']}\n")
-    code = REWARDS["code"](timeout=1)
+    code = REWARDS["code"](timeout=2)  # seconds of CPU time for each test
     for name, program in COMPLETIONS.items():
         grade = code.explain(f"```python{program}```", row)
         print(f"{grade.reward}  {name:<20} {grade.reason}")

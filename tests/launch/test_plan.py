@@ -341,7 +341,7 @@ def test_longer_completions_reach_vllm_in_the_trainers_process(recipe):
     assert context("countdown_colocate", *longer) == 2048 + 4096
     assert context("countdown_colocate", *longer, "--vllm_max_model_len", 5000) == 5000
     # Its context is not the sum of its lengths.
-    assert context("countdown_tiny_1gpu", *longer) == 512
+    assert context("countdown_tiny_1gpu", *longer) == 640
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):

@@ -128,6 +128,8 @@ def evaluated(
             experiment.samples,
             "--max_completion_length",
             experiment.length,
+            "--batch_size",
+            400,
         ]
         swift_rlvr(
             "evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out

@@ -145,7 +145,7 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             ["--num_iterations", 2, "--max_steps", -1],
             0,
             "steps",
-            "274 = 1 epoch x 1,096 rows x 8",
+            "136 = 1 epoch x 1,096 rows x 8",
         ),
     ],
 )

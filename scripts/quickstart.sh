@@ -25,7 +25,7 @@ if [ "${1-}" = smollm2 ]; then
   export OUTPUT=${OUTPUT:-output/smollm2}
   export MODEL=${MODEL:-$OUTPUT/cold_start/checkpoint-50}
 else
-  NAME=tiny RECIPE=tiny HELD_OUT=datasets/countdown/tiny_test.jsonl#400 LENGTH=320
+  NAME=tiny RECIPE=tiny HELD_OUT=datasets/countdown/tiny_test.jsonl#400 LENGTH=512
   MODEL=${MODEL:-plugin/swift_rlvr/share/tiny_model/weights}
 fi
 OUT=${OUTPUT:-output/quickstart}

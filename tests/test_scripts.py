@@ -69,7 +69,7 @@ def test_the_quickstart_runs_the_tiny_model_through_the_topology_of_the_machine(
             or "countdown_tiny" in command
             or "countdown_cpu" in command
         )
-    assert "= 64 completions, 8 prompts x 8" in plan_of(shown)
+    assert "= 128 completions, 16 prompts x 8" in plan_of(shown)
     assert str(tmp_path / "out" / "run") in shlex.split(found[-1])
     assert not (tmp_path / "out").exists()
 

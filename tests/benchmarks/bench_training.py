@@ -63,7 +63,7 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = {
-    "outcome": Experiment("tiny", {"trained": ""}, f"{DATASETS}/tiny_test.jsonl", 400, 16),
+    "outcome": Experiment("tiny", {"trained": ""}, f"{DATASETS}/tiny_test.jsonl", 400, 16, 512),
     "gate": Experiment(
         f"{TRL} {GATE_STEPS}",
         {"none": OUTCOME, "length": LENGTH, "length, gated": GATED},
@@ -128,6 +128,8 @@ def evaluated(
             experiment.samples,
             "--max_completion_length",
             experiment.length,
+            "--batch_size",
+            400,
         ]
         swift_rlvr(
             "evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out

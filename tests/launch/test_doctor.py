@@ -271,7 +271,7 @@ TABLE = [
         "failed",
         "there is no folder",
     ),  # a hub's, but plugin is a folder here
-    (data.lengths, "", "passed", "of 512 (vllm_max_model_len)"),  # of the server's own recipe
+    (data.lengths, "", "passed", "of 640 (vllm_max_model_len)"),  # of the server's own recipe
     (data.lengths, "--max_completion_length 1024", "failed", "of 1,024 (the model's context)"),
     (
         data.lengths,
@@ -287,7 +287,7 @@ TABLE = [
     ),
     (machine.folder, "", "passed", f"{OUTPUT} is free"),
     (machine.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
-    (data.steps, "", "passed", "60 (max_steps)"),
+    (data.steps, "", "passed", "30 (max_steps)"),
     (
         data.datasets,
         "",

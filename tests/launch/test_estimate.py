@@ -115,16 +115,16 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             "tokens",
             "prompt up to 2,048 + completion 1,024, of 3,072 (vllm_max_model_len)",
         ),
-        ("countdown_cpu", [], 0, "steps", "60 (max_steps)"),
+        ("countdown_cpu", [], 0, "steps", "30 (max_steps)"),
         ("countdown_cpu", [], 0, "disk", "2 checkpoints of 13.7 MB: 27.4 MB; "),
         (
             "countdown_cpu",
             [],
             0,
             "tokens",
-            "prompt up to 512 + completion 320, of 512 (vllm_max_model_len)",
+            "prompt up to 640 + completion 512, of 640 (vllm_max_model_len)",
         ),
-        ("countdown_cpu", [], 0, "memory", "models and activations about 1.1 of 23 GiB"),
+        ("countdown_cpu", [], 0, "memory", "models and activations about 1.2 of 23 GiB"),
         ("countdown", ["--dataset", "gsm8k"], 3, "steps", "not known before gsm8k is loaded"),
         (
             "countdown",
@@ -145,7 +145,7 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             ["--num_iterations", 2, "--max_steps", -1],
             0,
             "steps",
-            "274 = 1 epoch x 1,096 rows x 8",
+            "136 = 1 epoch x 1,096 rows x 8",
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_lines(recipe, words, gpus, line, text):
     ("words", "limited", "kept"),
     [
         (["--save_steps", 7], True, 2),
-        (["--save_steps", 7], False, 9),
+        (["--save_steps", 7], False, 5),
         (["--save_steps", 0.5], False, None),
         (["--save_strategy", "no"], True, 0),
         (["--save_strategy", "epoch", "--num_train_epochs", 5], True, 2),
@@ -166,7 +166,7 @@ def test_lines(recipe, words, gpus, line, text):
     ],
 )
 def test_checkpoints_kept(words, limited, kept):
-    plan = plan_for("countdown_cpu", *words)  # 60 steps, and 2 checkpoints at most
+    plan = plan_for("countdown_cpu", *words)  # 30 steps, and 2 checkpoints at most
     if not limited:
         del plan.settings["save_total_limit"]
     assert estimate.checkpoints_kept(plan) == kept

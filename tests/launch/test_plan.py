@@ -341,7 +341,7 @@ def test_longer_completions_reach_vllm_in_the_trainers_process(recipe):
     assert context("countdown_colocate", *longer) == 2048 + 4096
     assert context("countdown_colocate", *longer, "--vllm_max_model_len", 5000) == 5000
     # Its context is not the sum of its lengths.
-    assert context("countdown_tiny_1gpu", *longer) == 512
+    assert context("countdown_tiny_1gpu", *longer) == 640
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
@@ -412,7 +412,7 @@ def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
     assert plan.recipe == Path(f"scripts/configs/{name}.yaml")
     assert plan.settings["top_p"] == 1 and plan.settings["model"] == model
     assert shlex.join([*changes, "--model", model, "--top_p", "1"]) in shlex.join(plan.trainer.argv)
-    assert plan.completions == (128 if gpus else 64)
+    assert plan.completions == 128
     used = {*plan.train_gpus, *plan.server_gpus}
     assert len(used) == gpus - left_over
     is_first_choice = words in ("countdown", "countdown_colocate", "countdown_cpu")

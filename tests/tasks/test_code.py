@@ -191,7 +191,9 @@ def test_private_cases_count_and_unpacking_them_runs_no_code(tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "made"),)
 
-    with pytest.raises(RowError, match="private_test_cases cannot be read: .* is not a plain value"):
+    with pytest.raises(
+        RowError, match="private_test_cases cannot be read: .* is not a plain value"
+    ):
         CODE.preprocess({**row, "private_test_cases": packed(Hostile())})
     assert not (tmp_path / "made").exists()
     for broken in ("?", packed([1]), packed("{"), base64.b64encode(b"x").decode()):

@@ -196,11 +196,15 @@ def test_the_server_for_gpus_holds_the_models_context_of_the_trainings():
     )
 
 
-def test_the_countdown_experiment_in_small_has_the_same_rewards_and_a_model_and_tasks_that_are_here():
-    """Its prompt is the task's own, with which the tiny model was made."""
+def test_the_countdown_experiment_in_small_has_the_same_settings_and_a_model_and_tasks_that_are_here():
+    """Its prompt is the task's own, with which the tiny model was made. One reward comes on top, for
+    the length.
+    """
     small, server = recipe("countdown_cpu.yaml"), recipe("rollout_cpu.yaml")
-    for name in ("reward_funcs", "use_vllm", "vllm_mode", "num_generations", "temperature", "beta"):
+    for name in ("use_vllm", "vllm_mode", "num_generations", "temperature", "beta"):
         assert small[name] == COUNTDOWN[name]
+    assert small["reward_funcs"] == [*COUNTDOWN["reward_funcs"], "external_soft_overlong"]
+    assert completions(small) == completions(COUNTDOWN | {"ENV": {"NPROC_PER_NODE": 2}}) == 128
     assert small["system"] == SYSTEM_PROMPT
     assert ROOT / small["model"] == ROOT / server["model"] == TINY_MODEL
     assert (

@@ -1,7 +1,7 @@
 r"""Your own mathematics file: check it, look at a prompt, grade completions.
 
 own_data.jsonl has 12 rows. Its columns are called "Problem Statement" and "Final Answer", and the
-answer of the last row is a sentence, which no verifier can compare. Run it in a second:
+answer of the last row is a sentence, which no verifier can compare. Run it:
 
     python examples/own_data.py
 

@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer with our verifier: two steps with the tiny model, on a CPU, in under a minute.
+"""TRL's GRPOTrainer with our verifier: two steps with the tiny model on a CPU.
 
 A reward of this package is a reward function of TRL. Give the trainer an object of it, and a dataset
 with the columns that the reward reads.
@@ -13,6 +13,7 @@ import tempfile
 
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.files import TINY_MODEL, find_file
 from trl import GRPOConfig, GRPOTrainer
 
@@ -24,10 +25,13 @@ DATA = find_file("countdown:datasets/countdown/tiny_train.jsonl#32")
 def training_rows() -> Dataset:
     """One row for each task: `prompt` for the trainer, `nums` and `target` for the reward."""
     source = parse_source(DATA)
-    rows = [source.task.preprocess(raw) for _, raw in source.usable_rows()[0]]
-    return Dataset.from_list(
-        [{"prompt": row["messages"], "nums": row["nums"], "target": row["target"]} for row in rows]
-    )
+    rows = []
+    for _, raw in source.usable_rows()[0]:
+        row = source.task.preprocess(raw)
+        # ms-swift has a flag for the system prompt. In TRL it is part of the prompt.
+        prompt = with_system(row["messages"], source.task.system)
+        rows.append({"prompt": prompt, "nums": row["nums"], "target": row["target"]})
+    return Dataset.from_list(rows)
 
 
 def main() -> None:
@@ -42,8 +46,6 @@ def main() -> None:
         learning_rate=3e-4,
         reward_weights=[1.0, 0.2],
         logging_steps=1,
-        log_completions=True,
-        num_completions_to_print=2,
         save_strategy="no",
         report_to=[],
         use_cpu=True,

@@ -151,13 +151,25 @@ def test_variables_of_other_rewards_are_left_alone(monkeypatch):
         read_parameters(Some, "external_some", other_names=["external_some"])
 
 
-def test_a_flag_with_its_default_was_not_given(monkeypatch):
-    """Whatever the command line says: only the arguments decide."""
-    monkeypatch.setattr(sys, "argv", ["swift", "rlhf", "--some_share", "-1.0"])
+def test_a_flag_that_is_not_written_and_has_its_default_was_not_given():
     assert not was_given(Arguments(), "some_share")
     assert read(Arguments()).share == 0.5
+    # A resumed run has its flags from a checkpoint, not from the command line.
     assert was_given(Arguments(some_share=-2.0), "some_share")
     assert read(Arguments(some_share=-2.0)).share == -2.0
+
+
+@pytest.mark.parametrize("words", (["--some_share", "-1.0"], ["--some-share=-1.0"]))
+def test_a_flag_that_repeats_ms_swifts_default_counts(monkeypatch, words):
+    """Its default is not ours: who writes it wants it."""
+    monkeypatch.setattr(sys, "argv", ["rlhf.py", *words])
+    assert was_given(Arguments(), "some_share")
+    assert read(Arguments()).share == -1.0
+
+
+def test_another_flag_with_the_same_beginning_is_another(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["rlhf.py", "--some_share_of_it", "-1.0"])
+    assert not was_given(Arguments(), "some_share")
 
 
 def test_a_length_that_ms_swift_fills_in_was_not_given():

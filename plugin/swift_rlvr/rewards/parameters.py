@@ -7,7 +7,8 @@ train with the default by mistake.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, TypeVar
 
@@ -168,10 +169,22 @@ def stray_variables(
     )
 
 
-def was_given(args: object, flag: str) -> bool:
-    """Whether an ms-swift flag was given, that is, has another value than its declared default.
+def _is_written(flag: str, words: Sequence[str]) -> bool:
+    """Whether a command line has a flag, with either of the spellings that ms-swift accepts.
 
-    A flag that is given its default changes nothing there, and does not count here either.
+    >>> _is_written("cosine_max_len", ["--cosine-max-len=512"]), _is_written("cosine_max_len", ["--cosine_max_len_value_wrong", "0"])
+    (True, False)
+    """
+    spellings = {f"--{flag}", f"--{flag.replace('_', '-')}"}
+    return any(word.partition("=")[0] in spellings for word in words)
+
+
+def was_given(args: object, flag: str) -> bool:
+    """Whether an ms-swift flag was given.
+
+    It was if it is written on the command line, where ms-swift also puts the keys of a YAML file, or
+    if its value is not the declared default: a resumed run reads its flags from a checkpoint. Our
+    defaults differ from ms-swift's, so a flag that repeats ms-swift's default does matter here.
     """
     value = getattr(args, flag, None)
     if value is None:
@@ -179,6 +192,8 @@ def was_given(args: object, flag: str) -> bool:
     declared = getattr(type(args), "__dataclass_fields__", {}).get(flag)
     if declared is None or declared.default is MISSING:
         return False
+    if _is_written(flag, sys.argv[1:]):
+        return True
     if declared.default is None:  # ms-swift fills in a length that was not given
         return bool(value != getattr(args, "max_completion_length", None))
     return bool(value != declared.default)

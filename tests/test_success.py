@@ -88,6 +88,7 @@ OF_TASK = {
     "countdown": COUNTDOWN,
     "gsm8k": [*GSM8K, *UNREADABLE],
     "numina_math_tir": [*GSM8K, *UNREADABLE],
+    "math": [*GSM8K, *UNREADABLE],
 }
 OF_TASK["reasoning_gym"] = GYM[:3]
 

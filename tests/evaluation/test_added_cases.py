@@ -38,7 +38,7 @@ def test_rows_get_tests_that_the_reward_reads(tmp_path):
     assert "Added 5 tests to 1 rows." in said
     assert "line 2: the reference fails the row's own tests (wrong: expected 2, got 1)" in said
     assert "line 3: no reference solution" in said
-    assert "3 of 3 rows that were read are kept" in said
+    assert "Kept 3 of the 3 rows read" in said
     rows = [row for _, row in read_jsonl(out)]
     assert [row.get("added_tests") is not None for row in rows] == [True, False, False]
     assert {**rows[0], "added_tests": None} == {**ADD, "added_tests": None}
@@ -73,7 +73,7 @@ def test_other_datasets_and_limits_without_a_model_are_refused(tmp_path):
     gsm8k = DATASETS / "gsm8k" / "train.jsonl"
     out = tmp_path / "out.jsonl"
     message = refused("dataset", "prepare", f"gsm8k:{gsm8k}", "--add_cases", 3, "--out", out)
-    assert "--add_cases: works only with code:FILE" in message and "is of gsm8k" in message
+    assert "--add_cases: works only with code:FILE" in message and "has the task gsm8k" in message
     message = refused("dataset", "prepare", gsm8k, "--max_prompt_tokens", 3, "--out", out)
     assert "--model: is required to count tokens" in message
     assert not out.exists()

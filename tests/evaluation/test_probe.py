@@ -238,7 +238,7 @@ def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
     (tmp_path / "out").mkdir()
     file = tmp_path / "out" / "records.jsonl"
     file.write_text('{"index": 0}\n')
-    with pytest.raises(ValueError, match="records.jsonl is of something else"):
+    with pytest.raises(ValueError, match="records.jsonl was not written by this command"):
         probed(tmp_path)
     assert file.read_text() == '{"index": 0}\n'
 

@@ -76,7 +76,7 @@ def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():
     assert 0.8 < reward(texts, **columns(4))[0] <= 1.0
     with pytest.raises(
         InputError,
-        match="max_len_value_correct: must be more than 0, what a wrong answer earns with a",
+        match="max_len_value_correct: must be more than 0, because a wrong answer earns 0 with a",
     ):
         REWARDS["cosine"](gate="outcome", max_len_value_correct=0.0)
     REWARDS["cosine"](gate="outcome", min_len_value_wrong=2.0)  # is not used

@@ -333,7 +333,7 @@ def test_explain_shows_the_rule_first_and_then_the_judge(server):
     assert explanation.rules[-2].passed is False
     assert explanation.rules[-1] == (judging.RULE, True, "the verdict of the rule: wrong answer")
     numbers = accuracy(server).explain(r"\boxed{8}", {"solution": "7"})
-    assert numbers.rules[-1].detail == "it is not asked: the gold is numbers"
+    assert numbers.rules[-1].detail == "not asked: the gold is numbers"
     assert feedback_on(accuracy(server), ANSWER, row).text is None
 
 

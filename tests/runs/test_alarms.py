@@ -96,7 +96,7 @@ CASES = [
     (grows_alone, {"length"}, "from 100 to 220"),
     (shrinks, {"length"}, "from 100 to 20"),
     (all_the_same, {"no_spread"}, "92%"),
-    (learns_the_judge, {"judge"}, "and 4% at the start"),
+    (learns_the_judge, {"judge"}, "up from 4% at the start"),
 ]
 
 

@@ -101,7 +101,7 @@ def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_fac
     ):
         checkpoint_to_resume(run, str(run / "checkpoint-3"))
     with pytest.raises(
-        InputError, match="resume_from_checkpoint: true: expected .*; there is none"
+        InputError, match="resume_from_checkpoint: true: expected .*; available: none"
     ):
         checkpoint_to_resume(tmp_path_factory.mktemp("empty"), "true")
 

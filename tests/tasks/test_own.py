@@ -128,7 +128,7 @@ def test_prompts_from_conversations(row, roles):
 def test_columns_of_any_name_can_be_named(monkeypatch):
     row = {"text": "1 + 1?", "number": "2", "answer": "7"}
     with pytest.raises(
-        RowError, match="column 'problem': nothing in .*text.*; SWIFT_RLVR_QUESTION_COLUMN names"
+        RowError, match="column 'problem': nothing in .*text.*; set SWIFT_RLVR_QUESTION_COLUMN"
     ):
         TASKS["math"].preprocess(row)
     monkeypatch.setenv("SWIFT_RLVR_QUESTION_COLUMN", "text")

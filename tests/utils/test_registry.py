@@ -65,7 +65,7 @@ def test_help_imports_nobody_else(tmp_path, words):
         ("raise SystemExit('stop')", "SystemExit: stop"),
         ("def", "SyntaxError: "),
         ("", "AttributeError: module 'broken' has no attribute 'BrokenReward'"),
-        ("BrokenReward = 3", "a reward is a subclass of swift_rlvr.rewards.Reward, and 3 is none"),
+        ("BrokenReward = 3", "expected a subclass of swift_rlvr.rewards.Reward, got 3"),
         (
             REWARD.format(name="Broken").replace("external_", ""),
             "must begin with 'external_', got 'broken'",
@@ -114,7 +114,7 @@ def test_one_rank_of_a_training_warns(tmp_path):
 @pytest.mark.parametrize(
     ("task", "problem"),
     [
-        ("TASK = 3", "a task is a swift_rlvr.tasks.Task, and 3 is none"),
+        ("TASK = 3", "expected a swift_rlvr.tasks.Task, got 3"),
         (
             TASK.replace('"mine"', '"a/b"'),
             "must be lower-case letters, digits and _, got 'a/b'",

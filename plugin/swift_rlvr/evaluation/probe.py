@@ -116,7 +116,7 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     pass@1 says that right answers are within reach of the sampling.
 
     >>> conclusion({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
-    'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'
+    'GRPO has nothing to learn from here: none of 144 completions is right; use easier rows, or train on right answers first (cold start).'
     """
     cut_off = summary.get("cut_off", 0.0)
     verdict = _of_success(summary, is_cut_off=cut_off >= OFTEN_CUT_OFF)

@@ -72,7 +72,7 @@ def import_reward(path: str) -> type[Reward]:
     >>> import_reward("builtins:len")
     Traceback (most recent call last):
     ...
-    swift_rlvr.utils.errors.InputError: --reward_funcs: builtins:len takes neither completions nor, first, completion
+    swift_rlvr.utils.errors.InputError: --reward_funcs: builtins:len must take completions, or completion as its first parameter
     """
     module_name, _, name = path.rpartition(":")
     if not module_name or not name:

@@ -106,7 +106,7 @@ def test_a_server_that_fails(server):
     with pytest.raises(InputError, match="did not answer each of 2 prompts"):
         asked(server)
     server.answer = [{"choices": []}] * 2
-    with pytest.raises(InputError, match="its answer is not one of a rollout server"):
+    with pytest.raises(InputError, match="this is not the answer of a rollout server"):
         asked(server)
 
 

@@ -178,8 +178,13 @@ def test_the_limit(tmp_path, monkeypatch):
     def output(*arguments, code=0) -> str:
         return ran("check", path, *arguments, code=code, columns=400)
 
-    assert "Too many bad rows: 20 of 100 rows are bad (limit 10%)" in output(code=1)
-    assert "Within the limit" in output("--limit", "0.2")
+    assert (
+        "Too many bad rows: 20 of 100 rows are bad, and that is more than 10 rows and more than 10% of all."
+        in output(code=1)
+    )
+    within = output("--limit", "0.2")
+    assert "Within the limit: 20 of 100 rows are bad." in within
+    assert "The check fails if more than 10 rows and more than 20% of all are bad." in within
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
     assert "no number after ####" in output()

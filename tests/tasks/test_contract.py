@@ -273,7 +273,7 @@ def test_the_limit_is_set_by_the_task_or_by_a_variable():
         ),
         (b'{"question": "\xff"}\n', "line 1: not UTF-8 text"),
         (b'{"a": ' + b"9" * 5000 + b"}\n", "line 1: not JSON"),
-        (b"[" * 200_000, "line 1: (nested too deeply|not JSON)"),
+        (b"[" * 200_000, "line 1: (JSON is nested too deeply|not JSON)"),
         (b"", "no rows"),
         (b"\n \n", "no rows"),
         (

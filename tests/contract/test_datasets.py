@@ -208,7 +208,7 @@ def test_leaks_of_every_task_are_found_however_the_question_is_spaced(tmp_path, 
         [parse_source(str(evaluation))],
     )
     assert found.shared == {str(evaluation): 1} and found.failed
-    assert found.problems == [(4, f"is in {evaluation} as well")]
+    assert found.problems == [(4, f"is also in {evaluation}")]
 
 
 def test_a_mixed_file(tmp_path):
@@ -235,7 +235,7 @@ def test_a_mixed_file(tmp_path):
         (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
         (
             ['{"goal": 3}'],
-            "rows.jsonl, line 1: no task has the columns goal; say which, as in math:",
+            "rows.jsonl, line 1: no task has the columns goal; name the task, as in math:",
         ),
         ([], "rows.jsonl: no rows"),
     ],
@@ -258,7 +258,7 @@ def test_bad_files(tmp_path, content, message):
         (["countdown:x.jsonl#0"], "expected a number of rows from 1 after #"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
-            ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
+            ": expected a file of gsm8k, with the columns question, answer; its task is countdown",
         ),
         (
             [f"gsm8k:{DATASETS / 'countdown' / 'test.jsonl'}"],
@@ -302,7 +302,7 @@ def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
     assert shares == {"7": 3 / 6, "0": 1 / 6, "1/2": 1 / 6}
     assert found["constants"][0]["lines"] == [1, 3, 4]
     shown = ran("check", f"math:{path}", columns=200)
-    assert "The answer 7 alone earns 50.0% of the first 6 rows: line 1, 3, 4" in shown
+    assert "Always answering 7 is right for 50.0% of the first 6 rows: line 1, 3, 4" in shown
 
 
 def test_a_task_whose_answers_all_differ_pays_no_constant():

@@ -1,10 +1,9 @@
 """Builds the tiny Countdown model: a Qwen2 of 0.9 million parameters, its tokenizer, and a
-supervised warm start.
+supervised cold start.
 
     python scripts/build_tiny_model.py --out FOLDER
 
-Plain torch on the CPU, most of an hour on two cores; plugin/swift_rlvr/share/tiny_model/README.md
-says what was tried.
+Plain torch on the CPU, most of an hour on two cores; docs/results/tiny_model.md says what was tried.
 
 A trace tries expressions over three numbers, never one twice. Each trial is written as two
 operations and compared with the target; the search ends when one hits it or the searcher gives up,

@@ -178,8 +178,13 @@ def test_the_limit(tmp_path, monkeypatch):
     def output(*arguments, code=0) -> str:
         return ran("check", path, *arguments, code=code, columns=400)
 
-    assert "Too many bad rows: 20 of 100 rows are bad (limit 10%)" in output(code=1)
-    assert "Within the limit" in output("--limit", "0.2")
+    assert (
+        "Too many bad rows: 20 of 100 rows are bad, and that is more than 10 rows and more than 10% of all."
+        in output(code=1)
+    )
+    within = output("--limit", "0.2")
+    assert "Within the limit: 20 of 100 rows are bad." in within
+    assert "The check fails if more than 10 rows and more than 20% of all are bad." in within
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
     assert "no number after ####" in output()
@@ -203,7 +208,7 @@ def test_leaks_of_every_task_are_found_however_the_question_is_spaced(tmp_path, 
         [parse_source(str(evaluation))],
     )
     assert found.shared == {str(evaluation): 1} and found.failed
-    assert found.problems == [(4, f"is in {evaluation} as well")]
+    assert found.problems == [(4, f"is also in {evaluation}")]
 
 
 def test_a_mixed_file(tmp_path):
@@ -230,7 +235,7 @@ def test_a_mixed_file(tmp_path):
         (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
         (
             ['{"goal": 3}'],
-            "rows.jsonl, line 1: no task has the columns goal; say which, as in math:",
+            "rows.jsonl, line 1: no task has the columns goal; name the task, as in math:",
         ),
         ([], "rows.jsonl: no rows"),
     ],
@@ -253,7 +258,7 @@ def test_bad_files(tmp_path, content, message):
         (["countdown:x.jsonl#0"], "expected a number of rows from 1 after #"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
-            ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
+            ": expected a file of gsm8k, with the columns question, answer; its task is countdown",
         ),
         (
             [f"gsm8k:{DATASETS / 'countdown' / 'test.jsonl'}"],
@@ -297,7 +302,7 @@ def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
     assert shares == {"7": 3 / 6, "0": 1 / 6, "1/2": 1 / 6}
     assert found["constants"][0]["lines"] == [1, 3, 4]
     shown = ran("check", f"math:{path}", columns=200)
-    assert "The answer 7 alone earns 50.0% of the first 6 rows: line 1, 3, 4" in shown
+    assert "Always answering 7 is right for 50.0% of the first 6 rows: line 1, 3, 4" in shown
 
 
 def test_a_task_whose_answers_all_differ_pays_no_constant():

@@ -293,7 +293,11 @@ def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(
 @pytest.mark.parametrize(
     ("right", "words"),
     [
-        ([0] * 8, "GRPO has nothing to learn from here: none of 32 completions is right"),
+        (
+            [0] * 8,
+            "GRPO has nothing to learn from here: none of 32 completions is right; use easier rows, "
+            r"or train on right answers first \(cold start\).",
+        ),
         ([4] * 8, "GRPO has nothing to learn from here: every completion is right"),
         (
             [2] * 8,

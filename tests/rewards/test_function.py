@@ -101,7 +101,9 @@ def test_it_is_not_asked_about_a_missing_text_or_a_missing_gold():
 def test_a_function_that_raises_pays_nothing_and_says_so_once(caplog, monkeypatch):
     monkeypatch.setattr(type(careless), "warned", False)
     assert careless(["7", "seven", "8", ""], number=[7] * 4) == [1.0, 0.0, 0.0, 0.0]
-    assert caplog.text.count("external_careless raised an error; the completion earns 0.0: Value") == 1
+    assert (
+        caplog.text.count("external_careless raised an error; the completion earns 0.0: Value") == 1
+    )
     rule = careless.explain("seven", {"number": 7}).rules[0]
     assert rule.passed is False and rule.detail.startswith("ValueError: invalid literal for int()")
 

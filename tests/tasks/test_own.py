@@ -497,7 +497,9 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
             == found.rewards["external_format"]["full"]
             == 5
         )
-        assert "line 6" not in str(found.problems) and found.problems[0][0] == 6
+        line, problem = found.problems[0]
+        assert line == 6 and "line 6" not in problem
+        assert problem.startswith("column '答案': expected an answer that")  # as the file calls it
     path.write_text('{"text": "1 + 1?", "number": 2}\n')
     with pytest.raises(InputError, match="own.jsonl, line 1: math: column problem, answer missing"):
         check(parse_source(f"math:{path}"))

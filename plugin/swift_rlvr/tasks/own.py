@@ -164,17 +164,34 @@ def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
     """
     columns = find_columns(row, further)
     questions = [row[name] for name in columns["problem"] if row[name] is not None]
-    answers = []
-    for name in columns["answer"]:
-        is_conversation = folded_name(name) in MESSAGES
-        answer = _last_answer(row[name]) if is_conversation else row[name]
-        if answer is not None:
-            answers.append(answer)
+    answers = list(_answers(row, columns["answer"]).values())
     if not questions:
         raise _nothing_in("problem", columns, row)
     if not answers:
         raise _nothing_in("answer", columns, row)
     return _messages(row, questions[0]), answers
+
+
+def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
+    """What may be the right answer of a row, by its column."""
+    answers = {}
+    for name in columns:
+        is_conversation = folded_name(name) in MESSAGES
+        answer = _last_answer(row[name]) if is_conversation else row[name]
+        if answer is not None:
+            answers[name] = answer
+    return answers
+
+
+def _bad_answer(
+    row: Row, problem: str, label: str | None = None, further: Sequence[str] = (), at: int = 0
+) -> RowError:
+    """The error for an answer that cannot be used, with the name that its column has in the file.
+
+    at: its place among the answers of the row.
+    """
+    names = list(_answers(row, find_columns(row, further)["answer"]))
+    return RowError("answer", problem, label, in_file=names[at])
 
 
 def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
@@ -241,7 +258,7 @@ def math_answer(row: Row) -> str | list[str]:
     if in_words is None:
         shown_answer = shown(_only(answers[0]))
         problem = f"expected an answer that external_accuracy can read, got {shown_answer}"
-        raise RowError("answer", problem, "no answer that can be read")
+        raise _bad_answer(row, problem, "no answer that can be read")
     return in_words
 
 
@@ -313,7 +330,8 @@ def right_choice(row: Row) -> str:
         if len(numbers) == 1:
             return LETTERS[numbers[0]]
     expected = f"one of {', '.join(choices)}, a choice or its index from 0"
-    raise RowError("answer", f"expected {expected}, got {shown(_only(answers[-1]))}")
+    problem = f"expected {expected}, got {shown(_only(answers[-1]))}"
+    raise _bad_answer(row, problem, further=_RIGHT_CHOICE, at=-1)
 
 
 def _numbers_of(answer: Any, choices: dict[str, str]) -> list[int]:
@@ -372,7 +390,7 @@ def accepted_answers(row: Row) -> list[str]:
         answer = answer.get("text", answer.get("ground_truth"))
     texts = list(answer) if isinstance(answer, (list, tuple)) else [answer]
     if not texts or not all(map(_is_text, texts)):
-        raise RowError("answer", f"expected a text, or a list of texts, got {shown(answer)}")
+        raise _bad_answer(row, f"expected a text, or a list of texts, got {shown(answer)}")
     return [str(text).strip() for text in texts]
 
 

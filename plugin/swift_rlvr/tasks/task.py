@@ -25,10 +25,14 @@ Row = Mapping[str, Any]
 class RowError(ValueError):
     """A row that cannot be used because of `column`. It is counted by `label`, by default the
     column.
+
+    in_file: what the file calls the column, where that is another name.
     """
 
-    def __init__(self, column: str, problem: str, label: str | None = None):
-        super().__init__(f"column {column!r}: {problem}")
+    def __init__(
+        self, column: str, problem: str, label: str | None = None, in_file: str | None = None
+    ):
+        super().__init__(f"column {(in_file or column)!r}: {problem}")
         self.column = column
         self.label = label or column
 

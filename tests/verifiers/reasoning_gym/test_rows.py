@@ -222,7 +222,8 @@ def test_sources():
     )
     for text in ("reasoning_gym:gcd", "reasoning_gym#5", "reasoning_gym"):
         with pytest.raises(
-            InputError, match="expected reasoning_gym:FILE, or reasoning_gym:TASK#N to generate N rows"
+            InputError,
+            match="expected reasoning_gym:FILE, or reasoning_gym:TASK#N to generate N rows",
         ):
             parse_source(text)
     with pytest.raises(InputError, match="there is no task 'gdc'"):

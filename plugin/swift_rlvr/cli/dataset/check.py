@@ -11,6 +11,7 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import count_text, table, visible
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.tasks.row_check import FORGIVEN
 from swift_rlvr.tasks.sources import Source, parse_source
 
 LONGEST_PROBLEM = 200
@@ -148,11 +149,14 @@ def _print_folded(console: Console, findings: checking.Findings) -> None:
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:
-    share = f"{findings.bad:,} of {findings.rows:,} rows are bad (limit {findings.limit:.0%})"
+    counts = f"{findings.bad:,} of {findings.rows:,} rows are bad"
+    limit = f"more than {FORGIVEN} rows and more than {findings.limit:.0%} of all"
     if findings.too_many:
-        console.print(f"Too many bad rows: {share}.", style="bold red")
+        why = "no good row is left" if findings.bad == findings.rows else f"that is {limit}"
+        console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red", soft_wrap=True)
     elif findings.bad:
-        console.print(f"Within the limit: {share}.", style="yellow")
+        text = f"Within the limit: {counts}. The check fails if {limit} are bad."
+        console.print(text, style="yellow", soft_wrap=True)
     else:
         rewards = f" of {', '.join(findings.rewards)}" if findings.rewards else ""
         console.print(f"Every gold earns the maximum{rewards}.", style="green")

@@ -69,10 +69,10 @@ def reward_names(argv: Sequence[str]) -> list[str]:
 def import_reward(path: str) -> type[Reward]:
     """Return the class of the reward at an import path; InputError where there is none.
 
-    >>> import_reward("builtins:len")
+    >>> import_reward("builtins:no_such_function")
     Traceback (most recent call last):
     ...
-    swift_rlvr.utils.errors.InputError: --reward_funcs: builtins:len must take completions, or completion as its first parameter
+    swift_rlvr.utils.errors.InputError: --reward_funcs: builtins has no 'no_such_function'
     """
     module_name, _, name = path.rpartition(":")
     if not module_name or not name:

@@ -172,8 +172,10 @@ def stray_variables(
 def _is_written(flag: str, words: Sequence[str]) -> bool:
     """Whether a command line has a flag, with either of the spellings that ms-swift accepts.
 
-    >>> _is_written("cosine_max_len", ["--cosine-max-len=512"]), _is_written("cosine_max_len", ["--cosine_max_len_value_wrong", "0"])
-    (True, False)
+    >>> _is_written("cosine_max_len", ["--cosine-max-len=512"])
+    True
+    >>> _is_written("cosine_max_len", ["--cosine_max_len_value_wrong", "0"])
+    False
     """
     spellings = {f"--{flag}", f"--{flag.replace('_', '-')}"}
     return any(word.partition("=")[0] in spellings for word in words)

@@ -253,6 +253,7 @@ def test_settings_that_cannot_be_read_are_named_once(words, message):
 # Checks that need no more than words.
 
 OTHER_DATA = f"--dataset {GSM8K} --reward_funcs"
+TWO_REWARDS = "--reward_funcs external_countdown format"
 TABLE = [
     (machine.versions, "", "passed", "ms-swift 4.6.0"),
     (machine.disk, "", "passed", "2 checkpoints of 13.7 MB"),
@@ -330,11 +331,16 @@ TABLE = [
         "failed",
         "trl.rewards:accuracy_reward needs the column 'solution'",
     ),
-    (rewards.names, "--reward_weights 1 2", "passed", ""),
-    (rewards.names, "--reward_weights 1 2 3", "failed", "3 reward_weights for 2 rewards"),
+    (rewards.names, f"{TWO_REWARDS} --reward_weights 1 2", "passed", ""),
     (
         rewards.names,
-        "--reward_weights 1 2 3 --use_gym_env true",
+        f"{TWO_REWARDS} --reward_weights 1 2 3",
+        "failed",
+        "3 reward_weights for 2 rewards",
+    ),
+    (
+        rewards.names,
+        f"{TWO_REWARDS} --reward_weights 1 2 3 --use_gym_env true",
         "passed",
         "environment",
     ),  # it is a reward too

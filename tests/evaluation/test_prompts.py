@@ -177,7 +177,7 @@ def test_prepare_writes_the_rows_of_other_trainers(tmp_path, format):
     suffix = "parquet" if format in ("verl", "skyrl") else "jsonl"
     out = tmp_path / f"rows.{suffix}"
     words = ("prepare", FILES["gsm8k"], "--model", MODEL, "--rows", 3, "--format", format)
-    assert f"its rows are {format}'s" in ran(*words, "--out", out)
+    assert f"in the format of {format}" in ran(*words, "--out", out)
     loader = "parquet" if suffix == "parquet" else "json"
     table = load_dataset(
         loader, data_files=str(out), split="train", cache_dir=str(tmp_path / "cache")

@@ -235,7 +235,7 @@ def test_one_bad_completion_of_a_table(tmp_path):
     file.write_bytes(lines_of([made]))
     records, summary = scored([file])
     assert graded(records) == direct(rows[:1])
-    assert [problem.partition("jsonl, ")[2][:87] for problem in summary["problems"]] == [
+    assert [problem.partition("jsonl, ")[2][:86] for problem in summary["problems"]] == [
         "line 1, completion 2: external_countdown needs the column 'nums', and the row has 'step'",
         "line 1, completion 3: expected a text or a list of messages, got null",
     ]

@@ -474,12 +474,12 @@ def test_words_and_variables(monkeypatch, case):
         (
             "--max_length 100",
             "warning",
-            "200 of 200 prompts are cut at the beginning without a word",
+            "200 of 200 prompts are silently cut at the beginning",
         ),
         (
             "--max_length 100 --truncation_strategy delete",
             "warning",
-            "200 of 200 prompts are left out",
+            "200 of 200 prompts are silently left out",
         ),
         (
             "--max_length 122",
@@ -1273,7 +1273,7 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},
     "--scale_rewards std": {"problem": "invalid choice: 'std'"},
     "--num_generations 7": {
-        "problem": "generation_batch_size (64) must be evenly divisible by num_generations (7)"
+        "problem": "generation_batch_size (128) must be evenly divisible by num_generations (7)"
     },
     "--generation_batch_size 72": {"problem": "must be divisible by the global batch size (16)"},
     "--external_plugins none.py": {"problem": "No such file or directory"},

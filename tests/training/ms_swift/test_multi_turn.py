@@ -248,6 +248,6 @@ def test_the_scheduler_is_registered_once(monkeypatch):
     monkeypatch.setattr(multi_turn, "multi_turns", {})
     multi_turn.register_scheduler()
     assert multi_turn.multi_turns == {"rlvr_feedback": FeedbackScheduler}
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match="already registered"):
         multi_turn.register_scheduler()
     assert set(chain(multi_turns)) >= {"gym_scheduler", "math_tip_trick"}

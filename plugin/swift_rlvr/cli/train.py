@@ -34,7 +34,7 @@ def train(words: flags.Launch = None) -> None:
     gets this package's plugin, its callback reward_reasons and logging_steps: 1
     where it lacks them, and the plan says so.
 
-    TRL goes on with --resume_from_checkpoint true, ms-swift with RESUME=1.
+    To resume, TRL takes --resume_from_checkpoint true, ms-swift RESUME=1.
     Exit status: 2 for settings that cannot be used, 3 where training diverges,
     130 where it is interrupted.
 

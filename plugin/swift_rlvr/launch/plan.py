@@ -67,20 +67,20 @@ class Variables(Settings):
 
     variable_prefix = ""
 
-    start_server: bool = setting(True, "0: use servers that run already.")
+    start_server: bool = setting(True, "0: use servers that are already running.")
     server_timeout: int = setting(1800, "Seconds to wait for the servers.", at_least=1)
     resume: str = setting(
         "0",
-        "1: go on from the last complete checkpoint; auto: or begin anew where there is none.",
+        "1: resume from the last complete checkpoint; auto: or start over if there is none.",
         choices=("0", "1", "auto"),
     )
-    restarts: int = setting(0, "How often a server that died is started again.", at_least=0)
+    restarts: int = setting(0, "How often to restart a server that died.", at_least=0)
     verbose: bool = setting(False, "1: show what the programs print.")
     dry_run: bool = setting(False, "1: stop after the plan.")
     train_gpus: tuple[str, ...] = setting((), "The trainers' GPUs, such as 0,1.")
     rollout_gpus: tuple[str, ...] = setting((), "The server's GPUs.")
     nproc_per_node: int | None = setting(
-        None, "Trainers on each machine; else as many as the recipe has at most.", at_least=1
+        None, "Trainers on each machine. Default: at most as many as the recipe has.", at_least=1
     )
     nnodes: int = setting(1, "Machines that train.", at_least=1)
     node_rank: int = setting(0, "Which of them this is.", at_least=0)

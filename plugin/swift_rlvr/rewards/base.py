@@ -248,7 +248,7 @@ class Reward:
         """
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
-            detail = f"{row['task']!r} is none of: {', '.join(self.own_tasks)}"
+            detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
         used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
         explanation = self.judge(completion_text(completion), used)

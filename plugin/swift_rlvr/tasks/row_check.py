@@ -97,10 +97,17 @@ class RowCheck:
         if not self.usable:
             return "no row is left"
         if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
-            return (
-                f"that is more than the limit of {share:.0%}; set {PREFIX}MAX_UNUSABLE to change it"
-            )
+            return f"that is {too_many(share)}; set {PREFIX}MAX_UNUSABLE to change the share"
         return None
+
+
+def too_many(share: float) -> str:
+    """How many unusable rows are too many, in words.
+
+    >>> too_many(0.1)
+    'more than 10 rows and more than 10% of all'
+    """
+    return f"more than {FORGIVEN} rows and more than {share:.0%} of all"
 
 
 def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:

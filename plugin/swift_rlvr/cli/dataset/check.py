@@ -11,7 +11,7 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import count_text, table, visible
 from swift_rlvr.contract import datasets as checking
-from swift_rlvr.tasks.row_check import FORGIVEN
+from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
 LONGEST_PROBLEM = 200
@@ -150,7 +150,7 @@ def _print_folded(console: Console, findings: checking.Findings) -> None:
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:
     counts = f"{findings.bad:,} of {findings.rows:,} rows are bad"
-    limit = f"more than {FORGIVEN} rows and more than {findings.limit:.0%} of all"
+    limit = too_many(findings.limit)
     if findings.too_many:
         why = "no good row is left" if findings.bad == findings.rows else f"that is {limit}"
         console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red", soft_wrap=True)

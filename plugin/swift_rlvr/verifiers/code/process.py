@@ -636,7 +636,7 @@ def _place(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise SandboxError(
-            f"code is to use the package {package}, and there is none of that name here"
+            f"the package {package} is named in `packages` but is not installed here"
         )
     return Path(spec.submodule_search_locations[0])
 

@@ -27,15 +27,24 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """The JSON object that a text holds; LineError for anything else."""
+    """The JSON object that a text holds; LineError for anything else.
+
+    >>> parse_object('{"target": \\n')
+    Traceback (most recent call last):
+    ...
+    swift_rlvr.utils.jsonl.LineError: not JSON (Expecting value at character 11)
+    """
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except UnicodeDecodeError as error:
         raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
     except RecursionError:
         raise LineError("JSON is nested too deeply") from None
-    except ValueError as error:
-        # Broken JSON, or a number with thousands of digits.
+    except json.JSONDecodeError as error:
+        # Its own text counts lines within this one, which readers take for those of the file.
+        place = min(error.pos, len(error.doc.rstrip())) + 1
+        raise LineError(f"not JSON ({error.msg} at character {place})") from error
+    except ValueError as error:  # a number with thousands of digits
         raise LineError(f"not JSON ({error})") from error
     if not isinstance(value, dict):
         raise LineError(f"expected an object such as {{...}}, got {brief(value)}")

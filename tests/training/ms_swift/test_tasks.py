@@ -273,7 +273,7 @@ def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch
     name = write(tmp_path / "rows.jsonl", [GOOD] * 50 + [BAD] * 11)
     with pytest.raises(
         ValueError,
-        match="(?s)11 of 61 rows cannot be used .*limit of 10%; set SWIFT_RLVR_MAX_UNUSABLE to change it",
+        match="(?s)11 of 61 rows cannot be used .*more than 10% of all; set SWIFT_RLVR_MAX_UNUSABLE",
     ):
         load(name)
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.2")

@@ -554,7 +554,16 @@ def test_it_outlives_the_thread_that_started_it():
     subprocess.run(command, env=environment, check=True, timeout=600)
 
 
-def test_one_that_never_starts_is_an_error_of_the_machine(monkeypatch):
+@pytest.mark.parametrize("is_over", [False, True])
+def test_one_that_never_starts_is_an_error_of_the_machine(monkeypatch, is_over):
+    def start(*arguments, **options):
+        started = popen(*arguments, **options)
+        if is_over:  # before the first message is sent to it
+            started.wait()
+        return started
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(process.subprocess, "Popen", start)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with closing(Zygotes()) as zygotes, pytest.raises(SandboxError, match="exit status 1"):
         passes(zygotes)

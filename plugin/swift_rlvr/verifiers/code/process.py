@@ -191,7 +191,9 @@ class Zygote:
         try:
             with theirs:
                 self._process = start([theirs.fileno()])
-            self._socket.send(json.dumps(request).encode())
+            # One that has ended by now is named by the first fork, with its exit status.
+            with suppress(ConnectionError):
+                self._socket.send(json.dumps(request).encode())
         except BaseException:
             self._socket.close()
             shutil.rmtree(self.folder, ignore_errors=True)

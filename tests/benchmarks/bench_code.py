@@ -1,8 +1,9 @@
 """What the code reward costs: ordinary verdicts beside a peer, rows of many cases, slow right
 solutions, hostile batches.
 
-PYTHONPATH=plugin python tests/benchmarks/bench_code.py [--hostile] [--only TEXT]
-# 30 s; hostile: 20 minutes more on two cores
+    PYTHONPATH=plugin python tests/benchmarks/bench_code.py [--hostile] [--only TEXT]
+
+It takes 30 s; --hostile takes 20 minutes more on two cores.
 
 The peer is what graders without a sandbox do, as HumanEval's: fork, and `exec` of the code with its
 test, or with a case's standard input. It runs in turns with ours, so that other work on the machine

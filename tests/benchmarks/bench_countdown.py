@@ -7,8 +7,7 @@ half of the answers on lines of their own; for each, 250 tasks with a group of 8
 reward is computed with its reason. Beside it runs ms-swift's CountdownORM. Both are timed in
 processor time, one after the other in each round; the ratio is the median of the rounds' ratios, so
 that other work on the machine disturbs it less. Only the shapes of expressions are kept from call
-to
-call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold"
+to call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold"
 empties that cache before each timing. Worst cases: the longest of five timings for each 1 MB
 completion.
 

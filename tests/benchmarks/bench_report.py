@@ -10,8 +10,8 @@ the median of five. Beside each time stands the processor time of all of the bro
 which is what a busy machine can be judged by; the load average is printed too.
 
 Usage: PYTHONPATH=plugin:tests python tests/benchmarks/bench_report.py [--completions 200000]
-[--characters 1000]
-       [--keep FOLDER]
+           [--characters 1000] [--keep FOLDER]
+
 Needs Chromium (Debian: apt-get install chromium). Prints a table and, last, one line of JSON; exits
 1 where opening takes 2 s or a filter 0.3 s.
 """

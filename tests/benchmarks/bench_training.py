@@ -1,24 +1,26 @@
 """What a training reaches, arm by arm and seed by seed: success on held-out tasks, before and
 after.
 
-    outcome     the quickstart's training: the real rollout server, two ZeRO-3 ranks; also writes
-    FOLDER/curves.png gate        external_length at -0.01 a token, with which a trial costs more
-    than it finds, with and without the gate curriculum  six levels of rows, drawn by the curriculum
-    or, as a mixture, in a random order smollm2     a language model after its cold start (--start
-    FOLDER, from scripts/cold_start.sh), and two controls, a
-                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; two
-                pictures
+    outcome     The quickstart's training: the real rollout server and two ZeRO-3 ranks. It also
+                writes FOLDER/curves.png.
+    gate        external_length at -0.01 a token, so that a trial costs more than it finds, with
+                and without the gate.
+    curriculum  Six levels of rows, drawn by the curriculum or, as a mixture, in a random order.
+    smollm2     A language model after its cold start (--start FOLDER, from scripts/cold_start.sh),
+                and two controls: a random reward and that of the form alone. Server and two ZeRO-3
+                ranks, 18 GiB, two pictures.
 
-The others are of the tiny model, `gate` and `curriculum` with TRL. Models of an
-experiment write as many completions of the same held-out tasks. What pass@k gains where k is large
-was learnt; what only pass@1 gains was likely enough before and was sharpened (Yue et al. 2025,
-arXiv 2504.13837).
+All but `smollm2` train the tiny model; `gate` and `curriculum` do it with TRL. The models of one
+experiment are evaluated on the same held-out tasks with equally many completions. Where pass@k rises
+for a large k, the model has learnt something. Where only pass@1 rises, RL has made likely what was
+possible before (Yue et al. 2025, arXiv 2504.13837).
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_training.py EXPERIMENT --folder FOLDER
-           [--seeds 0 1 2] [--rows N] [--start FOLDER] [flags of the training]     (--max_steps 2
-           --seeds 0 --rows 12: to see it work)
-Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are not made
-again.
+           [--seeds 0 1 2] [--rows N] [--start FOLDER] [flags of the training]
+To see it work: --max_steps 2 --seeds 0 --rows 12
+
+Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are kept, not
+made again.
 """
 
 import argparse

@@ -15,9 +15,8 @@ between dollars, with which all of them credit more. They give up after 5 s with
 main thread; a process that is still busy after `HANG_S` is ended and its rows are graded one by
 one. "changed" counts rows with two verdicts, one in each kind of batch.
 
-Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--sample
-ROWS_A_FILE]
-           [--disagreements FILE.jsonl] [--verifiers ours,math_verify]
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER
+           [--sample ROWS_A_FILE] [--disagreements FILE.jsonl] [--verifiers ours,math_verify]
 Prints a table and, last, one line of JSON.
 """
 

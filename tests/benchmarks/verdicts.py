@@ -1,8 +1,11 @@
 """Every verdict of the rewards on the same inputs, before and after a change; none should differ.
 
-python tests/benchmarks/verdict_inputs.py ../shared/real_math INPUTS  # once PYTHONPATH=plugin
-python tests/benchmarks/verdicts.py INPUTS > AFTER python tests/benchmarks/verdicts.py --compare
-BEFORE AFTER            # exits with 1 where a verdict has changed
+    export PYTHONPATH=plugin
+    python tests/benchmarks/verdict_inputs.py ../shared/real_math INPUTS  # once
+    python tests/benchmarks/verdicts.py INPUTS > AFTER
+    python tests/benchmarks/verdicts.py --compare BEFORE AFTER
+
+The last exits with 1 where a verdict has changed.
 """
 
 import json

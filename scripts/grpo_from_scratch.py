@@ -452,7 +452,7 @@ BOTH = {
     "seed": 42,
 }
 TASKS: dict[str, dict[str, Any]] = {
-    # The optimizer is set as in scripts/configs/countdown_cpu.yaml, to compare the runs.
+    # ms-swift's defaults for the optimizer, with which docs/start/quickstart.md compares the trainers.
     "countdown": {
         **BOTH,
         "model": str(TINY_MODEL),

@@ -288,7 +288,7 @@ TABLE = [
     ),
     (machine.folder, "", "passed", f"{OUTPUT} is free"),
     (machine.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
-    (data.steps, "", "passed", "30 (max_steps)"),
+    (data.steps, "", "passed", "24 (max_steps)"),
     (
         data.datasets,
         "",

@@ -115,7 +115,7 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             "tokens",
             "prompt up to 2,048 + completion 1,024, of 3,072 (vllm_max_model_len)",
         ),
-        ("countdown_cpu", [], 0, "steps", "30 (max_steps)"),
+        ("countdown_cpu", [], 0, "steps", "24 (max_steps)"),
         ("countdown_cpu", [], 0, "disk", "2 checkpoints of 13.7 MB: 27.4 MB; "),
         (
             "countdown_cpu",
@@ -157,7 +157,7 @@ def test_lines(recipe, words, gpus, line, text):
     ("words", "limited", "kept"),
     [
         (["--save_steps", 7], True, 2),
-        (["--save_steps", 7], False, 5),
+        (["--save_steps", 7], False, 4),
         (["--save_steps", 0.5], False, None),
         (["--save_strategy", "no"], True, 0),
         (["--save_strategy", "epoch", "--num_train_epochs", 5], True, 2),
@@ -166,7 +166,7 @@ def test_lines(recipe, words, gpus, line, text):
     ],
 )
 def test_checkpoints_kept(words, limited, kept):
-    plan = plan_for("countdown_cpu", *words)  # 30 steps, and 2 checkpoints at most
+    plan = plan_for("countdown_cpu", *words)  # 24 steps, and 2 checkpoints at most
     if not limited:
         del plan.settings["save_total_limit"]
     assert estimate.checkpoints_kept(plan) == kept

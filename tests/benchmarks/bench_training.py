@@ -161,6 +161,7 @@ def logged(run: Path) -> dict[str, float]:
 
 PANELS = (
     ("success", "Success", "share of completions"),
+    ("format", "Format", "share of completions"),
     ("completions/mean_length", "Completion length", "tokens"),
 )
 
@@ -174,7 +175,7 @@ def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(10, 3.4), layout="constrained")
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(12, 3.4), layout="constrained")
     for axis, (key, title, unit) in zip(axes, panels, strict=True):
         for run in runs:
             values = [
@@ -185,7 +186,9 @@ def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = 
                 for end in range(1, len(values) + 1)
             ]
             if means:
-                axis.plot(range(1, len(means) + 1), means, label=run.name.replace("_", " "))
+                name = run.name.replace("trained_", "seed ").replace("_", " ")
+                # not clipped: a format of 1 lies on the frame
+                axis.plot(range(1, len(means) + 1), means, label=name, clip_on=False)
         axis.set(title=title, xlabel="training step", ylabel=unit, ylim=(0, None))
         axis.grid(alpha=0.3)
     axes[0].legend(frameon=False)

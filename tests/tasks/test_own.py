@@ -467,12 +467,15 @@ def test_words_are_those_of_squad(answer, gold):
     space.
     """
 
+    def without_punctuation(text):
+        return "".join(each for each in text.lower() if each not in string.punctuation)
+
     def squad(text):
-        text = "".join(each for each in text.lower() if each not in string.punctuation)
+        text = without_punctuation(text)
         return [each for each in re.split(r"\s+", re.sub(r"\b(a|an|the)\b", " ", text)) if each]
 
     def ends_with_an_article(text):
-        return re.search(r"\b(?:a|an|the)[\s.,'?]*\Z", text.replace(".", "").replace("'", ""))
+        return re.search(r"\b(?:a|an|the)\s*\Z", without_punctuation(text))
 
     assume(not any(map(ends_with_an_article, (answer, gold))))  # there it is kept
     words, wanted = squad(answer), squad(gold)

@@ -109,9 +109,12 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
 def test_every_step_logs_the_rewards_of_the_recipe(folder):
     for step in lines(folder / "output" / "logging.jsonl"):
         if "reward" in step:
-            means = [step[f"rewards/{name}/mean"] for name in ("CountdownReward", "Format")]
-            assert all(0 <= mean <= 1 for mean in means)
-            assert step["reward"] == pytest.approx(sum(means), abs=1e-4)
+            outcome, form, overlong = (
+                step[f"rewards/{name}/mean"]
+                for name in ("CountdownReward", "Format", "SoftOverlongReward")
+            )
+            assert 0 <= outcome <= 1 and 0 <= form <= 1 and -1 <= overlong <= 0
+            assert step["reward"] == pytest.approx(outcome + form + overlong, abs=1e-4)
 
 
 def test_the_reasons_are_those_of_the_last_turn(folder):

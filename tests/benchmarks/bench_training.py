@@ -20,7 +20,7 @@ Usage: PYTHONPATH=plugin python tests/benchmarks/bench_training.py EXPERIMENT --
 To see it work: --max_steps 2 --seeds 0 --rows 12
 
 Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are kept, not
-made again.
+made again. `outcome` exits with 1 if a seed misses a success of 0.80 or a format of 0.95.
 """
 
 import argparse

@@ -191,7 +191,7 @@ class Zygote:
         try:
             with theirs:
                 self._process = start([theirs.fileno()])
-            # One that has ended by now is named by the first fork, with its exit status.
+            # If it has ended already, the first `fork` says so, with the exit status.
             with suppress(ConnectionError):
                 self._socket.send(json.dumps(request).encode())
         except BaseException:

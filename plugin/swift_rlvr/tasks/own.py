@@ -3,9 +3,10 @@ r"""Questions and answers of one's own, whatever their columns are called: `math
 
 The question and the right answer are looked for under the names in `NAMES`, without regard to case,
 spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
-SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question. `messages`
-that end with a user turn stay as they are; where they end with the assistant's and there is no
-question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the question after the R1-Zero system prompt, which is
+left out where the row has a system prompt of its own, or its question says where the answer stands.
+`messages` that end with a user turn are such a question; where they end with the assistant's and
+there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
 `conversations` are read like `messages`.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
@@ -21,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 from swift_rlvr.tasks.options import COLUMNS, LETTERS, choices_by_label
 from swift_rlvr.tasks.task import (
     Gold,
@@ -31,9 +32,11 @@ from swift_rlvr.tasks.task import (
     folded_name,
     normalised,
     shown,
+    with_default_system,
     with_system,
 )
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
+from swift_rlvr.verifiers.answer_forms import asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
@@ -169,7 +172,8 @@ def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
         raise _nothing_in("problem", columns, row)
     if not answers:
         raise _nothing_in("answer", columns, row)
-    return _messages(row, questions[0]), answers
+    # A row's own instruction stays alone.
+    return with_default_system(_messages(row, questions[0]), R1_ZERO_SYSTEM), answers
 
 
 def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
@@ -201,7 +205,7 @@ def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowErro
 
 
 def _messages(row: Row, question: Any) -> Messages:
-    """The messages of a row where they end with a question, else the question after our prompt."""
+    """The messages of a row where they end with a question, else the question."""
     for name in MESSAGES:
         turns = turns_of(row.get(name))
         if turns and turns[-1]["role"] == "user":
@@ -211,7 +215,7 @@ def _messages(row: Row, question: Any) -> Messages:
         return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}")
-    return to_messages(question.strip(), R1_ZERO_SYSTEM)
+    return _after_system(row, [{"role": "user", "content": question.strip()}])
 
 
 def _after_system(row: Row, turns: Messages) -> Messages:
@@ -358,7 +362,8 @@ def prepare_choice(row: Row) -> dict[str, Any]:
     lines = [messages[-1]["content"], ""]
     for letter, choice in zip(LETTERS, choices, strict=False):
         lines.append(f"{letter}. {choice}")
-    lines += ["", "Answer with the letter of the right choice."]
+    if asked_form(messages[-1]["content"]) is None:
+        lines += ["", "Answer with the letter of the right choice."]
     question = {"role": "user", "content": "\n".join(lines)}
     return {
         "messages": [*messages[:-1], question],

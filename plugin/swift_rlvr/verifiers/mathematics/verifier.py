@@ -16,6 +16,7 @@ exactly itself (0.333333 is not 1/3) unless it has twelve places; different unit
 an equation both sides count.
 """
 
+import json
 import logging
 import math
 import re
@@ -122,20 +123,35 @@ def grade_all(
     """Grade each completion by the gold of the same index.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
     """
     verdicts: list[Verdict] = []
     for text, gold in zip(texts, golds, strict=True):
-        if not isinstance(gold, (list, tuple)):
+        several = _listed(gold)
+        if several:
+            verdicts.append(_grade_by_any(text, several, leniency))
+        elif not isinstance(gold, (list, tuple)):
             verdicts.append(grade(text, gold, leniency))
         elif gold_is_list:
             verdicts.append(_grade_by_any(text, gold, leniency))
         else:
             verdicts.append(Verdict(None, Reason.BAD_GOLD))
     return verdicts
+
+
+def _listed(gold: object) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
+    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(gold)
+    except (ValueError, RecursionError):
+        return []
+    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return listed if is_texts else []
 
 
 def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:

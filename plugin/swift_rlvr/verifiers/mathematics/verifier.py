@@ -35,6 +35,7 @@ from swift_rlvr.verifiers.answers import (
 )
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
 from swift_rlvr.verifiers.mathematics.notation import plain
+from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import (
     answer_at_end,
@@ -44,7 +45,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     is_taken_back,
     stated_value,
 )
-from swift_rlvr.verifiers.mathematics.values import Several, Value
+from swift_rlvr.verifiers.mathematics.values import Several, Value, Words
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -53,6 +54,12 @@ MAX_ANSWER_CHARS = 1000
 _TAIL_CHARS = 1000
 # how much of a completion and of a gold the log shows
 _LOGGED_CHARS = 500
+# a gold of more words is a sentence; "on a Monday" is an answer
+MOST_WORDS = 3
+# a product of so many different primes, written out, is a factorisation; 2 \cdot 5^{10} is a number
+_FACTORS = 3
+# of a gold that is an int: Python refuses to write much longer ones
+_MOST_BITS = 4_000
 # a decimal, such as 0.5, but not the full stop of "5."
 _DECIMAL = re.compile(r"\.\d")
 
@@ -193,6 +200,8 @@ def read_gold(gold: object) -> _Gold | None:
     # a missing value of a column of numbers is nan
     if isinstance(gold, bool) or (isinstance(gold, float) and not math.isfinite(gold)):
         return None
+    if isinstance(gold, int) and gold.bit_length() > _MOST_BITS:
+        return None
     if isinstance(gold, (int, float)):
         return _read_gold(repr(gold))
     if isinstance(gold, str):
@@ -221,7 +230,9 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
-    if value is not None:
+    # "because blue light is scattered more" has no other form that could be compared
+    is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
+    if value is not None and not is_sentence:
         return _Gold(text, value, plain_text, in_sentence=False)
     value = stated_value(text, only=True)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
@@ -281,6 +292,11 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.CORRECT
     if gold.value is None:
         return Reason.BAD_GOLD
+    # A gold that is factorised asks for the factors: their product is in the question.
+    factors = prime_factors(gold.plain)
+    if factors is not None and len(factors) >= _FACTORS:
+        is_right = prime_factors(plain(answer)) == factors
+        return Reason.CORRECT if is_right else Reason.WRONG
     value = read(answer)
     if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT

@@ -15,7 +15,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     Choice,
     Family,
     Infinity,
-    Listing,
     Matrix,
     Number,
     Quantity,

@@ -281,7 +281,7 @@ _SHORT_WORDS = frozenset(
 _SYNONYM_GROUPS = (
     "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
     "does not exist|dne|doesn't exist|undefined|not defined",
-    "infinitely many|infinite|infinitely many solutions",
+    "infinitely many|infinite|infinitely many solutions|infinite number of solutions",
     "yes|true",
     "no|false",
     "impossible|not possible|cannot be done",

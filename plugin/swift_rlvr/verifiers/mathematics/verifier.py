@@ -19,7 +19,6 @@ an equation both sides count.
 import logging
 import math
 import re
-from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ from swift_rlvr.verifiers.answers import (
     marked_answer,
     without_end_tokens,
 )
-from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
 from swift_rlvr.verifiers.mathematics.notation import plain
 from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
@@ -106,6 +105,8 @@ class Leniency(NamedTuple):
     rounded_gold: bool = False
     # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
     convert_units: bool = False
+    # whether the order of a list counts; None: by the list alone, see `comparison.in_order`
+    ordered: bool | None = None
 
 
 EXACT = Leniency()
@@ -119,51 +120,38 @@ class _Gold(NamedTuple):
     plain: str
     # a value within words: another sentence with it may say something else
     in_sentence: bool
+    # words without a value: what is not written like them may still say the same
+    is_sentence: bool = False
 
 
-def grade_all(
-    texts: Sequence[str | None],
-    golds: Sequence[object],
-    gold_is_list: bool = False,
-    leniency: Leniency = EXACT,
-) -> list[Verdict]:
-    """Grade each completion by the gold of the same index.
+def grade(
+    text: str | None, gold: object, leniency: Leniency = EXACT, gold_is_list: bool = False
+) -> Verdict:
+    """Grade one completion by one gold.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
     bad gold.
 
-    >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
-    [1.0, 0.0]
+    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
+    ('correct', 'wrong answer')
     """
-    verdicts: list[Verdict] = []
-    for text, gold in zip(texts, golds, strict=True):
-        if not isinstance(gold, (list, tuple)):
-            verdicts.append(grade(text, gold, leniency))
-        elif gold_is_list:
-            verdicts.append(_grade_by_any(text, gold, leniency))
-        else:
-            verdicts.append(Verdict(None, Reason.BAD_GOLD))
-    return verdicts
-
-
-def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
-    """The best verdict by one of several golds. One that cannot be read does no harm."""
+    if not isinstance(gold, (list, tuple)):
+        return _grade(text, gold, leniency)
     best = Verdict(None, Reason.BAD_GOLD)
+    if not gold_is_list:
+        return best
+    # A gold that cannot be read does no harm beside others.
     best_rank = -2.0
-    for gold in golds:
-        verdict = grade(text, gold, leniency)
+    for each in gold:
+        verdict = _grade(text, each, leniency)
         rank = -1.0 if verdict.reward is None else verdict.reward
         if rank > best_rank:
             best, best_rank = verdict, rank
     return best
 
 
-def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> Verdict:
-    """Grade one completion by one gold.
-
-    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
-    ('correct', 'wrong answer')
-    """
+def _grade(text: str | None, gold: object, leniency: Leniency) -> Verdict:
+    """Grade one completion by one gold that is no list."""
     marked = answer = gold_text = None
     try:
         readable = read_gold(gold)
@@ -217,7 +205,7 @@ def readable_gold(gold: object) -> tuple[str, bool] | None:
     (('\\\\frac12', False), ('on Monday', True), None)
     """
     readable = read_gold(gold)
-    if readable is None or readable.value is None:
+    if readable is None or readable.value is None or readable.is_sentence:
         return None
     return readable.text, in_words(readable.value)
 
@@ -230,10 +218,9 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
-    # "because blue light is scattered more" has no other form that could be compared
-    is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
-    if value is not None and not is_sentence:
-        return _Gold(text, value, plain_text, in_sentence=False)
+    if value is not None:
+        is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
+        return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
     value = stated_value(text, only=True)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
@@ -304,6 +291,8 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
     if stated is not None and _is_right(gold.value, stated, answer, leniency):
         return Reason.CORRECT
+    if gold.is_sentence:
+        return Reason.BAD_GOLD
     return _why_not_right(answer, is_read=value is not None or stated is not None)
 
 
@@ -317,6 +306,8 @@ def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> boo
     # an integral for a gold without one is the question said again
     if _is_unevaluated(value) and not _is_unevaluated(gold):
         return False
+    if leniency.ordered is not None:
+        gold = with_order(gold, leniency.ordered)
     if same(gold, value):
         return True
     # 1.414 for 1.41 is another rounding, and no exact form

@@ -11,9 +11,17 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
-from swift_rlvr.contract.attack import Earned, Target, strategies, targets, try_strategy
+from swift_rlvr.contract.attack import (
+    Earned,
+    Target,
+    default_limit,
+    strategies,
+    targets,
+    try_strategy,
+)
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -29,9 +37,13 @@ def attack(
     dataset: Annotated[str, flags.dataset_option("The rows to attack")],
     rows: Annotated[int, typer.Option(min=1, help="Attack the first so many rows.")] = 200,
     limit: Annotated[
-        float,
-        typer.Option(min=0, help="The mean reward that a policy without work may have."),
-    ] = 0.3,
+        float | None,
+        typer.Option(
+            min=0,
+            help="The mean reward that a policy without work may have. Default: 0.1, and where "
+            "rows have choices, one and a half times what guessing earns.",
+        ),
+    ] = None,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
@@ -52,6 +64,8 @@ def attack(
     source = parse_source(dataset, use_hf, columns)
     attacked_rows, unusable = targets(source, rows)
     _require_columns(attacked, attacked_rows)
+    if limit is None:
+        limit = default_limit(attacked_rows)
     battery = strategies(attacked_rows, attacked.runs_code)
     progress = Console(stderr=True)
     earned = [
@@ -61,8 +75,7 @@ def attack(
         )
     ]
     earned.sort(key=lambda each: -each.mean)
-    without_work = [each for each in earned if not each.strategy.knows_gold]
-    unstated = [each for each in earned if each.strategy.knows_gold and each.paid]
+    without_work, unstated = _by_knowledge(earned)
     failed = bool(unstated) or (bool(without_work) and without_work[0].mean > limit)
 
     if as_json:
@@ -75,9 +88,16 @@ def attack(
         console.print(title, soft_wrap=True)
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
-        _print(console, earned, without_work, unstated, limit)
+        _print(console, attacked, earned, limit)
     if failed:
         raise typer.Exit(1)
+
+
+def _by_knowledge(earned: list[Earned]) -> tuple[list[Earned], list[Earned]]:
+    """What the strategies without the right answer earned, and those of the others that were paid."""
+    without_work = [each for each in earned if not each.strategy.knows_gold]
+    unstated = [each for each in earned if each.strategy.knows_gold and each.paid]
+    return without_work, unstated
 
 
 def _require_columns(reward: Reward, rows: Sequence[Target]) -> None:
@@ -90,18 +110,14 @@ def _require_columns(reward: Reward, rows: Sequence[Target]) -> None:
         )
 
 
-def _print(
-    console: Console,
-    earned: list[Earned],
-    without_work: list[Earned],
-    unstated: list[Earned],
-    limit: float,
-) -> None:
+def _print(console: Console, reward: Reward, earned: list[Earned], limit: float) -> None:
+    """The table of what was paid, and what follows from it."""
+    without_work, unstated = _by_knowledge(earned)
     paid = [each for each in earned if each.paid]
     lines = []
     for each in paid[:_SHOWN]:
         share = f"{len(each.paid):,} of {each.rows:,}"
-        example = visible(each.example, _LONGEST_EXAMPLE, console.encoding)
+        example = visible(" ".join(each.example.split()), _LONGEST_EXAMPLE, console.encoding)
         lines.append((each.strategy.name, share, f"{each.mean:.3f}", example))
     if lines:
         headings = ("what the policy does", "rows paid", "mean", "for example")
@@ -120,9 +136,16 @@ def _print(
         style = "red" if best.mean > limit else ""
         text = f"The best policy without work, {best.strategy.name}, earns {best.mean:.3f} a row."
         console.print(text, style=style, soft_wrap=True)
-    for each in unstated:
-        text = f"Paid though the answer is not stated: {each.strategy.name} (line {each.paid[0]})"
-        console.print(text, style="red", soft_wrap=True)
+    if unstated:
+        names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in unstated)
+        text = f"Paid though they do not state the right answer: {names}"
+        console.print(text, style="red", soft_wrap=True, markup=False)
+    if earned and reward.role != VERIFIER:
+        text = (
+            f"{reward.name} does not verify the answer, so a right form is enough: with "
+            "gate=outcome it pays for right answers alone."
+        )
+        console.print(text, style="dim", soft_wrap=True)
 
 
 def _as_json(

@@ -20,6 +20,7 @@ from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.options import choices_by_label
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.verifiers.answers import boxed_answer
 
 # How many of the most frequent golds are tried as constants.
 FREQUENT_GOLDS = 20
@@ -213,6 +214,8 @@ def _knowing() -> Iterator[Strategy]:
         )
     for text in _DENIALS:
         yield Strategy(f"denial: {text}".replace("{gold}", "RIGHT"), _with_gold(text), True)
+        boxed = text.replace("{gold}", "\\boxed{{gold}}")
+        yield Strategy(f"denial: {boxed}".replace("{gold}", "RIGHT"), _with_gold(boxed), True)
     yield Strategy("the answer in the thinking alone", _in_thinking_alone, True)
     yield Strategy("three boxes, one of them right", _two_boxes, True)
     yield Strategy("the number with the other sign", _negative, True)
@@ -293,7 +296,7 @@ def targets(source: Source, count: int) -> tuple[list[Target], int]:
     if not asked:
         raise InputError(f"{source}: no row can be used; `swift-rlvr dataset check` says why")
 
-    golds = [row.gold.answer.strip() if row.gold else None for row in asked]
+    golds = [_alone(row) for row in asked]
     different = list(dict.fromkeys(gold for gold in golds if gold))
     result = []
     for index, (row, gold) in enumerate(zip(asked, golds, strict=True)):
@@ -303,6 +306,24 @@ def targets(source: Source, count: int) -> tuple[list[Target], int]:
         others = [other for other in different if other != gold] or ["271828183"]
         result.append(Target(row, question, gold, others[index % len(others)]))
     return result, unusable
+
+
+def _alone(row: AskedRow) -> str | None:
+    """The right answer of a row, out of the box that it may stand in."""
+    if row.gold is None:
+        return None
+    answer = row.gold.answer.strip()
+    return boxed_answer(answer) or answer
+
+
+def default_limit(rows: Sequence[Target]) -> float:
+    """The mean reward that guessing may earn: more where rows, or their choices, are few."""
+    fewest = 0
+    for row in rows:
+        choices = choices_by_label(row.asked.row.get("options"))
+        if choices:
+            fewest = min(fewest or len(choices), len(choices))
+    return 1.5 / fewest if fewest else max(0.1, 3 / len(rows))
 
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
@@ -88,7 +89,7 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
         problem = f"{reward.name} grades no row of {source}, with the task {names}"
         raise InputError(f"{problem}: {remedy}", "reward_funcs")
 
-    used = {"task", LEVEL}
+    used = {"task", LEVEL, THINKING_OPENED}
     for reward in rewards:
         used |= {*reward.columns, *reward.optional_columns}
     existing = set[str]().union(*rows)

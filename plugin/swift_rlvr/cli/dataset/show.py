@@ -56,11 +56,11 @@ def show(
     completion = visible(shown.ideal, LONGEST_COMPLETION, console.encoding)
     console.print(f"\nThe prompt asks for {form}. An ideal completion:", soft_wrap=True)
     console.print(Padding(completion, (0, 0, 0, 2), expand=False))
-    rows = []
+    earned = []
     for reward in checking.Graders(None).of(shown):
         ((value, reason),) = checking.grades_of(reward, [shown], [shown.graded or ""])
         style = "green" if value == reward.full_reward else "yellow"
-        rows.append((reward.name, Text("none" if value is None else f"{value:g}", style), reason))
+        earned.append((reward.name, Text("none" if value is None else f"{value:g}", style), reason))
     console.print(
-        "", table("reward", "it earns", "why", numbers=("it earns",), rows=rows), sep="\n"
+        "", table("reward", "it earns", "why", numbers=("it earns",), rows=earned), sep="\n"
     )

@@ -111,6 +111,9 @@ class Leniency(NamedTuple):
 
 EXACT = Leniency()
 
+# How the last line of a solution begins.
+_CONCLUDES = re.compile(r"\s*(?:therefore|thus|hence|so|consequently)\b", re.IGNORECASE)
+
 
 class _Gold(NamedTuple):
     """A gold answer, read once for all the completions that it grades."""
@@ -212,17 +215,29 @@ def read_gold(gold: object) -> _Gold | None:
     return None
 
 
-def readable_gold(gold: object) -> tuple[str, bool] | None:
-    """The gold answer of a row, out of its marks, where it can be read, and whether it is words
-    rather than a value.
+class ReadableGold(NamedTuple):
+    """A gold answer out of its marks.
 
-    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
-    (('\\\\frac12', False), ('on Monday', True), None)
+    is_words: words rather than a value. in_sentence: a value that a sentence states.
+    """
+
+    text: str
+    is_words: bool
+    in_sentence: bool
+
+
+def readable_gold(gold: object) -> ReadableGold | None:
+    """The gold answer of a row where it can be read.
+
+    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$.").text, readable_gold("on Monday").is_words
+    ('\\\\frac12', True)
+    >>> readable_gold("We add 5 and 3, which is 8. So Tom has 8 apples.").in_sentence, readable_gold(r"\\frac{1}{")
+    (True, None)
     """
     readable = read_gold(gold)
     if readable is None or readable.value is None or readable.is_sentence:
         return None
-    return readable.text, in_words(readable.value)
+    return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
 
 @lru_cache(maxsize=4096)
@@ -237,6 +252,15 @@ def _read_gold(gold: str) -> _Gold | None:
         is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
         return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
     value = stated_value(text, only=True)
+    if value is None:
+        # several numbers: the one that an answer of these words would state
+        value = stated_value(text)
+    last_line = text.rsplit("\n", 1)[-1]
+    if value is None and _CONCLUDES.match(last_line):
+        # a solution in words, as in Orca-Math
+        text = last_line
+        value = stated_value(text, only=True)
+        plain_text = plain(text)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 

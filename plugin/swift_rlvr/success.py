@@ -33,6 +33,8 @@ BY_JUDGE = "the judge accepts it"
 # The reason of a completion that passes the tests that it may have seen, and fails those that were
 # added to the row: it knows the tests by heart, or solves only a part of the task.
 MEMORISED = "passes only the visible tests"
+# The reason of a completion on which a function raised an error, which then earns nothing.
+RAISED = "error"
 
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's
 # `--reward_funcs`.

@@ -66,6 +66,20 @@ KNOWN_ROLES = {
 }
 
 
+def error_shares(figures: Mapping[str, float]) -> dict[str, float]:
+    """The shares of completions on which functions raised, among the figures of a step: by the names
+    of the rewards, without those that raised on none.
+
+    >>> error_shares({"reasons/ShortReward/error": 0.25, "reasons/WordCountReward/error": 0.0})
+    {'ShortReward': 0.25}
+    """
+    shares = {}
+    for name, share in figures.items():
+        if share and name.startswith("reasons/") and name.endswith(f"/{RAISED}"):
+            shares[name.removeprefix("reasons/").removesuffix(f"/{RAISED}")] = share
+    return shares
+
+
 class Judgement(NamedTuple):
     """Whether a completion is right, right in the right form, and in the right form; None where
     that is unknown.

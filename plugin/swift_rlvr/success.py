@@ -34,7 +34,7 @@ BY_JUDGE = "the judge accepts it"
 # added to the row: it knows the tests by heart, or solves only a part of the task.
 MEMORISED = "passes only the visible tests"
 # The reason of a completion on which a function raised an error, which then earns nothing.
-RAISED = "error"
+RAISED = "raised an error"
 
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's
 # `--reward_funcs`.
@@ -70,13 +70,14 @@ def error_shares(figures: Mapping[str, float]) -> dict[str, float]:
     """The shares of completions on which functions raised, among the figures of a step: by the names
     of the rewards, without those that raised on none.
 
-    >>> error_shares({"reasons/ShortReward/error": 0.25, "reasons/WordCountReward/error": 0.0})
-    {'ShortReward': 0.25}
+    >>> error_shares({"reasons/Short/raised_an_error": 0.25, "reasons/Long/raised_an_error": 0.0})
+    {'Short': 0.25}
     """
+    suffix = f"/{RAISED.replace(' ', '_')}"
     shares = {}
     for name, share in figures.items():
-        if share and name.startswith("reasons/") and name.endswith(f"/{RAISED}"):
-            shares[name.removeprefix("reasons/").removesuffix(f"/{RAISED}")] = share
+        if share and name.startswith("reasons/") and name.endswith(suffix):
+            shares[name.removeprefix("reasons/").removesuffix(suffix)] = share
     return shares
 
 

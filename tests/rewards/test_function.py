@@ -17,7 +17,7 @@ from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
 from swift_rlvr.rewards.function import as_messages
 from swift_rlvr.rewards.imported import _reward_class
-from swift_rlvr.success import role_of
+from swift_rlvr.success import RAISED, role_of
 from swift_rlvr.utils.errors import NotInstalledError
 
 WORDS = "one two"
@@ -82,10 +82,10 @@ def test_reasons_and_optional_columns():
         ((None, "bad count"), (None, "bad count")),
         ((0, "too long"), (0.0, "too long")),
         (float("nan"), (None, "not graded")),
-        (float("inf"), (0.0, "error")),
-        ("right", (0.0, "error")),
-        ("1.0", (0.0, "error")),
-        ((1.0, "a", "b"), (0.0, "error")),
+        (float("inf"), (0.0, RAISED)),
+        ("right", (0.0, RAISED)),
+        ("1.0", (0.0, RAISED)),
+        ((1.0, "a", "b"), (0.0, RAISED)),
     ],
 )
 def test_what_a_function_may_return(value, grade):
@@ -188,7 +188,7 @@ def test_a_completion_on_which_it_raises_earns_nothing_and_the_others_their_own(
     grades = sometimes.grades(["so 7", "so seven", "so 8", "7"], gold=["7"] * 4)
     assert grades == [
         (1.0, "full reward"),
-        (0.0, "error"),
+        (0.0, RAISED),
         (0.0, "no reward"),
         (1.0, "full reward"),
     ]

@@ -136,7 +136,7 @@ def test_completions_that_pass_only_the_visible_tests_raise_an_alarm_with_some_o
 
 
 def raises_errors(step, row):
-    row["reasons/MineReward/error"] = 0.02 if step <= 40 else 0.2
+    row["reasons/MineReward/raised_an_error"] = 0.02 if step <= 40 else 0.2
 
 
 def test_a_function_that_raises_errors_is_named_in_the_step_in_which_it_does():

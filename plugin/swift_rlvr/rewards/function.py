@@ -56,8 +56,8 @@ class FunctionReward(Reward):
     - A completion without text earns 0.0. The function is not asked.
     - What it returns for a completion is a number, None, or either with a reason. NaN is None, as
       in a tensor.
-    - If it raises, or returns something else, the completion earns 0.0 for the reason `error`, so
-      that no policy gains by it. A warning shows the first one.
+    - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
+      it. A warning shows the first error.
     - If it has raised on every completion so far, and on more than one, ValueError ends the run.
     """
 

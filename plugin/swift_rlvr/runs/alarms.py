@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import BY_JUDGE, error_shares
+from swift_rlvr.success import BY_JUDGE, RAISED, error_shares
 from swift_rlvr.utils.jsonl import read_jsonl
 
 KINDS = (
@@ -339,8 +339,7 @@ class Alarms:
                 yield (
                     "errors",
                     f"{name} raised an error on {share:.0%} of the completions of a step, which earn "
-                    "nothing for that. The log has the first traceback (reason 'error' in "
-                    "records.jsonl).",
+                    f"nothing for that. The log has the first traceback (records.jsonl: '{RAISED}').",
                 )
 
 

@@ -251,7 +251,7 @@ def line(row: Mapping[str, Any]) -> str:
     'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60", "step_time": 9.6, "grading/external_code": 4.21})
     'step  7/60 reward 1.20  9.6 s left 8:28 grading 4.2 s (external_code)'
-    >>> line({"reward": 1.2, "reasons/ShortReward/error": 0.125, "global_step/max_steps": "7/60"})
+    >>> line({"reward": 1.2, "reasons/ShortReward/raised_an_error": 0.125, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20 errors 0.12 (ShortReward)'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20'

@@ -16,6 +16,7 @@ exactly itself (0.333333 is not 1/3) unless it has twelve places; different unit
 an equation both sides count.
 """
 
+import json
 import logging
 import math
 import re
@@ -26,12 +27,10 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import (
     OPEN,
-    after_think,
     has_unclosed_answer,
     last_answer,
     last_boxed,
     marked_answer,
-    without_end_tokens,
 )
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
 from swift_rlvr.verifiers.mathematics.notation import plain
@@ -45,6 +44,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     stated_value,
 )
 from swift_rlvr.verifiers.mathematics.values import Several, Value
+from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -123,20 +123,35 @@ def grade_all(
     """Grade each completion by the gold of the same index.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
     """
     verdicts: list[Verdict] = []
     for text, gold in zip(texts, golds, strict=True):
-        if not isinstance(gold, (list, tuple)):
+        several = _listed(gold)
+        if several:
+            verdicts.append(_grade_by_any(text, several, leniency))
+        elif not isinstance(gold, (list, tuple)):
             verdicts.append(grade(text, gold, leniency))
         elif gold_is_list:
             verdicts.append(_grade_by_any(text, gold, leniency))
         else:
             verdicts.append(Verdict(None, Reason.BAD_GOLD))
     return verdicts
+
+
+def _listed(gold: object) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
+    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(gold)
+    except (ValueError, RecursionError):
+        return []
+    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return listed if is_texts else []
 
 
 def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
@@ -239,7 +254,7 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
         return marked
     if has_unclosed_answer(text):
         return Reason.UNCLOSED_ANSWER
-    final = without_end_tokens(after_think(text)).strip()
+    final = without_end_tokens(after_thinking(text)).strip()
     answer = answer_at_end(final[-_TAIL_CHARS:])
     if answer:
         return "text", answer
@@ -253,7 +268,7 @@ def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, 
     "the answer is ..." behind it may give another. In `\boxed{7}<answer>8` another one is begun.
     """
     block = last_answer(text)
-    scope = after_think(text) if block is None else block
+    scope = after_thinking(text) if block is None else block
     start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
     _, content = marked
     content_start = scope.find(content, start)

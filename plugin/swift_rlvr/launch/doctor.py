@@ -39,10 +39,12 @@ def check(plan: Plan) -> list[CheckResult]:
     number, has failed.
     """
     with parse_arguments.started(plan) as parser:
-        results = _run(CHECKS, Launch(plan))
+        launch = Launch(plan)
+        results = _run(CHECKS, launch)
         if any(result.status == "failed" for result in results):
             return results
-        return results + _run(AFTER_MS_SWIFT, Launch(plan, parser()))
+        parsed = parser(rewards.rows_to_grade(launch))
+        return results + _run(AFTER_MS_SWIFT, Launch(plan, parsed))
 
 
 def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

@@ -87,6 +87,12 @@ class FunctionReward(Reward):
         passed = None if outcome.reward is None else outcome.reward > 0
         return Explanation(*outcome, text, [Rule(outcome.reason, passed)])
 
+    def explain(self, completion: object, row: Row) -> Explanation:
+        whole = {
+            name: _OfBatch(value) if name in OF_BATCH else value for name, value in row.items()
+        }
+        return super().explain(completion, whole)
+
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         refused = [self._refused(text, columns, index) for index, text in enumerate(texts)]
         asked = [index for index, explanation in enumerate(refused) if explanation is None]
@@ -117,12 +123,14 @@ class FunctionReward(Reward):
         for name, values in columns.items():
             if name in used or name == BATCH or not takes.takes(name):
                 continue
-            is_column = isinstance(values, Sequence) and len(values) == len(completions)
-            if name in OF_BATCH or isinstance(values, str) or not is_column:
+            is_column = isinstance(values, Sequence) and len(values) == len(completions) > 0
+            is_wrapped = is_column and isinstance(values[0], _OfBatch)
+            is_of_batch = name in OF_BATCH or isinstance(values, str) or not is_column
+            if is_of_batch and not is_wrapped:
                 values = [_OfBatch(values)] * len(completions)
             used[name] = values
         for name in takes.trainers:
-            if not _is_empty(used.get(name)):
+            if not completions or not _is_empty(used.get(name)):
                 continue
             other = _by_its_other_name(name, columns)
             if other is not None:
@@ -466,7 +474,7 @@ def function_reward(
     """
     declared = (*reasons, FULL_REWARD, PARTIAL_REWARD, NO_REWARD, NOT_GRADED, NO_TEXT)
     attributes = {
-        "__doc__": inspect.getdoc(function),
+        "__doc__": inspect.getdoc(function) or "",
         "function": staticmethod(function),
         "signature": signature,
         "name": name,

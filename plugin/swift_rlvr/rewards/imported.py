@@ -82,23 +82,24 @@ def import_reward(path: str) -> type[Reward]:
     return _reward_class(path, name, target)
 
 
-def rewards_of_file(file: str) -> list[type[Reward]]:
-    """The rewards that a file defines, in its order; InputError where there is none.
+def paths_in_file(file: str) -> list[str]:
+    """The import paths of the rewards that a file defines, in its order; InputError where there is
+    none.
 
     A reward is what `@reward` made, or a subclass of `Reward` with a name.
     """
     module = _module(file)
-    found = []
-    for item in vars(module).values():
+    paths: dict[Any, str] = {}
+    for name, item in vars(module).items():
         cls = type(item) if isinstance(item, Reward) else item
-        if not inspect.isclass(cls) or not issubclass(cls, Reward) or cls in found:
+        if not inspect.isclass(cls) or not issubclass(cls, Reward):
             continue
         if cls.__module__ == module.__name__ and hasattr(cls, "name"):
-            found.append(cls)
-    if not found:
-        problem = f"{file} has no @reward; name a function: {file}:function"
+            paths.setdefault(cls, f"{file}:{name}")
+    if not paths:
+        problem = f"{file} has no @reward; to name a function, write {file}:function"
         raise InputError(problem, FIELD)
-    return found
+    return list(paths.values())
 
 
 def _module(name: str) -> ModuleType:

@@ -44,6 +44,16 @@ class Signature:
     with_default: tuple[str, ...]
     takes_all: bool
 
+    def __str__(self) -> str:
+        """For people who ask whether it was read as they meant it."""
+        text = "one message list" if self.messages else "one text"
+        if self.batch:
+            text = "a batch of message lists" if self.messages else "a batch of texts"
+        parts = [f"{text} at a time", *self.trainers]
+        if self.takes_all:
+            parts.append("all other columns")
+        return ", ".join(parts)
+
     def takes(self, name: str) -> bool:
         """Whether the function can be handed something of this name."""
         named = name in self.needed or name in self.optional or name in self.trainers

@@ -161,6 +161,10 @@ class Reward:
             return tasks_of(self.name)
         return self.verifier.own_tasks if self.verifier else ()
 
+    def takes(self, name: str) -> bool:
+        """Whether it uses a column of this name where a row has one."""
+        return name in self.columns or name in self.optional_columns or name == "task"
+
     def grade(self, text: str | None, row: Row) -> Grade | Explanation:
         """Grade one completion of one row; return an Explanation where the rules are worth listing.
 
@@ -206,7 +210,9 @@ class Reward:
 
         ValueError where a needed column is missing, or a column has another length.
         """
-        grades = self.grades(completions, **columns)
+        logs = {"log_extra": log_extra, "log_metric": log_metric}
+        handed = {name: log for name, log in logs.items() if log is not None}
+        grades = self.grades(completions, **columns, **handed)
         if log_extra is not None:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
@@ -234,7 +240,7 @@ class Reward:
         count = len(completions)
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         texts = self._with_openings(texts, columns)
-        used = self._used_columns(count, columns)
+        used = self._used_columns(completions, columns)
         own = self._own_rows(columns.get("task"), count)
         if own is None:
             return self._judge_batch(texts, used)
@@ -255,7 +261,9 @@ class Reward:
         if self._own_rows(columns.get("task"), 1) == []:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
-        used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
+        used = {
+            name: values[0] for name, values in self._used_columns([completion], columns).items()
+        }
         (text,) = self._with_openings([completion_text(completion)], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:
@@ -301,8 +309,9 @@ class Reward:
                     whole[index] = with_opening(text, opened=True)
         return whole
 
-    def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
+    def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns; an absent optional one is None in every row."""
+        count = len(completions)
         used: dict[str, Sequence[Any]] = {}
         for name in self.columns:
             if name not in columns:

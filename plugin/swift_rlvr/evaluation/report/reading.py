@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.evaluation.completion_files import items_of, with_columns_from_prompt
+from swift_rlvr.evaluation.completion_forms import items_of, with_columns_from_prompt
 from swift_rlvr.rewards import REWARDS as OUR_REWARDS
 from swift_rlvr.runs.alarms import Alarms
 from swift_rlvr.runs.folder import (

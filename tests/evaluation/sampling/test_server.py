@@ -1,7 +1,7 @@
 """Sampling from a rollout server: what is asked for and understood, against a server that answers
 as ms-swift's does.
 
-The real one is in tests/e2e/test_probe.py.
+The real one is in tests/e2e/test_probe.py. Servers with OpenAI's API are in test_chat_server.py.
 """
 
 import json
@@ -113,7 +113,7 @@ def test_a_server_that_fails(server):
 def test_no_server(server):
     server.shutdown()
     server.server_close()
-    with pytest.raises(InputError, match="no rollout server answers there"):
+    with pytest.raises(InputError, match="no server answers there"):
         asked(server)
     for url in ("localhost:8000", "file:///etc/passwd", "http://"):
         server.url = url

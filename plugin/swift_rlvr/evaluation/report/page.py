@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words
+from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations, observed_success
@@ -318,8 +318,7 @@ def _comparison(comparison: Mapping[str, Any]) -> str:
     table = _table("Held-out tasks before and after training", ["", "before", "after"], rows)
     models = []
     for side in ("before", "after"):
-        model = comparison[side].get("settings", {}).get("model", side)
-        models.append(f"{side}: {model}")
+        models.append(f"{side}: {model_of(comparison[side]) or side}")
     sentences = [f"{'; '.join(models)}."]
     if comparison.get("paired"):
         sentences.append(in_words(comparison["paired"]))

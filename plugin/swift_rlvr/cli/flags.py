@@ -98,6 +98,10 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
+Answered = Annotated[
+    str | None,
+    dataset_option("For completions without right answers, the rows with the same ids"),
+]
 System = Annotated[
     str | None,
     typer.Option(help="System prompt. Default: the one used in training, else the task's."),

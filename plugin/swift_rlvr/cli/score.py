@@ -29,10 +29,7 @@ def score(
         ),
     ],
     reward_funcs: flags.RewardNames = None,
-    dataset: Annotated[
-        str | None,
-        flags.dataset_option("The rows with the right answers, found by an id of the completions"),
-    ] = None,
+    dataset: flags.Answered = None,
     columns: flags.Columns = "",
     out: Annotated[
         Path | None,

@@ -28,7 +28,10 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     old = before.get("settings", {})
     new = after.get("settings", {})
     different = {}
-    for name in sorted((old.keys() | new.keys()) - {"model", "weights", "served_model"}):
+    # A file of completions has no settings.
+    both_have_some = "settings" in before and "settings" in after
+    names = old.keys() | new.keys() if both_have_some else set()
+    for name in sorted(names - {"model", "weights", "served_model"}):
         if old.get(name) != new.get(name):
             different[name] = [old.get(name), new.get(name)]
     return {"before": dict(before), "after": dict(after), "different_settings": different}

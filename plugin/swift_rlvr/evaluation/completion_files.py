@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.evaluation.completion_forms import (
     COMPLETION_KEYS,
     Item,
+    NoCompletionError,
     is_completion,
     is_lm_eval_sample,
     items_of,
@@ -153,11 +154,9 @@ def find_files(
     one.
     """
     readings: dict[str, Reading] = {}
-    for name in map(str, names):
-        task, colon, rest = name.partition(":")
-        if not colon or task not in TASKS or Path(name).exists():
-            task, rest = "", name
-        for path in map(str, _files_at(Path(rest).expanduser())):
+    for name in names:
+        task, place = split_name(name)
+        for path in map(str, _files_at(place)):
             readings[path] = Reading(task, columns or {}, _first_filter(path))
     if answered is not None:
         golds = _Golds(answered)
@@ -166,16 +165,36 @@ def find_files(
     return readings
 
 
+def split_name(name: str | Path) -> tuple[str, Path]:
+    """The task that stands before a file or folder, and the file or folder.
+
+    >>> split_name("qa:out/x.jsonl"), split_name("out/x.jsonl")
+    (('qa', PosixPath('out/x.jsonl')), ('', PosixPath('out/x.jsonl')))
+    """
+    task, _, rest = str(name).partition(":")
+    if not rest or task not in TASKS or Path(name).exists():
+        return "", Path(name).expanduser()
+    return task, Path(rest).expanduser()
+
+
 def _files_at(path: Path) -> list[Path]:
     """The file itself, or those with completions in a folder."""
     if not path.is_dir():
         return [path]
     # Of a run or an evaluation; of ms-swift; of lm-evaluation-harness; of verl, one for each step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
-        files = sorted(path.glob(pattern), key=_with_numbers)
+        files = [file for file in path.glob(pattern) if _has_completions(str(file))]
         if files:
-            return files
+            return sorted(files, key=_with_numbers)
     raise InputError(f"{path}: expected a folder with {RECORDS} or other .jsonl files")
+
+
+def _has_completions(path: str) -> bool:
+    """Whether a file is no dataset, by its first line."""
+    for block in read_blocks([path]):
+        for _, item in read_block(block, Reading()):
+            return not isinstance(item, NoCompletionError)
+    return False
 
 
 def _with_numbers(path: Path) -> list[tuple[int, str]]:
@@ -210,9 +229,9 @@ class _Golds:
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
         _, _, row = next(first_rows({path: reading}))
-        ids = [name for name in row if _is_id(name) and row[name] is not None]
+        ids = [name for name in row if is_id(name) and row[name] is not None]
         for id_column in ids:
-            names = [name for name in self.rows[0][0] if _is_id(name)]
+            names = [name for name in self.rows[0][0] if is_id(name)]
             # The column of the same name comes first.
             for name in sorted(names, key=lambda name: name != id_column):
                 golds = {str(raw.get(name)): gold for raw, gold in self.rows}
@@ -227,7 +246,8 @@ class _Golds:
         )
 
 
-def _is_id(name: str) -> bool:
+def is_id(name: str) -> bool:
+    """Whether a column is called as one with an id: custom_id, uid, index."""
     folded = folded_name(name)
     return folded.endswith("id") or folded in ("index", "idx", "key")
 

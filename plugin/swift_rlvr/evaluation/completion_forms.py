@@ -30,9 +30,9 @@ COMPLETION_KEYS = (
 )
 # Columns that can be read from a prompt.
 FROM_PROMPT = frozenset(("nums", "target"))
-# Where the prompt stands: `prompts` as the rewards call it, `input` of verl, `messages` at last,
-# since a rendered prompt says more.
-_PROMPTS = ("prompts", "prompt", "input", "messages")
+# Where the prompt stands: `prompts` as the rewards call it, `input` of verl. A rendered prompt says
+# more than the question in it.
+_PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
 # The gold's column in verl's dumps, and in what `swift infer` writes.
 _GOLDS_ELSEWHERE = ("gts", "labels")
 _OF_LM_EVAL = ("doc", "target", "resps")

@@ -62,12 +62,19 @@ class GradedBlock(NamedTuple):
     problems: list[str]
 
 
-def grade_block(
-    block: Block, rewards: Sequence[Reward], readings: Mapping[str, Reading] | None = None
-) -> GradedBlock:
-    """Grade every completion of a block that can be used. readings: by file, see `find_files`."""
-    reading = (readings or {}).get(block.file, Reading())
-    usable: list[tuple[int, Item]] = []
+class Usable(NamedTuple):
+    """The completions of a block that can be graded, each with its line and the columns of the
+    rewards; how many got nums and target from their prompt; and what cannot be used, and why.
+    """
+
+    items: list[tuple[int, Item]]
+    from_prompt: int
+    problems: list[str]
+
+
+def usable_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> Usable:
+    """The completions of a block that the rewards can grade."""
+    items: list[tuple[int, Item]] = []
     problems: list[str] = []
     from_prompt = 0
     for line, item in read_block(block, reading):
@@ -82,12 +89,41 @@ def grade_block(
             problem = str(error)
         if problem is None:
             from_prompt += (row.keys() - item.row.keys()) >= FROM_PROMPT
-            usable.append((line, item._replace(row=row)))
+            items.append((line, item._replace(row=row)))
         else:
             within = "" if item.position is None else f", completion {item.position}"
             problems.append(f"{block.file}, line {line}{within}: {problem}")
-    rows = _graded_rows(block.file, usable, rewards)
-    return GradedBlock(len(block.text), rows, from_prompt, problems)
+    return Usable(items, from_prompt, problems)
+
+
+def grade_items(items: Sequence[Item], rewards: Sequence[Reward]) -> list[dict[str, Grade]]:
+    """The grades of each completion by reward."""
+    completions = [item.completion for item in items]
+    rows = [item.row for item in items]
+    grades: list[dict[str, Grade]] = [{} for _ in items]
+    for reward in rewards:
+        column = reward.grades(completions, **columns_for(reward, rows))
+        for graded, grade in zip(grades, column, strict=True):
+            graded[reward.name] = grade
+    return grades
+
+
+def grade_block(
+    block: Block, rewards: Sequence[Reward], readings: Mapping[str, Reading] | None = None
+) -> GradedBlock:
+    """Grade every completion of a block that can be used. readings: by file, see `find_files`."""
+    reading = (readings or {}).get(block.file, Reading())
+    usable = usable_items(block, rewards, reading)
+    grades = grade_items([item for _, item in usable.items], rewards)
+    rows = []
+    for (line, item), graded in zip(usable.items, grades, strict=True):
+        row: dict[str, Any] = {"file": block.file, "line": line}
+        if item.position is not None:
+            row["position"] = item.position
+        row["rewards"] = {name: grade.reward for name, grade in graded.items()}
+        row["reasons"] = {name: grade.reason for name, grade in graded.items()}
+        rows.append(row)
+    return GradedBlock(len(block.text), rows, usable.from_prompt, usable.problems)
 
 
 def _with_columns(
@@ -104,26 +140,6 @@ def _with_columns(
             reading = replace(reading, task=next(iter(readable), ""))
         return reading.filled(row)
     return row
-
-
-def _graded_rows(
-    file: str, usable: Sequence[tuple[int, Item]], rewards: Sequence[Reward]
-) -> list[dict[str, Any]]:
-    """What `score` writes of completions. usable: each with its line."""
-    completions = [item.completion for _, item in usable]
-    rows = [item.row for _, item in usable]
-    grades = {}
-    for reward in rewards:
-        grades[reward.name] = reward.grades(completions, **columns_for(reward, rows))
-    graded_rows = []
-    for number, (line, item) in enumerate(usable):
-        graded: dict[str, Any] = {"file": file, "line": line}
-        if item.position is not None:
-            graded["position"] = item.position
-        graded["rewards"] = {name: column[number].reward for name, column in grades.items()}
-        graded["reasons"] = {name: column[number].reason for name, column in grades.items()}
-        graded_rows.append(graded)
-    return graded_rows
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_explanation
-from swift_rlvr.evaluation.completion_files import (
-    COMPLETION_KEYS,
+from swift_rlvr.evaluation.completion_forms import (
     Item,
+    NoCompletionError,
     is_completion,
     items_of,
     read_object,
@@ -122,10 +122,10 @@ def _item_of(line: str | bytes, where: str, position: int | None) -> Item:
     """One completion of a line, which holds several in ms-swift's tables; position: from 1."""
     try:
         row = read_object(line)
-        if not any(key in row for key in COMPLETION_KEYS):
-            # A row of a dataset, without a completion.
-            return Item(None, None, row)
         items = items_of(row)
+    except NoCompletionError:
+        # A row of a dataset.
+        return Item(None, None, row)
     except LineError as error:
         raise InputError(f"{where}: {error}", field="row") from error
     if position is None:

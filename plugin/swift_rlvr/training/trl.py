@@ -22,10 +22,10 @@ from trl import GRPOConfig
 
 from datasets import Dataset
 from swift_rlvr.evaluation.models import (
+    ends_in_thinking,
     fitting_prompts,
     load_pretrained,
     load_tokenizer,
-    opening_at_end,
 )
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
@@ -50,6 +50,7 @@ from swift_rlvr.training.rows import read_data
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json
 from swift_rlvr.utils.settings import Accepts, setting
+from swift_rlvr.verifiers.thinking import with_opening
 
 # What TRL accepts in settings of its own is checked here where it is wider, or known only once a
 # model is loaded.
@@ -180,10 +181,10 @@ def _trainer(
     model_config = load_pretrained(AutoConfig, model)
     prompts = fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
     # TRL hands the messages to the rewards, and not what the chat template adds.
-    openings = [opening_at_end(tokenizer, prompt) for prompt in prompts[: len(rows)]]
-    if any(openings):
-        for row, opening in zip(rows, openings, strict=True):
-            row[THINKING_OPENED] = bool(opening)
+    opened = [ends_in_thinking(tokenizer, prompt) for prompt in prompts[: len(rows)]]
+    if any(opened):
+        for row, is_opened in zip(rows, opened, strict=True):
+            row[THINKING_OPENED] = is_opened
     dataset = as_dataset(rows)
     trainer_class = trainer_class_of(config.use_vllm)
     try:
@@ -263,7 +264,7 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
             prompts = trainer._tokenize_prompts(conversations)
             for prompt, ids in zip(prompts[0], generate(*prompts)[0], strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
-                text = opening_at_end(tokenizer, prompt) + text
+                text = with_opening(text, ends_in_thinking(tokenizer, prompt))
                 finish = "stop" if ids and ids[-1] in ends else "length"
                 completions.append(Completion(text, len(ids), finish))
     return completions

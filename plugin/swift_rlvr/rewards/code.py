@@ -24,13 +24,14 @@ from swift_rlvr.rewards.base import (
 )
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import MEMORISED, VERIFIER
+from swift_rlvr.tasks.code import unnamed
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
 from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
-from swift_rlvr.verifiers.code.cases import ProgramTest
+from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
 
@@ -48,6 +49,7 @@ _RULES = {
 Run = TypeVar("Run")
 Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
+UNNAMED = "the prompt does not name a function or class that the tests use"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
 Tests = list[ProgramTest] | list[UnitTest | CallTest | AssertTest]
@@ -161,7 +163,11 @@ class CodeReward(Reward):
                 read_tests(row[ADDED], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
-        return []
+        texts = []
+        for message in row.get("messages") or ():
+            texts.append(str(message.get("content")))
+        form = read_form(row["tests"], row.get("entry_point"))
+        return [UNNAMED] if texts and unnamed(form, "\n".join(texts)) else []
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once.

@@ -30,8 +30,9 @@ from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
-from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
+from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
 

@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import AssertTest, Call, CallTest, read_asserts, read_calls
+from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.plain import AssertTest, read_asserts
 from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, asked_names, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
@@ -87,7 +88,8 @@ class Form:
             return PROGRAM
         if not self.sources:
             return CALLS
-        return ASSERTS if all(map(read_asserts, self.sources)) else TEST_PROGRAM
+        is_plain = all(read_asserts(source, self.function) for source in self.sources)
+        return ASSERTS if is_plain else TEST_PROGRAM
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,7 +119,8 @@ def read_tests(
         return list(form.programs)
     units: list[UnitTest | CallTest | AssertTest] = []
     for source in form.sources:
-        units += read_asserts(source) or read_source(source, form.function, packages)
+        plain = read_asserts(source, form.function)
+        units += plain or read_source(source, form.function, packages)
     units += read_calls(list(form.calls))
     return units
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
 from swift_rlvr.verifiers.code.inside.values import decode
+from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import (
     ALL_TESTS,
     LOAD,
@@ -300,7 +301,10 @@ class _Solution:
         """Have the code call a function, and compare."""
         # The answer must bear this number, so that code cannot answer a test before it has come.
         nonce = secrets.token_hex(16)
-        message = {"function": test.function, "arguments": test.arguments, "nonce": nonce}
+        message: dict[str, Any] = {"function": test.function, "arguments": test.arguments}
+        message["nonce"] = nonce
+        if isinstance(test, AssertTest):
+            message |= {"keywords": test.keywords, "asks_truth": test.asks_truth}
         try:
             self.child()
             self.allow()

@@ -137,8 +137,11 @@ def _method(space: dict, name: str) -> Callable:
 def _call(names: _Names, request: dict) -> dict:
     """The answer to a call whose value is compared in the trainer's process."""
     try:
-        function, arguments = _called(names, request["function"], request["arguments"])
-        answer = {"kind": "value", "value": encode(function(*arguments))}
+        function, arguments, keywords = _called(names, request)
+        value = function(*arguments, **keywords)
+        # Of an object that cannot be written it may be enough whether it is true.
+        value = bool(value) if request.get("asks_truth") else value
+        answer = {"kind": "value", "value": encode(value)}
     except Opaque as error:
         answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
     except RecursionError:
@@ -149,17 +152,24 @@ def _call(names: _Names, request: dict) -> dict:
     return answer | {"nonce": request["nonce"]}
 
 
-def _called(names: _Names, name: str, arguments: str | list) -> tuple[Any, Iterable]:
-    """The function and the arguments: as Python writes a tuple, or of JSON."""
-    if isinstance(arguments, str):
+def _called(names: _Names, request: dict) -> tuple[Any, Iterable, dict]:
+    """The function, its arguments, as Python writes a tuple, or of JSON, and its keywords."""
+    name, arguments = request["function"], request["arguments"]
+    if isinstance(arguments, str) and name.isidentifier():
         _, function = names.find(name)
-        return function, eval(compile(arguments, "<tests>", "eval", dont_inherit=True), {})
+        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
     space = vars(names.module)
     if hasattr(space.get("Solution"), name):
         name = f"Solution().{name}"  # as LeetCode asks for functions
     own = {name: value for name, value in space.items() if name[:2] != "__"}
-    function = eval(compile(name, "<tests>", "eval", dont_inherit=True), own)
-    return function, _with_int_keys(arguments)
+    function = _evaluated(name, own)
+    if isinstance(arguments, str):
+        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
+    return function, _with_int_keys(arguments), {}
+
+
+def _evaluated(written: str, space: dict) -> Any:
+    return eval(compile(written, "<tests>", "eval", dont_inherit=True), space)
 
 
 def _with_int_keys(arguments: list) -> list:

@@ -57,6 +57,8 @@ class Program(NamedTuple):
     seeds: bool
     # whether it looks at numpy's arrays as such
     has_arrays: bool
+    # whether it and the code would be one file elsewhere, since it does not import the code
+    shares_names: bool
 
 
 class UnitTest(NamedTuple):
@@ -94,6 +96,7 @@ def read_source(
             _taken_over(tree, candidate),
             seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
+            shares_names="solution" not in _modules(tree),
         )
     except BadTests:
         raise

@@ -489,9 +489,5 @@ HONEST = {
         "import json\ndef f(x): return json.dumps(x, sort_keys=True)",
         "import json\nassert json.loads(f({'b': 1, 'a': 2})) == {'a': 2, 'b': 1}",
     ),
-    "numpy": (
-        "import numpy as np\ndef f(x): return np.array(x) * 2",
-        "import numpy as np\nassert np.allclose(f([1, 2]), [2, 4])\nassert f([1]).shape == (1,)",
-    ),
     "many calls": ("def f(x): return x + 1", "for i in range(3000):\n    assert f(i) == i + 1"),
 }

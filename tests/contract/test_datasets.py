@@ -156,6 +156,7 @@ def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
     found = check(parse_source(f"mixed:{path}"))
     unusable = "tests cannot be used: "
     assert found.remarks == {
+        "the prompt does not name a function or class that the tests use": 1,
         f"{unusable}tests import numpy for all, which is not in the standard library": 1,
         f"{unusable}tests contain no assert and no statement that does anything": 1,
     }

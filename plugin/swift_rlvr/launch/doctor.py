@@ -31,7 +31,11 @@ CHECKS: tuple[Check, ...] = (
     *data.CHECKS,
     *rewards.CHECKS,
 )
-AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWIFT)
+AFTER_MS_SWIFT: tuple[Check, ...] = (
+    *rewards.AFTER_MS_SWIFT,
+    *objective.AFTER_MS_SWIFT,
+    *data.AFTER_MS_SWIFT,
+)
 
 
 def check(plan: Plan) -> list[CheckResult]:

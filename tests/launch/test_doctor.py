@@ -25,7 +25,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import planned, toolkit
+from helpers import ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli import app
@@ -178,6 +178,34 @@ def test_what_ms_swift_does_not_know_is_named():
     }
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
+
+
+@pytest.mark.slow
+def test_what_only_the_training_refuses_is_named():
+    words = "--loss_type gspo --temperature 2.5 --callbacks reward_reasons mine"
+    said = {each["name"]: each for each in report(*split(words)) if each["status"] == "failed"}
+    assert "importance_sampling_level sequence" in said["loss_type"]["remedy"]
+    assert said.keys() == {"loss_type", "temperature", "callbacks"}
+
+
+@pytest.mark.slow
+def test_without_vllm_the_tiny_run_passes_too():
+    assert {each["status"] for each in report("--use_vllm", "false")} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("--reward_model /none", "failed"),
+        ("--reward_model Qwen/no-such-thing-here", "none"),  # may be on a hub
+        ("--ref_model plugin/none", "failed"),
+        (f"--teacher_model {TINY}", "none"),
+        ("--ref_adapters none", "failed"),
+    ],
+)
+def test_a_second_model_that_is_not_there(words, status):
+    found, said = outcome(objective.other_models, *split(words))
+    assert found == status and (status == "none" or "there is no folder" in said), said
 
 
 @pytest.mark.slow
@@ -753,19 +781,21 @@ def test_what_gpus_can_compute(monkeypatch, cuda, card, words, status, message):
 
 @pytest.fixture
 def without_nvcc(monkeypatch, tmp_path):
-    """A machine without CUDA's compiler and without FlashInfer's compiled kernels."""
+    """A machine with FlashInfer and ninja, without CUDA's compiler and FlashInfer's compiled
+    kernels.
+    """
     for name in ("CUDA_HOME", "CUDA_PATH", "FLASHINFER_NVCC", nvcc.SAMPLER):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
-    monkeypatch.setattr(nvcc, "find_spec", lambda name: None)
-    monkeypatch.setenv("PATH", "/none")
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: name == "flashinfer")
+    monkeypatch.setenv("PATH", str(ninja(tmp_path / "bin").parent))
 
 
 def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     blackwell = gpus(capability=10.0)
     status, message = outcome(machine.capabilities, recipe=GPUS, on=blackwell)
     assert status == "warning" and "compiles FlashInfer's attention for it, and cannot" in message
-    assert "no nvcc found (CUDA_HOME" in message and "-> set CUDA_HOME to" in message
+    assert "no nvcc found (CUDA_HOME" in message and "CUDA_HOME names a CUDA toolkit" in message
     monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 

@@ -30,7 +30,11 @@ from swift_rlvr.training.recipes import Recipe
 
 ANYWHERE: tuple[Check, ...] = (*objective.CHECKS, *data.CHECKS, *rewards.CHECKS)
 CHECKS: tuple[Check, ...] = (*machine.CHECKS, *resources.CHECKS, *ANYWHERE)
-AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWIFT)
+AFTER_MS_SWIFT: tuple[Check, ...] = (
+    *rewards.AFTER_MS_SWIFT,
+    *objective.AFTER_MS_SWIFT,
+    *data.AFTER_MS_SWIFT,
+)
 
 
 # The GPUs of the node that a login node submits to; as many and as large as any recipe needs.

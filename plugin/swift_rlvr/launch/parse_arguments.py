@@ -51,6 +51,7 @@ class Parsed:
     problem: why it refuses them. failure: why it could not be asked. Both are empty where it takes
     them.
     unknown: flags that it does not know. settings: all that it knows.
+    unusable: what it takes and its training refuses later, as `Unusable` has it.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that
     the plugins left.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
@@ -61,6 +62,7 @@ class Parsed:
     failure: str = ""
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
+    unusable: list[tuple[str, str, str]] = field(default_factory=list)
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
@@ -122,6 +124,7 @@ def parse(
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
+    from swift_rlvr.training.ms_swift.unusable import unusable
 
     _keep_to_this_process(processes)
     words = list(words)
@@ -156,6 +159,7 @@ def parse(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
+        unusable=list(unusable(arguments)),
         rewards=rewards,
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),

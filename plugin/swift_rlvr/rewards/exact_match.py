@@ -66,6 +66,9 @@ class ExactMatchReward(JudgedReward):
     name = "external_exact_match"
     role = VERIFIER
     columns = ("accepted_answers",)
+    columns_elsewhere = {
+        "accepted_answers": ("solution", "golden_answers", "answers", "answer", "ground_truth")
+    }
     reasons = (*RULES, "correct")
     examples = (
         Example("<think>Cologne.</think><answer>Rhine</answer>", _ACCEPTED, 1.0),

@@ -49,7 +49,7 @@ HUMAN = {"from": "human", "value": "1 + 1?"}
         # an index is no answer to a question of mathematics
         ({"question": "1 + 1?", "options": ["2", "3"], "answer_index": 0}, None),
         ({"problem": "1 + 1?", "answer": ["2", r"\frac{1}{"]}, None),
-        ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, ["2", "4/2"]),  # for gold_is_list
+        ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, '["2", "4/2"]'),  # any will do
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
         ({"messages": ASKED, "solution": "2", "level": 3}, "2"),
         # conversations that end with an answer, which is taken where there is no other
@@ -101,9 +101,9 @@ def test_own_mathematics(row, solution):
         assert prepared["messages"] == question_of(row[name])
     else:  # after the system prompt that asks for the tags
         assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"]
-    assert REWARDS["accuracy"](gold_is_list=True)(
-        [task.gold_completion(row)], solution=[prepared["solution"]]
-    ) == [1.0]
+    assert REWARDS["accuracy"]()([task.gold_completion(row)], solution=[prepared["solution"]]) == [
+        1.0
+    ]
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ class Task:
         present = set(present)
         return {column: [column] for column in self.columns if column in present}
 
+    def unused(self, row: Row) -> list[str]:
+        """The columns of a raw row that seem to belong to the question and reach neither the prompt
+        nor the trainer; empty where `preprocess` refuses the row.
+        """
+        return []
+
     def names_of(self, column: str) -> Sequence[str]:
         """The names that one of `columns` may have, the likeliest first."""
         return (column,)
@@ -184,6 +190,21 @@ def tasks_of(verifier: str) -> tuple[str, ...]:
     return tuple(name for name, task in TASKS.data.items() if task.verifier == verifier)
 
 
+def unused_columns(task: Task, row: Row) -> list[str]:
+    """What of a raw row is not used, though it seems to belong to the question: a passage, a system
+    prompt. The loader's log and `dataset check` name it.
+
+    >>> from swift_rlvr.tasks import TASKS
+    >>> notes = "On Monday Tom went to the market, and on Tuesday he bought ten apples."
+    >>> unused_columns(TASKS["qa"], {"question": "Who?", "answer": "Tom", "Notes": notes})
+    ['Notes']
+    """
+    try:
+        return task.of(row).unused(row)
+    except RowError:
+        return []
+
+
 def shown(value: Any) -> str:
     """A value for an error message, cut to a length that can be read."""
     text = repr(value)
@@ -205,6 +226,33 @@ def folded_name(name: str) -> str:
     True
     """
     return _SEPARATORS.sub("", unicodedata.normalize("NFKC", name).casefold())
+
+
+def columns_named(names: Iterable[str], present: Iterable[str]) -> list[str]:
+    """The columns present that have one of these names, in the order of the names. This is how every
+    task looks up a column.
+
+    The exact name comes before one that differs as `folded_name` says. A name with a dot, as in
+    `extra_info.answer`, is within a column.
+
+    >>> columns_named(("question", "info.gold"), ["Info", "Question", "note"])
+    ['Question', 'Info.gold']
+    """
+    exact = list(present)
+    folded: dict[str, str] = {}  # the column, by its folded name
+    for column in exact:
+        folded.setdefault(folded_name(column), column)
+
+    columns: dict[str, None] = {}
+    for name in names:
+        head, dot, rest = name.partition(".")
+        if name in exact:
+            columns[name] = None
+        elif head in exact:
+            columns[head + dot + rest] = None
+        elif folded_name(head) in folded:
+            columns[folded[folded_name(head)] + dot + rest] = None
+    return list(columns)
 
 
 def normalised(text: str) -> str:

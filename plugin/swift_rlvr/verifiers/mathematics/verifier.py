@@ -16,6 +16,7 @@ exactly itself (0.333333 is not 1/3) unless it has twelve places; different unit
 an equation both sides count.
 """
 
+import json
 import logging
 import math
 import re
@@ -103,6 +104,9 @@ class Leniency(NamedTuple):
 
 EXACT = Leniency()
 
+# How the last line of a solution begins.
+_CONCLUDES = re.compile(r"\s*(?:therefore|thus|hence|so|consequently)\b", re.IGNORECASE)
+
 
 class _Gold(NamedTuple):
     """A gold answer, read once for all the completions that it grades."""
@@ -123,20 +127,35 @@ def grade_all(
     """Grade each completion by the gold of the same index.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
     """
     verdicts: list[Verdict] = []
     for text, gold in zip(texts, golds, strict=True):
-        if not isinstance(gold, (list, tuple)):
+        several = _listed(gold)
+        if several:
+            verdicts.append(_grade_by_any(text, several, leniency))
+        elif not isinstance(gold, (list, tuple)):
             verdicts.append(grade(text, gold, leniency))
         elif gold_is_list:
             verdicts.append(_grade_by_any(text, gold, leniency))
         else:
             verdicts.append(Verdict(None, Reason.BAD_GOLD))
     return verdicts
+
+
+def _listed(gold: object) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
+    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(gold)
+    except (ValueError, RecursionError):
+        return []
+    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return listed if is_texts else []
 
 
 def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
@@ -200,17 +219,29 @@ def read_gold(gold: object) -> _Gold | None:
     return None
 
 
-def readable_gold(gold: object) -> tuple[str, bool] | None:
-    """The gold answer of a row, out of its marks, where it can be read, and whether it is words
-    rather than a value.
+class ReadableGold(NamedTuple):
+    """A gold answer out of its marks.
 
-    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
-    (('\\\\frac12', False), ('on Monday', True), None)
+    is_words: words rather than a value. in_sentence: a value that a sentence states.
+    """
+
+    text: str
+    is_words: bool
+    in_sentence: bool
+
+
+def readable_gold(gold: object) -> ReadableGold | None:
+    """The gold answer of a row where it can be read.
+
+    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$.").text, readable_gold("on Monday").is_words
+    ('\\\\frac12', True)
+    >>> readable_gold("We add 5 and 3, which is 8. So Tom has 8 apples.").in_sentence, readable_gold(r"\\frac{1}{")
+    (True, None)
     """
     readable = read_gold(gold)
     if readable is None or readable.value is None:
         return None
-    return readable.text, in_words(readable.value)
+    return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
 
 @lru_cache(maxsize=4096)
@@ -224,6 +255,15 @@ def _read_gold(gold: str) -> _Gold | None:
     if value is not None:
         return _Gold(text, value, plain_text, in_sentence=False)
     value = stated_value(text, only=True)
+    if value is None:
+        # several numbers: the one that an answer of these words would state
+        value = stated_value(text)
+    last_line = text.rsplit("\n", 1)[-1]
+    if value is None and _CONCLUDES.match(last_line):
+        # a solution in words, as in Orca-Math
+        text = last_line
+        value = stated_value(text, only=True)
+        plain_text = plain(text)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 

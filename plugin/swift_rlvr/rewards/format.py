@@ -12,8 +12,8 @@ from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.success import FORMAT
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import without_end_tokens
 from swift_rlvr.verifiers.messages import last_text
+from swift_rlvr.verifiers.thinking import without_end_tokens
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))

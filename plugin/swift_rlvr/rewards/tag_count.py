@@ -6,7 +6,7 @@ from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import without_end_tokens
+from swift_rlvr.verifiers.thinking import without_end_tokens
 
 # In the order of TAGS.
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")

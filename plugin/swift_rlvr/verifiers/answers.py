@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
+from swift_rlvr.verifiers.thinking import after_thinking, thinking_end, without_end_tokens
+
+OPEN, CLOSE = "<answer>", "</answer>"
 
 # Boxes. A brace of the text itself is escaped and does not count: \{ and \}.
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -30,10 +32,6 @@ _LONGEST_SCOPE = 100_000
 # x = \boxed{1}, x_1 = $\boxed{1}; not \max = \boxed{1}
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
 _LONGEST_NAME = 20  # with its equals sign and white space
-
-# <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>
-_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos>|<end_of_turn>")
-_LONGEST_SPECIAL_TOKEN = 36
 
 # Code. A line that opens or closes a block: ```python, ~~~, ````; and the language of the first.
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
@@ -88,7 +86,7 @@ def last_answer(text: str) -> str | None:
     if start < 0:
         return None
     tail = text[start + len(OPEN) :]
-    if THINK_END in tail:  # the block stands in the think part
+    if thinking_end(tail):  # the block stands in the thinking
         return None
     return tail[: tail.find(CLOSE)]
 
@@ -100,27 +98,7 @@ def has_unclosed_answer(text: str) -> bool:
     >>> has_unclosed_answer("<think>...</think><answer>1+1"), has_unclosed_answer("<answer>2</answer></think>")
     (True, False)
     """
-    return text.find(OPEN, text.rfind(THINK_END) + 1) >= 0
-
-
-def without_end_tokens(text: str) -> str:
-    r"""Return the text without special tokens such as ``<|im_end|>`` and white space at its end.
-
-    Some trainers decode them with the text; they are not part of what the policy was asked to
-    write.
-
-    >>> without_end_tokens("<answer>7</answer><|im_end|>\n<|endoftext|>")
-    '<answer>7</answer>'
-    """
-    end = len(text.rstrip())
-    while end and text[end - 1] == ">":
-        start = text.rfind("<", max(0, end - _LONGEST_SPECIAL_TOKEN), end)
-        if start < 0 or not _SPECIAL_TOKEN.fullmatch(text, start, end):
-            break
-        end = start
-        while end and text[end - 1].isspace():
-            end -= 1
-    return text[:end]
+    return text.find(OPEN, thinking_end(text)) >= 0
 
 
 def last_boxed(text: str) -> str | None:
@@ -244,7 +222,7 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     (('boxed', '2'), ('answer tag', '2 cm'))
     """
     answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
+    scope = after_thinking(text) if answer is None else answer
     boxed = boxed_answer(scope)
     if boxed is not None:
         return "boxed", boxed.strip()
@@ -292,40 +270,6 @@ def _is_punctuation(character: str) -> bool:
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
-def after_think(text: str) -> str:
-    """Return what follows the last ``</think>``, or a text without one, up to a ``<think>`` that is
-    never closed.
-
-    >>> after_think("<think>1+1</think> 2"), after_think("2"), after_think("<think>1+1 is perhaps 2")
-    (' 2', '2', '')
-    """
-    think_end = text.rfind(THINK_END)
-    if think_end >= 0:
-        text = text[think_end + len(THINK_END) :]
-    return text.partition("<think>")[0]
-
-
-def reasoning(text: str) -> str:
-    """Return the think part, from the first ``<think>`` or else the beginning, to the last
-    ``</think>``.
-
-    Where no think part is closed, it is the text before the last ``<answer>``, or else the whole
-    text.
-
-    >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
-    ('a', 'a', 'a ')
-    """
-    end = text.rfind(THINK_END)
-    if end < 0:
-        end = text.rfind(OPEN)
-    if end < 0:
-        text = without_end_tokens(text)
-    else:
-        text = text[:end]
-    start = text.find("<think>")
-    return text if start < 0 else text[start + len("<think>") :]
-
-
 def find_code(text: str) -> str | None:
     """Return the completion's program: the last fenced block of the answer that is labelled as
     Python.
@@ -338,7 +282,7 @@ def find_code(text: str) -> str | None:
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
+    scope = after_thinking(text) if answer is None else answer
     scope = without_end_tokens(scope).removeprefix("\ufeff")
     blocks, unclosed = _fenced_blocks(scope)
     if unclosed is not None and unclosed.label == "Python":

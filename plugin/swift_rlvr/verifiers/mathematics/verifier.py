@@ -27,12 +27,10 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import (
     OPEN,
-    after_think,
     has_unclosed_answer,
     last_answer,
     last_boxed,
     marked_answer,
-    without_end_tokens,
 )
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
 from swift_rlvr.verifiers.mathematics.notation import plain
@@ -46,6 +44,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     stated_value,
 )
 from swift_rlvr.verifiers.mathematics.values import Several, Value
+from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -279,7 +278,7 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
         return marked
     if has_unclosed_answer(text):
         return Reason.UNCLOSED_ANSWER
-    final = without_end_tokens(after_think(text)).strip()
+    final = without_end_tokens(after_thinking(text)).strip()
     answer = answer_at_end(final[-_TAIL_CHARS:])
     if answer:
         return "text", answer
@@ -293,7 +292,7 @@ def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, 
     "the answer is ..." behind it may give another. In `\boxed{7}<answer>8` another one is begun.
     """
     block = last_answer(text)
-    scope = after_think(text) if block is None else block
+    scope = after_thinking(text) if block is None else block
     start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
     _, content = marked
     content_start = scope.find(content, start)

@@ -7,7 +7,6 @@ import doctest
 import importlib
 import inspect
 import json
-import os
 import re
 import subprocess
 import sys
@@ -108,15 +107,19 @@ def test_rewards_come_from_variables_where_a_trainer_has_no_place_for_them(monke
         (float("nan"), {"solution": None}),
         ([], {"solution": None}),
         (np.array([]), {"solution": None}),
-        ([71, "72", None], {"solution": ["71", "72"]}),
-        (np.array(["71", "72"], dtype=object), {"solution": ["71", "72"]}),
-        ('["71", "72"]', {"solution": ["71", "72"]}),  # Skywork-OR1
-        ({"target": np.array(["Rhine"], dtype=object)}, {"solution": ["Rhine"]}),  # Search-R1
+        ([None], {"solution": None}),
+        ([71, "72", None], {"solution": '["71", "72"]'}),
+        (np.array(["71", "72"], dtype=object), {"solution": '["71", "72"]'}),
+        ('["71", "72"]', {"solution": '["71", "72"]'}),  # Skywork-OR1
+        ({"target": np.array(["Rhine"], dtype=object)}, {"solution": "Rhine"}),  # Search-R1
+        ({"value": "Rhine", "aliases": ["Rhein"]}, {"solution": '["Rhine", "Rhein"]'}),  # TriviaQA
+        ({"solution": [71, "72"]}, {"solution": '["71", "72"]'}),
         ({"target": 7, "numbers": np.array([3, 4])}, {"target": 7, "numbers": [3, 4]}),  # TinyZero
         (
             '{"inputs": ["1"], "outputs": ["2"]}',
             {"tests": {"inputs": ["1"], "outputs": ["2"]}},
-        ),  # PRIME
+        ),
+        ('[{"input": "1", "output": "2"}]', {"tests": [{"input": "1", "output": "2"}]}),  # PRIME
     ],
 )
 def test_row_of(label, row):
@@ -185,21 +188,6 @@ def test_one_name_or_several(monkeypatch):
     assert grade(RIGHT, ROW, "countdown,format", "1,0.5") == several
     assert grade(RIGHT, ROW, np.array(["countdown", "format"]), np.array([1, 0.5])) == several
     assert grade(RIGHT, ROW, "countdown", 2)["score"] == 2.0
-
-
-def test_a_list_of_golds_may_be_refused():
-    """By the variable of the parameter, as everywhere."""
-    line = json.dumps({"response": {"output": [message("72")]}, "expected_answer": ["71", "72"]})
-    variables = {"SWIFT_RLVR_REWARD_FUNCS": "accuracy"}
-    refusing = {**variables, "EXTERNAL_ACCURACY_GOLD_IS_LIST": "no"}
-    reasons = []
-    for chosen in (variables, refusing):
-        done = subprocess.run(
-            [sys.executable, "-m", "swift_rlvr.adapters.nemo"],
-            input=line, capture_output=True, text=True, check=True, env=os.environ | chosen,
-        )  # fmt: skip
-        reasons.append(json.loads(done.stdout)["accuracy_reason"])
-    assert reasons == ["correct", "bad gold"]
 
 
 def test_verl():
@@ -449,6 +437,7 @@ HANDED_OVER = {
     "openrlhf": lambda row: (row["label"], None),
     "slime": lambda row: (row["label"], None),
     "nemo": lambda row: (row["expected_answer"], None),
+    "trl": lambda row: ({name: value for name, value in row.items() if name != "prompt"}, None),
 }
 
 

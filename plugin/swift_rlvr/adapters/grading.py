@@ -2,17 +2,17 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.base import OTHER_TASK, Grade
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.rewards.parameters import variable
 from swift_rlvr.tasks import TASKS, verifier_of
+from swift_rlvr.tasks.columns import parsed
+from swift_rlvr.tasks.own import golds_in
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, Text, setting
 
@@ -51,8 +51,7 @@ def grade(
 
     Args:
         completion: a text, or a list of messages.
-        row: its columns. In `task` a name that is no task of ours counts as none. A list in
-            `solution` holds golds, of which any is right.
+        row: its columns. In `task` a name that is no task of ours counts as none.
         rewards: names as in `--reward_funcs`, one or several. By default those of
             SWIFT_RLVR_REWARD_FUNCS, or else the verifier of the row's `task`.
         weights: one for each; by default SWIFT_RLVR_REWARD_WEIGHTS, or else 1.
@@ -117,9 +116,9 @@ def same_keys(grades: Mapping[str, Any], rewards: Any = None) -> dict[str, Any]:
 def row_of(label: object, task: object = None, /, **columns: Any) -> dict[str, Any]:
     """The row that a trainer's one label stands for, beside the columns that it hands over itself.
 
-    A JSON object holds columns, as `swift-rlvr dataset prepare --format` writes them. Any other
-    label is the column `solution`: a list is one of golds, and None, "" and NaN are None. The tests
-    of a program are the column `tests`.
+    A JSON object holds columns, as `swift-rlvr dataset prepare --format` writes them. The tests of a
+    program are the column `tests`. Any other label is the column `solution`: of several golds any
+    is right, and None, "" and NaN are None.
 
     task: the row's, where it names none; one of ours, its id on a hub, or one of verl's sources.
 
@@ -128,9 +127,11 @@ def row_of(label: object, task: object = None, /, **columns: Any) -> dict[str, A
     >>> row_of("72", question="6 * 12?")
     {'question': '6 * 12?', 'solution': '72'}
     """
-    row = columns | _columns_in(_plain(label))
+    row = _plain({**columns, **_columns_in(_plain(label))})
     if row.get(LABEL) is None and columns.get(LABEL) is not None:
         row[LABEL] = columns[LABEL]
+    if isinstance(row.get(LABEL), list):
+        row |= _columns_in(row[LABEL])
     named = task_of(row.get("task")) or task_of(task)
     if named is not None:
         row["task"] = named
@@ -188,35 +189,20 @@ def _plain(value: Any) -> Any:
 
 
 def _columns_in(label: Any) -> dict[str, Any]:
-    if isinstance(label, str):
-        label = _decoded(label.strip())
-    if isinstance(label, Mapping):
-        if set(label) & set(TESTS):
-            return {"tests": label}
-        if set(label) != {"target"}:
-            return dict(label)
-        label = label["target"]  # the golds of Search-R1
-    if isinstance(label, list):
-        return {LABEL: [str(gold) for gold in label if gold is not None] or None}
-    if label is None or label == "":
-        return {LABEL: None}
-    return {LABEL: str(label)}
-
-
-def _decoded(text: str) -> Any:
-    """The object or the list of texts that a text is in JSON; else the text, which may be a formula
-    in braces.
-    """
-    if text[:1] not in ("{", "["):
-        return text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    if isinstance(value, dict):
-        return _plain(value)
-    is_texts = all(isinstance(item, str) for item in value)
-    return value if value and is_texts else text  # [1, 2] is one answer
+    value = parsed(label)
+    golds = [str(gold).strip() for gold in golds_in(label) if gold is not None]
+    golds = [gold for gold in golds if gold]
+    if isinstance(value, Mapping):
+        if set(value) & set(TESTS):
+            return {"tests": value}
+        # Search-R1's and TriviaQA's golds; the target of a countdown is a number
+        if not isinstance(value.get("target"), list) and "aliases" not in value:
+            return dict(value)
+    if isinstance(value, list) and value and not golds and isinstance(value[0], Mapping):
+        return {"tests": value}  # cases of input and output
+    if len(golds) > 1:
+        return {LABEL: json.dumps(golds, ensure_ascii=False)}  # as `math:` writes them
+    return {LABEL: golds[0] if golds else None}
 
 
 def _chosen(rewards: Any, weights: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -238,17 +224,10 @@ def _listed(value: Any) -> Any:
 
 @cache
 def _built(names: tuple[str, ...]) -> list[Reward]:
-    """The rewards, built once in a process. A list of golds means any of them, unless a variable
-    says otherwise.
-    """
+    """The rewards, built once in a process."""
     rewards = build_rewards(names)
     if len(rewards) != len(names):
         raise InputError(f"a reward is named twice in {', '.join(names)}", "reward_funcs")
-    for reward in rewards:
-        for asked in filter(None, (reward, reward.verifier)):
-            is_chosen = variable(asked.name, "gold_is_list") in os.environ
-            if hasattr(asked.parameters, "gold_is_list") and not is_chosen:
-                asked.parameters = replace(asked.parameters, gold_is_list=True)
     return rewards
 
 
@@ -280,13 +259,17 @@ def _with_needed(reward: Reward, row: dict[str, Any]) -> dict[str, Any]:
     if missing_column(reward, row) is None:
         return row
     row = dict(row)
+    label = row.get(LABEL)
+    golds = golds_in(label)
+    if len(golds) > 1:
+        label = golds
     for column in reward.columns:
         elsewhere = reward.names_elsewhere(column, row)
         if column not in row and elsewhere:
-            row[column] = row[elsewhere[0]]
+            row[column] = label if elsewhere[0] == LABEL else row[elsewhere[0]]
     missing = [column for column in reward.columns if column not in row]
     # A label is the one column that the verifier of the row's task needs.
     is_label = len(reward.columns) == 1 and row.get("task") in reward.own_tasks
     if has_no_label(row) or (is_label and LABEL in row):
-        row |= dict.fromkeys(missing, row[LABEL])
+        row |= dict.fromkeys(missing, label)
     return row

@@ -12,9 +12,12 @@ from swift_rlvr.tasks import tasks_of
 from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.registry import Registry
 from swift_rlvr.verifiers.messages import completion_text
+from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 # Every reward gives this reason for a row of a task that is not one of its own.
 OTHER_TASK = "other task"
+# A column that says whether the rendered prompt of a row ends inside an open think part.
+THINKING_OPENED = "thinking_opened"
 
 Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
@@ -233,7 +236,7 @@ class Reward:
         own = self._own_rows(columns.get("task"), count)
         if own == []:  # rows of other tasks need no columns
             return [Grade(None, OTHER_TASK)] * count
-        texts = [text if type(text) is str else completion_text(text) for text in completions]
+        texts = _texts(completions, columns)
         used = self._used_columns(count, columns)
         if own is None:
             return self._judge_batch(texts, used)
@@ -255,7 +258,8 @@ class Reward:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
         used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
-        explanation = self.judge(completion_text(completion), used)
+        (text,) = _texts([completion], columns)
+        explanation = self.judge(text, used)
         if explanation.reward is None:
             return explanation._replace(reward=self.neutral)
         return explanation
@@ -334,6 +338,25 @@ class Reward:
         if count is not None and len(values) != count:
             expected = f"one value per completion: it holds {len(values)} for {count} completions"
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
+
+
+def _texts(completions: Sequence, columns: Columns) -> list[str | None]:
+    """What the policy wrote, after the think tag where its prompt ends with one.
+
+    ms-swift puts it before the completion itself. Elsewhere it is known by the column
+    `thinking_opened`, or by rendered `prompts`; TRL's are messages mostly.
+    """
+    texts = [text if type(text) is str else completion_text(text) for text in completions]
+    opened = columns.get(THINKING_OPENED)
+    prompts = columns.get("prompts")
+    if opened is None and prompts is not None and len(prompts) == len(texts):
+        opened = [isinstance(prompt, str) and opens_thinking(prompt) for prompt in prompts]
+    if opened is None:
+        return texts
+    return [
+        with_opening(text, True) if text is not None and is_opened else text
+        for text, is_opened in zip(texts, opened, strict=True)
+    ]
 
 
 def _as_reward(item: Any) -> type[Reward]:

@@ -286,11 +286,11 @@ def targets(source: Source, count: int) -> tuple[list[Target], int]:
     """
     asked: list[AskedRow] = []
     unusable = 0
-    for line, row in source.rows():
+    for line, raw in source.rows():
         if len(asked) == count:
             break
         try:
-            asked.append(ask(source.task, row, line))
+            asked.append(ask(source.task, raw, line))
         except RowError:
             unusable += 1
     if not asked:

@@ -28,8 +28,9 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import COMPLETIONS, RECORDS
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.files import UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
-from swift_rlvr.tasks.sources import SUFFIXES, Source, file_rows, with_columns
+from swift_rlvr.tasks.sources import Source, with_columns
 from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, opened
@@ -257,10 +258,13 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
     line.
     """
     for path in files:
-        suffix = Path(path).suffix
-        if suffix in SUFFIXES and suffix != ".jsonl":
+        # A plain .jsonl file is read fast, in blocks; so is a file of any other name.
+        if data_suffix(Path(path)) and not path.endswith(".jsonl"):
             for number, row in file_rows(Path(path)):
-                yield Block(path, number, json.dumps(row, default=str).encode())
+                # What cannot be read is no JSON either, and is named with its line.
+                is_row = not isinstance(row, UnreadableRow)
+                text = json.dumps(row, default=str) if is_row else row.problem
+                yield Block(path, number, text.encode())
             continue
         with opened(path) as file:
             number = 1

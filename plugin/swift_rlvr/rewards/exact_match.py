@@ -69,6 +69,9 @@ class ExactMatchReward(JudgedReward):
     name = "external_exact_match"
     role = VERIFIER
     columns = ("accepted_answers",)
+    columns_elsewhere = {
+        "accepted_answers": ("solution", "golden_answers", "answers", "answer", "ground_truth")
+    }
     optional_columns: tuple[str, ...] = (ANSWER_FORM,)
     reasons = (*RULES, "correct")
     examples = (

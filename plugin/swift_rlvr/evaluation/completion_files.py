@@ -261,9 +261,10 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
         # A plain .jsonl file is read fast, in blocks; so is a file of any other name.
         if data_suffix(Path(path)) and not path.endswith(".jsonl"):
             for number, row in file_rows(Path(path)):
-                # What cannot be read is no JSON either, and is named with its line.
-                is_row = not isinstance(row, UnreadableRow)
-                text = json.dumps(row, default=str) if is_row else row.problem
+                if isinstance(row, UnreadableRow):
+                    text = row.problem  # no JSON either: it is named with its line
+                else:
+                    text = json.dumps(row, default=str)
                 yield Block(path, number, text.encode())
             continue
         with opened(path) as file:

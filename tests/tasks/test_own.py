@@ -550,7 +550,7 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
 def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text('{"question": "?", "options": ["1", "2"], "expected_answer": "A"}\n')
-    with pytest.raises(InputError, match="name the task, as in choice:"):
+    with pytest.raises(InputError, match="write choice:"):
         parse_source(str(path))
     found = check(parse_source(f"choice:{path}"))
     assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)

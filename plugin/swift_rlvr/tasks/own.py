@@ -297,14 +297,13 @@ def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
     all_values = True
     for answer in answers:
         gold = readable_gold(answer)
-        if gold is None or gold[0].strip().rstrip(".").casefold() in _NO_ANSWER:
+        if gold is None or gold.text.strip().rstrip(".").casefold() in _NO_ANSWER:
             return [], False
-        text, is_words = gold
-        if is_words:
-            if len(text.split()) > _MOST_WORDS:
-                return [], False
-            all_values = False
-        golds.append(text)
+        if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
+            return [], False
+        # A solution in words may state a number that is not its answer.
+        all_values = all_values and not (gold.is_words or gold.in_sentence)
+        golds.append(gold.text)
     return golds, all_values and bool(golds)
 
 

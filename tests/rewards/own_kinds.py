@@ -156,11 +156,11 @@ def logs(completions, gold, log_extra=None, log_metric=None, **kwargs):
 
 
 def of_the_state(completions, gold, trainer_state):
-    return [each if trainer_state.global_step == 3 else -1.0 for each in batch(completions, gold)]
+    return [each if trainer_state.global_step >= 0 else -1.0 for each in batch(completions, gold)]
 
 
 def of_the_state_alone(completion, gold, trainer_state):
-    return is_right(completion, gold) if trainer_state.global_step == 3 else -1.0
+    return is_right(completion, gold) if trainer_state.global_step >= 0 else -1.0
 
 
 def positional(completions, /, gold):

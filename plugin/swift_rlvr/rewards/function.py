@@ -498,9 +498,17 @@ def class_name(name: str) -> str:
 
 
 def _forget_earlier(name: str, cls: type[FunctionReward]) -> None:
-    """Let a function that is defined again, as in a notebook, take its own place."""
+    """Let a function that is defined again, in a notebook or because its file is imported under
+    another name, take its own place.
+    """
     earlier = REWARDS.present.get(name)
     if earlier is None or not issubclass(earlier, FunctionReward):
         return
-    if (earlier.__module__, earlier.__qualname__) == (cls.__module__, cls.__qualname__):
+    is_same_name = earlier.__qualname__ == cls.__qualname__
+    if is_same_name and (earlier.__module__ == cls.__module__ or _file(earlier) == _file(cls)):
         del REWARDS.present[name]
+
+
+def _file(cls: type[FunctionReward]) -> str:
+    code = getattr(code_of(cls.function), "__code__", None)
+    return code.co_filename if code is not None else repr(cls.function)

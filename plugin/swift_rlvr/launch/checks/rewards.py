@@ -10,8 +10,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
+from swift_rlvr.contract.datasets import GUESS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.data import ExampleRow, examples
+from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
@@ -19,16 +20,13 @@ from swift_rlvr.rewards.imported import is_import_path
 from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_variables
 from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import as_list, number
-from swift_rlvr.verifiers.answer_forms import ideal_completion
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
-# Rows of a task on which the rewards are tried together, and what is no answer to any of them.
+# Rows of a task on which the rewards are tried together.
 TRIED_ROWS = 4
-NO_ANSWER = "271828183"
 _OF_ROWS = "check its parameters, and the row with `swift-rlvr dataset check`"
 
 
@@ -273,17 +271,16 @@ def completions_to_grade(launch: Launch) -> list[Tried]:
     """
     tried: list[Tried] = []
     rows = Counter[str]()
-    for example in examples(launch):
-        rows[example.task] += 1
-        if rows[example.task] > TRIED_ROWS:
+    for asked in asked_rows(launch):
+        task = str(asked.row.get("task") or asked.task.name)
+        rows[task] += 1
+        if rows[task] > TRIED_ROWS:
             continue
-        prompt = example.row["messages"]
-        wrong = ideal_completion(prompt_text(prompt), "A guess.", NO_ANSWER)
-        for completion, is_right in ((example.gold, True), (wrong, False)):
+        for completion, is_right in ((asked.graded, True), (asked.answering(GUESS), False)):
             if completion is not None:
-                messages = [*prompt, {"role": "assistant", "content": completion}]
-                row = {**example.row, "messages": messages}
-                tried.append(Tried(example.task, example.line, is_right, row))
+                messages = [*asked.messages, {"role": "assistant", "content": completion}]
+                row = {**asked.row, "messages": messages}
+                tried.append(Tried(task, asked.line, is_right, row))
     return tried
 
 

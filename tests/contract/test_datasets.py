@@ -6,7 +6,7 @@ import shutil
 import commands
 import pytest
 from paths import DATASETS
-from swift_rlvr.contract.datasets import check
+from swift_rlvr.contract.datasets import Paid, check
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -79,7 +79,7 @@ def test_a_countdown_file_with_every_fault(tmp_path):
     assert found.rows == 7 and found.bad == 3
     assert (found.unusable, found.no_gold) == ({"nums": 1, "target": 1}, {"unsolvable": 1})
     assert (found.duplicates, found.shared) == (1, {str(test): 2})
-    assert found.rewards["external_countdown"] == {"full": 4, "less": 0, "none": 0, "reasons": {}}
+    assert found.rewards["external_countdown"] == Paid(full=4)
     assert [line for line, _ in found.problems] == [
         2,
         3,
@@ -109,12 +109,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
         {"problem": "And?", "solution": r"\boxed{2}"},
     ]
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
-    assert found.rewards["external_accuracy"] == {
-        "full": 1,
-        "less": 0,
-        "none": 1,
-        "reasons": {"bad gold": 1},
-    }
+    assert found.rewards["external_accuracy"] == Paid(full=1, none=1, reasons={"bad gold": 1})
     assert (found.bad, found.problems) == (
         1,
         [(1, "external_accuracy cannot read the gold: bad gold")],
@@ -124,9 +119,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
 def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_reported(tmp_path):
     row = {"question": "1 + 1?", "answer": "Look: </think> is a tag.\n#### 2"}
     found = check(parse_source(f"gsm8k:{write(tmp_path / 'rows.jsonl', [row])}"))
-    assert (
-        found.rewards["external_format_strict"]["less"] == 1 and found.bad == 1 and found.too_many
-    )
+    assert found.rewards["external_format_strict"].less == 1 and found.bad == 1 and found.too_many
     assert "external_format_strict gives the gold 0: repeated tag" in dict(found.problems)[1]
 
 
@@ -223,8 +216,8 @@ def test_a_mixed_file(tmp_path):
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.tasks == {"countdown": 1, "gsm8k": 1, "math": 1} and found.unusable == {"task": 1}
     assert (
-        found.rewards["external_accuracy"]["full"],
-        found.rewards["external_countdown"]["full"],
+        found.rewards["external_accuracy"].full,
+        found.rewards["external_countdown"].full,
     ) == (2, 1)
     assert "countdown: 1, gsm8k: 1, math: 1" in ran("check", f"mixed:{tmp_path / 'rows.jsonl'}")
 
@@ -232,11 +225,7 @@ def test_a_mixed_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
-        (
-            ['{"goal": 3}'],
-            "rows.jsonl, line 1: no task has the columns goal; name the task, as in math:",
-        ),
+        (['{"goal": 3}'], "rows.jsonl: no task is sure to fit the columns goal; write math:"),
         ([], "rows.jsonl: no rows"),
     ],
 )
@@ -251,10 +240,10 @@ def test_bad_files(tmp_path, content, message):
         (["gsm8k:rows.parquet"], "cannot read rows.parquet: No such file"),
         (
             ["chess"],
-            "chess: expected a file ending in .jsonl, .json, .parquet or .csv, NAME:FILE or NAME",
+            "chess: expected a file ending in .jsonl, .json, .parquet, .csv, .tsv or .txt, also with .gz,",
         ),
         (["gsm8k:validation"], "or one of the splits train, test"),
-        (["mixed"], "mixed is not on a hub; give a file, mixed:FILE"),
+        (["mixed"], "mixed is not on a hub; give mixed:FILE or mixed:ID"),
         (["countdown:x.jsonl#0"], "expected a number of rows from 1 after #"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],

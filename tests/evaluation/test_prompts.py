@@ -48,7 +48,7 @@ def test_the_prompt_is_the_chat_template_of_system_and_question(name):
     text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
     assert shown.prompt == f"{text}<|im_start|>assistant\n"
     assert shown.tokens == len(load_tokenizer(MODEL)(shown.prompt)["input_ids"])
-    assert set(shown.columns) == {*task.reward_columns, "task"}
+    assert set(shown.row) == {*task.reward_columns, "messages", "task"}
     assert shown.system_from == ("the task countdown" if name == "countdown" else "the row")
 
 
@@ -83,8 +83,9 @@ def test_on_the_terminal(tmp_path, monkeypatch):
 
 def test_another_row():
     shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
-    assert (shown.line, shown.columns) == (2, {"solution": "140", "task": "gsm8k"})
-    assert shown.gold.endswith("<answer>\n140\n</answer>")
+    assert (shown.line, shown.row["solution"], shown.form) == (2, "140", "tags")
+    assert shown.ideal.startswith("<think>\n")
+    assert shown.ideal.endswith("\n</think>\n<answer>\n140\n</answer>")
 
 
 def test_the_system_prompt_is_for_rows_without_one():
@@ -258,7 +259,7 @@ def test_the_system_prompt_is_that_of_the_training(tmp_path):
         )
         assert system_prompt(str(checkpoint), countdown)[0] == expected, noted
     beside.write_text(json.dumps({"system": "Nearer."}))
-    assert system_prompt(str(checkpoint), countdown) == ("Nearer.", str(beside))
+    assert system_prompt(str(checkpoint), countdown)[:2] == ("Nearer.", str(beside))
 
 
 def test_after_supervised_training_the_system_prompt_is_the_tasks(tmp_path):

@@ -10,8 +10,8 @@ from swift_rlvr.rewards.judge import (
     JudgedReward,
     JudgeParameters,
     comparison_of,
-    question_in,
 )
+from swift_rlvr.rewards.question import question_in
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer

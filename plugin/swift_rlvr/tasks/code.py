@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from swift_rlvr.tasks.columns import ColumnSettings
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
-from swift_rlvr.tasks.own import ColumnSettings, question_of
+from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code

@@ -13,7 +13,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from swift_rlvr.verifiers.thinking import after_thinking, thinking_end, without_end_tokens
+from swift_rlvr.verifiers.thinking import (
+    after_thinking,
+    is_thinking,
+    thinking_end,
+    without_end_tokens,
+)
 
 OPEN, CLOSE = "<answer>", "</answer>"
 
@@ -74,10 +79,13 @@ def last_answer(text: str) -> str | None:
     complete.
 
     A block ends at the first ``</answer>`` after its opening tag; an opening tag that is never
-    closed opens nothing.
+    closed opens nothing. In a thinking that is never closed a block is the answer only where the
+    completion ends with it: one that goes on, or was cut off, was still thinking.
 
     >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
     ('1+1', None)
+    >>> last_answer("<think>1+1 <answer>2</answer>"), last_answer("<think>Is it <answer>3</answer>? No")
+    ('2', None)
     """
     # The last opening tag before the last closing one. Not rpartition, which copies everything
     # before it.
@@ -88,7 +96,11 @@ def last_answer(text: str) -> str | None:
     tail = text[start + len(OPEN) :]
     if thinking_end(tail):  # the block stands in the thinking
         return None
-    return tail[: tail.find(CLOSE)]
+    end = tail.find(CLOSE)
+    rest = tail[end + len(CLOSE) :]
+    if rest and without_end_tokens(rest) and is_thinking(text[:start]):
+        return None
+    return tail[:end]
 
 
 def has_unclosed_answer(text: str) -> bool:
@@ -98,7 +110,8 @@ def has_unclosed_answer(text: str) -> bool:
     >>> has_unclosed_answer("<think>...</think><answer>1+1"), has_unclosed_answer("<answer>2</answer></think>")
     (True, False)
     """
-    return text.find(OPEN, thinking_end(text)) >= 0
+    start = text.rfind(OPEN)
+    return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
 
 
 def last_boxed(text: str) -> str | None:

@@ -72,6 +72,17 @@ def thinking_end(text: str) -> int:
     return 0 if end is None else end.after
 
 
+def is_thinking(text: str) -> bool:
+    """Return whether a text ends inside a thinking that it has opened.
+
+    >>> is_thinking("<think>1+1"), is_thinking("<think>1+1</think>2"), is_thinking("1+1")
+    (True, False, False)
+    """
+    if _opening(text[thinking_end(text) :]) is not None:
+        return True
+    return bool(_PLAIN_ANALYSIS.match(text)) and _PLAIN_FINAL not in text
+
+
 def reasoning(text: str, opened: bool = False) -> str:
     """Return the thinking, from its first opening delimiter or else the beginning, to its last
     closing one.
@@ -103,17 +114,31 @@ def opens_thinking(prompt: str) -> bool:
     >>> opens_thinking("<|im_start|>assistant\n<think>\n\n</think>\n\n")
     False
     """
-    return prompt.rstrip().endswith(_OPENINGS)
+    return opening_of(prompt) != ""
+
+
+def opening_of(prompt: str) -> str:
+    r"""Return the opening delimiter at the end of a rendered prompt, with the white space behind
+    it; empty where there is none.
+
+    >>> opening_of("<|im_start|>assistant\n<think>\n")
+    '<think>\n'
+    """
+    end = len(prompt.rstrip())
+    for opening in _OPENINGS:
+        if prompt.endswith(opening, 0, end):
+            return prompt[end - len(opening) :]
+    return ""
 
 
 def with_opening(text: str, opened: bool) -> str:
     r"""Return a completion with the opening delimiter that its prompt has written, as ms-swift
-    hands it to rewards; unchanged where it begins with one.
+    hands it to rewards; unchanged where it begins with one, or has no text.
 
     >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
     ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
     """
-    if not opened or text.lstrip().startswith(_OPENINGS):
+    if not opened or text.lstrip().startswith(_OPENINGS) or not without_end_tokens(text):
         return text
     opening = THINK.opening
     for delimiters in DELIMITERS:

@@ -13,6 +13,7 @@ from typing import Any
 from swift_rlvr.evaluation.models import (
     fitting_prompts,
     folder_of,
+    opening_at_end,
     stop_token_ids,
     visible_device,
 )
@@ -28,7 +29,6 @@ from swift_rlvr.evaluation.sampling.server import open_server
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.utils.nvcc import choose_sampler
-from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 # Parameters; on a CPU, threads that wait for each other cost a smaller model more than they give.
 SMALL_MODEL = 5_000_000
@@ -36,8 +36,6 @@ SMALL_MODEL = 5_000_000
 # SmolLM2-135M, 512 MB, and transformers 248 s; for the tiny model it is the other way round.
 WORTH_VLLM = 100_000_000
 VLLM_BATCH_SIZE = 2048
-# Tokens at the end of a prompt that hold a delimiter such as "<think>\n", also one a character.
-_OPENING_TOKENS = 40
 
 
 def choose_engine(settings: SamplingSettings) -> str:
@@ -126,7 +124,6 @@ class TransformersEngine(Engine):
             for first in range(0, settings.num_generations, copies)
         ]
         generator = torch.Generator(self.model.device).manual_seed(settings.seed)
-        opened = [_opens_thinking(self.tokenizer, prompt) for prompt in prompts]
         completions: list[list[Completion]] = [[] for _ in prompts]
         expected = fmean(self._longest or [longest])
         self.model.eval()
@@ -144,10 +141,11 @@ class TransformersEngine(Engine):
             self._longest.append(max(map(len, generated)))
             texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
             for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
+                text = opening_at_end(self.tokenizer, chosen[position // copies]) + text
                 finish = "stop" if ids[-1] in self.stop_token_ids else "length"
-                index = batch[position // copies]
-                text = with_opening(text, opened[index])
-                completions[index].append(Completion(text, len(ids), finish, ids))
+                completions[batch[position // copies]].append(
+                    Completion(text, len(ids), finish, ids)
+                )
         return completions
 
 
@@ -295,21 +293,16 @@ class VllmEngine(Engine):
         )
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
         groups = []
-        answers = self.llm.generate(requests, params, use_tqdm=Progress)
-        for prompt, request in zip(prompts, answers, strict=True):
-            opened = _opens_thinking(self.tokenizer, prompt)
+        outputs = self.llm.generate(requests, params, use_tqdm=Progress)
+        for prompt, request in zip(prompts, outputs, strict=True):
+            opening = opening_at_end(self.tokenizer, prompt)
             group = []
             for output in request.outputs:
                 ids = output.token_ids
-                text = with_opening(output.text, opened)
+                text = opening + output.text
                 group.append(Completion(text, len(ids), output.finish_reason, ids))
             groups.append(group)
         return groups
-
-
-def _opens_thinking(tokenizer: Any, prompt: Sequence[int]) -> bool:
-    """Whether a rendered prompt ends with the opening of the thinking, which has few tokens."""
-    return opens_thinking(tokenizer.decode(prompt[-_OPENING_TOKENS:]))
 
 
 def _load_vllm() -> Any:

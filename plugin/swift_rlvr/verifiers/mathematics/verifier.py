@@ -16,10 +16,10 @@ exactly itself (0.333333 is not 1/3) unless it has twelve places; different unit
 an equation both sides count.
 """
 
+import json
 import logging
 import math
 import re
-from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -31,8 +31,9 @@ from swift_rlvr.verifiers.answers import (
     last_boxed,
     marked_answer,
 )
-from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
 from swift_rlvr.verifiers.mathematics.notation import plain
+from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import (
     answer_at_end,
@@ -42,7 +43,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     is_taken_back,
     stated_value,
 )
-from swift_rlvr.verifiers.mathematics.values import Several, Value
+from swift_rlvr.verifiers.mathematics.values import Several, Value, Words
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,12 @@ MAX_ANSWER_CHARS = 1000
 _TAIL_CHARS = 1000
 # how much of a completion and of a gold the log shows
 _LOGGED_CHARS = 500
+# a gold of more words is a sentence; "on a Monday" is an answer
+MOST_WORDS = 3
+# a product of so many different primes, written out, is a factorisation; 2 \cdot 5^{10} is a number
+_FACTORS = 3
+# of a gold that is an int: Python refuses to write much longer ones
+_MOST_BITS = 4_000
 # a decimal, such as 0.5, but not the full stop of "5."
 _DECIMAL = re.compile(r"\.\d")
 
@@ -98,9 +105,14 @@ class Leniency(NamedTuple):
     rounded_gold: bool = False
     # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
     convert_units: bool = False
+    # whether the order of a list counts; None: by the list alone, see `comparison.in_order`
+    ordered: bool | None = None
 
 
 EXACT = Leniency()
+
+# How the last line of a solution begins.
+_CONCLUDES = re.compile(r"\s*(?:therefore|thus|hence|so|consequently)\b", re.IGNORECASE)
 
 
 class _Gold(NamedTuple):
@@ -111,51 +123,53 @@ class _Gold(NamedTuple):
     plain: str
     # a value within words: another sentence with it may say something else
     in_sentence: bool
+    # words without a value: what is not written like them may still say the same
+    is_sentence: bool = False
 
 
-def grade_all(
-    texts: Sequence[str | None],
-    golds: Sequence[object],
-    gold_is_list: bool = False,
-    leniency: Leniency = EXACT,
-) -> list[Verdict]:
-    """Grade each completion by the gold of the same index.
+def grade(
+    text: str | None, gold: object, leniency: Leniency = EXACT, gold_is_list: bool = False
+) -> Verdict:
+    """Grade one completion by one gold.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
 
-    >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
-    [1.0, 0.0]
+    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
+    ('correct', 'wrong answer')
     """
-    verdicts: list[Verdict] = []
-    for text, gold in zip(texts, golds, strict=True):
-        if not isinstance(gold, (list, tuple)):
-            verdicts.append(grade(text, gold, leniency))
-        elif gold_is_list:
-            verdicts.append(_grade_by_any(text, gold, leniency))
-        else:
-            verdicts.append(Verdict(None, Reason.BAD_GOLD))
-    return verdicts
-
-
-def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
-    """The best verdict by one of several golds. One that cannot be read does no harm."""
+    listed = _listed(gold)
+    if listed:
+        gold, gold_is_list = listed, True
+    if not isinstance(gold, (list, tuple)):
+        return _grade(text, gold, leniency)
     best = Verdict(None, Reason.BAD_GOLD)
+    if not gold_is_list:
+        return best
+    # A gold that cannot be read does no harm beside others.
     best_rank = -2.0
-    for gold in golds:
-        verdict = grade(text, gold, leniency)
+    for each in gold:
+        verdict = _grade(text, each, leniency)
         rank = -1.0 if verdict.reward is None else verdict.reward
         if rank > best_rank:
             best, best_rank = verdict, rank
     return best
 
 
-def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> Verdict:
-    """Grade one completion by one gold.
+def _listed(gold: object) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
+    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(gold)
+    except (ValueError, RecursionError):
+        return []
+    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return listed if is_texts else []
 
-    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
-    ('correct', 'wrong answer')
-    """
+
+def _grade(text: str | None, gold: object, leniency: Leniency) -> Verdict:
+    """Grade one completion by one gold that is no list."""
     marked = answer = gold_text = None
     try:
         readable = read_gold(gold)
@@ -192,6 +206,8 @@ def read_gold(gold: object) -> _Gold | None:
     # a missing value of a column of numbers is nan
     if isinstance(gold, bool) or (isinstance(gold, float) and not math.isfinite(gold)):
         return None
+    if isinstance(gold, int) and gold.bit_length() > _MOST_BITS:
+        return None
     if isinstance(gold, (int, float)):
         return _read_gold(repr(gold))
     if isinstance(gold, str):
@@ -199,17 +215,29 @@ def read_gold(gold: object) -> _Gold | None:
     return None
 
 
-def readable_gold(gold: object) -> tuple[str, bool] | None:
-    """The gold answer of a row, out of its marks, where it can be read, and whether it is words
-    rather than a value.
+class ReadableGold(NamedTuple):
+    """A gold answer out of its marks.
 
-    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
-    (('\\\\frac12', False), ('on Monday', True), None)
+    is_words: words rather than a value. in_sentence: a value that a sentence states.
+    """
+
+    text: str
+    is_words: bool
+    in_sentence: bool
+
+
+def readable_gold(gold: object) -> ReadableGold | None:
+    """The gold answer of a row where it can be read.
+
+    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$.").text, readable_gold("on Monday").is_words
+    ('\\\\frac12', True)
+    >>> readable_gold("We add 5 and 3, which is 8. So Tom has 8 apples.").in_sentence, readable_gold(r"\\frac{1}{")
+    (True, None)
     """
     readable = read_gold(gold)
-    if readable is None or readable.value is None:
+    if readable is None or readable.value is None or readable.is_sentence:
         return None
-    return readable.text, in_words(readable.value)
+    return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
 
 @lru_cache(maxsize=4096)
@@ -221,8 +249,18 @@ def _read_gold(gold: str) -> _Gold | None:
         return None
     value = read(text)
     if value is not None:
-        return _Gold(text, value, plain_text, in_sentence=False)
+        is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
+        return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
     value = stated_value(text, only=True)
+    if value is None:
+        # several numbers: the one that an answer of these words would state
+        value = stated_value(text)
+    last_line = text.rsplit("\n", 1)[-1]
+    if value is None and _CONCLUDES.match(last_line):
+        # a solution in words, as in Orca-Math
+        text = last_line
+        value = stated_value(text, only=True)
+        plain_text = plain(text)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 
@@ -280,6 +318,11 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.CORRECT
     if gold.value is None:
         return Reason.BAD_GOLD
+    # A gold that is factorised asks for the factors: their product is in the question.
+    factors = prime_factors(gold.plain)
+    if factors is not None and len(factors) >= _FACTORS:
+        is_right = prime_factors(plain(answer)) == factors
+        return Reason.CORRECT if is_right else Reason.WRONG
     value = read(answer)
     if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT
@@ -287,6 +330,8 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
     if stated is not None and _is_right(gold.value, stated, answer, leniency):
         return Reason.CORRECT
+    if gold.is_sentence:
+        return Reason.BAD_GOLD
     return _why_not_right(answer, is_read=value is not None or stated is not None)
 
 
@@ -300,6 +345,8 @@ def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> boo
     # an integral for a gold without one is the question said again
     if _is_unevaluated(value) and not _is_unevaluated(gold):
         return False
+    if leniency.ordered is not None:
+        gold = with_order(gold, leniency.ordered)
     if same(gold, value):
         return True
     # 1.414 for 1.41 is another rounding, and no exact form

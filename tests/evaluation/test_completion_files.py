@@ -2,6 +2,7 @@
 gold where that tool keeps it.
 """
 
+import gzip
 import json
 
 import pytest
@@ -150,6 +151,9 @@ def test_other_file_forms(tmp_path):
     array = tmp_path / "x.json"
     array.write_text(json.dumps(FORMS["answer"]))
     assert scored(array)[0] == TWO_OF_THREE
+    packed = tmp_path / "x.jsonl.gz"
+    packed.write_bytes(gzip.compress(write(tmp_path / "x.jsonl", FORMS["answer"]).read_bytes()))
+    assert scored(packed)[0] == TWO_OF_THREE
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):
@@ -240,10 +244,15 @@ def test_the_task_may_be_named(tmp_path):
     golds = ["Paris", "the city of Paris, in France"]
     row = {"question": "Capital?", "answers": golds, "response": "<answer>Paris</answer>"}
     file = write(tmp_path / "x.jsonl", [row])
-    assert "qa:FILE compares texts" in ran("score", file)
     assert scored(f"qa:{file}")[0] == {"external_exact_match": 1.0, "external_format": 0.0}
     # So does the reward.
     assert scored(file, "--reward_funcs", "exact_match")[0] == {"external_exact_match": 1.0}
+
+
+def test_a_verifier_that_graded_nothing_is_named(tmp_path):
+    rows = [{"completion": "7", "solution": None}] * 2
+    shown = ran("score", write(tmp_path / "x.jsonl", rows))
+    assert "note: external_accuracy graded nothing (bad gold); qa:FILE compares texts" in shown
 
 
 def test_choices(tmp_path):

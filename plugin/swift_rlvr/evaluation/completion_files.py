@@ -6,6 +6,7 @@ in a dataset: a row without the columns of its verifier is read as `math:FILE` o
 read it. `score`, `compare` and `report` read files in this way.
 """
 
+import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +25,11 @@ from swift_rlvr.evaluation.completion_forms import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.evaluation.grade_samples import optional_columns
 from swift_rlvr.runs.folder import COMPLETIONS, RECORDS
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS, RowError, Task
-from swift_rlvr.tasks.files import UnreadableRow, data_suffix, file_rows
+from swift_rlvr.tasks.files import COMPRESSED, UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
 from swift_rlvr.tasks.sources import Source, with_columns
 from swift_rlvr.tasks.task import folded_name
@@ -121,9 +122,8 @@ class Reading:
 
 
 def _verified_columns(task: Task, prepared: Mapping[str, Any]) -> dict[str, Any]:
-    """What the verifier reads of a preprocessed row, and its task."""
-    optional = REWARDS[task.verifier].optional_columns if task.verifier else ()
-    names = (*task.reward_columns, *optional, "task")
+    """What the verifier reads of a preprocessed row beside the question, and its task."""
+    names = (*task.reward_columns, *optional_columns(task), "task")
     return {name: prepared[name] for name in names if name in prepared}
 
 
@@ -258,19 +258,16 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
     line.
     """
     for path in files:
-        # A plain .jsonl file is read fast, in blocks; so is a file of any other name.
-        if data_suffix(Path(path)) and not path.endswith(".jsonl"):
+        if data_suffix(Path(path)) not in ("", ".jsonl", ".txt"):
             for number, row in file_rows(Path(path)):
-                if isinstance(row, UnreadableRow):
-                    text = row.problem  # no JSON either: it is named with its line
-                else:
-                    text = json.dumps(row, default=str)
-                yield Block(path, number, text.encode())
+                value = row.problem if isinstance(row, UnreadableRow) else row
+                yield Block(path, number, json.dumps(value, default=str).encode())
             continue
         with opened(path) as file:
             number = 1
-            while text := file.read(_BLOCK_SIZE):
-                text += file.readline()
+            unpacked: Any = gzip.GzipFile(fileobj=file) if path.endswith(COMPRESSED) else file
+            while text := unpacked.read(_BLOCK_SIZE):
+                text += unpacked.readline()
                 yield Block(path, number, text)
                 number += text.count(b"\n")
 

@@ -18,6 +18,7 @@ from swift_rlvr.evaluation.completion_files import (
 from swift_rlvr.evaluation.completion_forms import Item, read_object
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, grade_items, usable_items
 from swift_rlvr.rewards import REWARDS, Grade
+from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.folder import RECORDS, SUMMARY
 from swift_rlvr.runs.records import Record, is_record, judge, read_records
 from swift_rlvr.runs.statistics import summarize
@@ -156,7 +157,7 @@ def _record(item: Item, grades: dict[str, Grade]) -> Record:
         completion=completion_text(item.completion) or "",
         rewards={name: grade.reward for name, grade in grades.items()},
         reasons={name: grade.reason for name, grade in grades.items()},
-        row={name: value for name, value in row.items() if name in verified - {"prompts"}},
+        row={name: row[name] for name in row if name in verified - {*QUESTION_COLUMNS}},
         messages=messages or None,
         finish=item.finish,
         step=step if isinstance(step, int) else None,

@@ -282,7 +282,7 @@ def _counted_rows(
         totals.add(block)
         yield from block.rows
         done += block.size
-        advance(done / size)
+        advance(min(1.0, done / size))  # of a compressed file there is more
     if not totals.completions:
         raise nothing_usable(totals.problems)
 

@@ -174,6 +174,8 @@ class _Totals:
         self.graded = Counter[str]()
         self.sums = {reward.name: 0.0 for reward in rewards}
         self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
+        # By file and reward, the number of completions that it has graded, and the sum.
+        self.by_file: dict[str, dict[str, tuple[int, float]]] = {}
 
     def add(self, block: GradedBlock) -> None:
         self.completions += len(block.rows)
@@ -186,6 +188,9 @@ class _Totals:
                 if reward is not None:
                     self.graded[name] += 1
                     self.sums[name] += reward
+                    of_file = self.by_file.setdefault(row["file"], {})
+                    count, total = of_file.get(name, (0, 0.0))
+                    of_file[name] = count + 1, total + reward
             if self.against is not None:
                 stored = self.against.get((row["line"], row.get("position")), {})
                 self._compare(row, stored)
@@ -200,6 +205,13 @@ class _Totals:
                 place = {key: row[key] for key in ("file", "line", "position") if key in row}
                 change = {"before": list(before), "now": [reward, row["reasons"][name]]}
                 self.changed.append({**place, "reward": name, **change})
+
+    def means_by_file(self) -> dict[str, dict[str, float]]:
+        """The mean of each reward in each file."""
+        means = {}
+        for file, rewards in self.by_file.items():
+            means[file] = {name: total / count for name, (count, total) in rewards.items()}
+        return means
 
     def of_reward(self, reward: Reward) -> dict[str, Any]:
         """The figures of one reward."""
@@ -275,6 +287,7 @@ def score(
         "workers": workers,
         "seconds": round(seconds, 3),
         "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
+        "means_by_file": totals.means_by_file(),
     }
 
 

@@ -156,6 +156,7 @@ def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
     found = check(parse_source(f"mixed:{path}"))
     unusable = "tests cannot be used: "
     assert found.remarks == {
+        "the prompt does not name a function or class that the tests use": 1,
         f"{unusable}tests import numpy for all, which is not in the standard library": 1,
         f"{unusable}tests contain no assert and no statement that does anything": 1,
     }
@@ -322,3 +323,119 @@ def test_a_sample_without_such_golds_has_no_warning():
     for name in ("train", "test"):
         found = check(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
         assert (found.bad, found.folded_golds) == (0, 0)
+
+
+# What the prompt asks for
+
+DAPO = "The last line should be of the form Answer: $Answer (without quotes)."
+BOXED = "Put your final answer within \\boxed{}."
+
+
+def asked(tmp_path, kind, instruction, *answers, **columns):
+    rows = [
+        {"prompt": f"No. {n}? {instruction}", "answer": answer, **columns}
+        for n, answer in enumerate(answers)
+    ]
+    return f"{kind}:{write(tmp_path / f'{kind}.jsonl', rows)}"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "form"),
+    [
+        (DAPO, "marker"),
+        (BOXED, "boxed"),
+        ('Write the answer after "####".', "hash"),
+        ("请将最终答案放在\\boxed{}中。", "boxed"),
+    ],
+)
+def test_a_format_that_no_prompt_mentions_can_hardly_be_earned(tmp_path, instruction, form):
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    found = json.loads(ran("check", dataset, "--json"))
+    assert found["forms"] == {form: 3} and found["bad"] == 0
+    assert found["rewards"]["external_accuracy"]["full"] == 3
+    (disagreement,) = found["disagreements"]
+    assert disagreement == {
+        "reward": "external_format",
+        "form": form,
+        "reason": "no think part",
+        "rows": 3,
+    }
+    shown = ran("check", dataset, columns=400)
+    assert "so external_format can hardly be earned (no think part)" in shown
+    assert "Every gold earns the maximum" not in shown
+    # The rewards of the run, not the task's.
+    shown = ran("check", dataset, "--reward_funcs", "external_accuracy", columns=400)
+    assert "Every gold earns the maximum of external_accuracy." in shown
+
+
+def test_a_verifier_that_reads_another_form_refuses_every_row(tmp_path):
+    dataset = asked(tmp_path, "math", "", "7", "8", "9")  # our prompt asks for tags
+    shown = ran("check", dataset, "--reward_funcs", "external_boxed", code=1, columns=400)
+    assert "external_boxed gives the gold 0: no box" in shown and "Too many bad rows" in shown
+    dataset = asked(tmp_path, "math", BOXED, "7", "8", "9")
+    shown = ran("check", dataset, "--reward_funcs", "external_boxed", columns=400)
+    assert "Every gold earns the maximum of external_boxed." in shown
+
+
+def test_a_reward_that_pays_everything_is_named(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from swift_rlvr.rewards import reward\n"
+        "@reward('external_mine', role='verifier', columns=['solution'])\n"
+        "def mine(completion, solution):\n"
+        "    return 1.0\n"
+    )
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    shown = ran("check", dataset, "--reward_funcs", f"{path}:mine", code=1, columns=400)
+    assert "external_mine pays the answer 271828183 in full too" in shown
+
+
+def test_a_reward_without_its_column_is_refused(tmp_path):
+    dataset = asked(tmp_path, "qa", "", "Rhine")
+    message = refused("check", dataset, "--reward_funcs", "external_boxed")
+    assert "external_boxed needs the column 'solution'; rows of qa have accepted_answers" in message
+
+
+def test_what_was_not_graded_is_not_green(tmp_path):
+    rows = [{"question": f"Write f{n}.", "tests": [f"assert f{n}(1) == 1"]} for n in range(2)]
+    dataset = f"code:{write(tmp_path / 'code.jsonl', rows)}"
+    shown = ran("check", dataset, columns=400)
+    assert "2 rows: the tests were not tried, since there is no reference solution." in shown
+    assert "Every gold earns" not in shown
+    rows[0]["solution"] = "def f0(x):\n    return x"
+    write(tmp_path / "code.jsonl", rows)
+    shown = ran("check", dataset, columns=400)
+    assert "1 row: the tests were not tried" in shown and "Every gold earns" not in shown
+
+
+def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
+    row = {"prompt": "1 + 1?", "system": "Be brief.", "answer": "2"}
+    path = write(tmp_path / "rows.jsonl", [row])
+    shown = ran("check", f"math:{path}", columns=400)
+    assert "1 row: the prompt does not say what the answer looks like." in shown
+    assert "Every gold earns" not in shown
+
+
+def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
+    notes = "On Monday Tom went to the market, and on Tuesday he bought ten apples there."
+    row = {"question": "What did Tom buy?", "answer": "apples", "Notes": notes}
+    path = write(tmp_path / "rows.jsonl", [row])
+    shown = ran("check", f"qa:{path}", columns=400)
+    assert "1 row: the column 'Notes' is not used" in shown
+    assert "Every gold earns" not in shown
+    shown = ran("check", f"qa:{path}", "--columns", '{"Notes": "context"}', columns=400)
+    assert "Every gold earns" in shown
+
+
+def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path):
+    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(2100)]
+    rows[2050]["answer"] = "no rule could ever grade a sentence such as this one"
+    dataset = f"math:{write(tmp_path / 'rows.jsonl', rows)}"
+    words = ("check", dataset, "--reward_funcs", "external_boxed")  # the fastest
+    found = json.loads(ran(*words, "--json", code=1))
+    assert (found["rows"], found["total"], found["unusable"]) == (2000, 2100, {})
+    assert "the first 2,000 of 2,100 rows of math" in ran(*words, code=1, columns=400)
+    found = json.loads(ran(*words, "--all", "--json", code=1))
+    assert (found["rows"], found["total"], sum(found["unusable"].values())) == (2100, 2100, 1)
+    words = ("check", f"{dataset}#2060", "--reward_funcs", "external_boxed")
+    assert json.loads(ran(*words, "--json", code=1))["rows"] == 2060

@@ -9,7 +9,7 @@ task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -169,7 +169,7 @@ class Findings:
             "doubts": self.doubts,
             "forms": forms,
             "disagreements": disagreements,
-            "rewards": {name: asdict(paid) for name, paid in self.rewards.items()},
+            "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
             "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
             "constants": [constant._asdict() for constant in self.constants],
             "folded": [gold._asdict() for gold in self.folded],

@@ -15,10 +15,10 @@ ENGINES = ("auto", "transformers", "vllm")
 class Completion:
     """What a model has written.
 
-    text: without special tokens, and with the opening of the thinking that the prompt ends with, as
-    a rollout server of ms-swift returns it. tokens: the number that was sampled, with the
-    end-of-turn token; None where a server does not say. finish: "stop" or "length". token_ids: the
-    `tokens` themselves, where the engine has them; equal completions may differ in them.
+    text: without special tokens, from the beginning of the thinking where the prompt has opened it,
+    as ms-swift hands it to the rewards. tokens: the number that was sampled, with the end-of-turn
+    token; None where a server does not say. finish: "stop" or "length". token_ids: the `tokens`
+    themselves, where the engine has them; equal completions may differ in them.
     """
 
     text: str

@@ -243,7 +243,7 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
         problem = why_no_nvcc(launch.environ)
         if problem:
             cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
-            remedy = "set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+            remedy = "install what is missing; CUDA_HOME names a CUDA toolkit, of 12.8 or later"
             yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
 
 
@@ -274,7 +274,8 @@ def sampler(launch: Launch) -> Iterator[CheckResult]:
     elif chosen and problem:
         message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be used: {problem}"
         remedy = (
-            f"unset {SAMPLER} for vLLM's own, or set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+            f"unset {SAMPLER} for vLLM's own, or install what is missing; CUDA_HOME names a CUDA "
+            "toolkit, of 12.8 or later"
         )
         yield warning("sampler", message, remedy)
     elif problem:

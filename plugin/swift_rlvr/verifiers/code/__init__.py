@@ -69,9 +69,11 @@ from swift_rlvr.verifiers.code.cases import read_tests
 from swift_rlvr.verifiers.code.check import (
     FAILURES,
     PASSED,
+    UNGRADED,
     WRONG,
     Verdict,
     check,
+    check_together,
     leaves_no_trace,
 )
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
@@ -80,12 +82,14 @@ from swift_rlvr.verifiers.code.sources import BadTests
 __all__ = [
     "FAILURES",
     "PASSED",
+    "UNGRADED",
     "WRONG",
     "BadTests",
     "Limits",
     "SandboxError",
     "Verdict",
     "check",
+    "check_together",
     "leaves_no_trace",
     "read_tests",
 ]

@@ -73,7 +73,8 @@ _TICK = 0.1  # seconds between looks at what a child uses, at most
 # What a child may write.
 _FILE_SIZE = 16 << 20  # bytes of one file
 _WRITTEN = 128 << 20  # bytes of all that it has ever written, besides its output
-_FOLDER_FILES = 256
+_FOLDER_FILES = 256  # and folders
+_DEEPEST_FOLDER = 16
 
 # A child that writes a byte at a time would take the trainer's time for each: after so many short
 # reads in an exchange, the next ones wait, in seconds, until more has come.
@@ -586,18 +587,25 @@ class Child:
 
 @contextmanager
 def sandboxed(
-    zygote: Zygote, limits: Limits, deadline: float, is_program: bool = False
+    zygote: Zygote,
+    limits: Limits,
+    deadline: float,
+    is_program: bool = False,
+    folder: str | None = None,
 ) -> Iterator[Child]:
-    """A child that has locked itself down, with a folder of its own that is removed in the end.
+    """A child that has locked itself down, in a folder of `new_folder`, which others may share;
+    None: one of its own.
 
     It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is
     standard input and output only with `is_program`, for `Child.run`.
 
     Raises:
         SandboxError: where the child could not lock itself down.
-        Ended: where it was stopped or killed before that.
+        OSError: where it was killed before that, or found no time.
     """
-    with _new_folder(zygote.folder) as folder:
+    with ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(new_folder(zygote))
         request = {
             "parent": zygote.pid,
             "folder": folder,
@@ -609,28 +617,50 @@ def sandboxed(
             "landlock": limits.landlock,
             "without_landlock": limits.without_landlock,
         }
-        with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
-            # No code was sent to it yet, so its answer can be believed.
-            try:
-                report = child.ask(request)
-            except Ended as ended:
-                if ended.reason != "ended early":
-                    raise
-                report = {"detail": f"{sys.executable} {ended}"}
-            if report.get("kind") != "locked down":
-                raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
-            yield child
+        child = stack.enter_context(closing(Child(zygote.fork, deadline, folder, is_program)))
+        # No code was sent to it yet, so its answer can be believed, and its end is not the code's.
+        try:
+            report = child.ask(request)
+        except Ended as ended:
+            if ended.reason != "ended early":
+                raise OSError(errno.EAGAIN, f"{sys.executable} {ended}") from None
+            report = {"detail": f"{sys.executable} {ended}"}
+        if report.get("kind") != "locked down":
+            raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
+        yield child
 
 
 @contextmanager
-def _new_folder(parent: str) -> Iterator[str]:
-    """A new folder, which is removed in the end with what is in it then."""
-    path = f"{parent}/swift-rlvr-{secrets.token_hex(4)}"
+def new_folder(zygote: Zygote) -> Iterator[str]:
+    """A new folder for children of a zygote, which is removed in the end with what is in it then."""
+    path = f"{zygote.folder}/swift-rlvr-{secrets.token_hex(4)}"
     os.mkdir(path, 0o700)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            _remove_folder(path)
+
+
+def _remove_folder(path: str) -> None:
+    """Remove a folder with all that is in it, however deep: what is deeper than one level is moved
+    up first, so that no path gets too long and nothing recurses.
+    """
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        os.chmod(folder, 0o700)  # it may have been made so that nobody can read it
+        with os.scandir(folder) as entries:
+            inside = list(entries)
+        for entry in inside:
+            if entry.is_dir(follow_symlinks=False):
+                moved = f"{path}-{secrets.token_hex(4)}"
+                os.chmod(entry.path, 0o700)
+                os.rename(entry.path, moved)
+                waiting.append(moved)
+            else:
+                os.unlink(entry.path)
+        os.rmdir(folder)
 
 
 def _place(package: str) -> Path:
@@ -654,6 +684,11 @@ def _line(message: dict) -> bytes:
 
 
 def _is_full(folder: str) -> bool:
-    """Whether there are more files in a folder than a child may make; it can make no folders."""
-    with os.scandir(folder) as entries:
-        return sum(1 for _ in entries) > _FOLDER_FILES
+    """Whether there are more files and folders in a folder, or deeper ones, than a child may make."""
+    count = 0
+    # By descriptors, not by paths, which may get too long: `place` is a text only.
+    for place, folders, files, _ in os.fwalk(folder):
+        count += len(folders) + len(files)
+        if count > _FOLDER_FILES or place.count("/") - folder.count("/") > _DEEPEST_FOLDER:
+            return True
+    return False

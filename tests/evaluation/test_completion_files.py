@@ -166,6 +166,9 @@ def test_a_folder_of_verl_or_of_lm_eval(tmp_path):
         "20.jsonl",
         "100.jsonl",
     ]
+    by_step = [means["external_accuracy"] for means in summary["means_by_file"].values()]
+    assert by_step == [0.0, pytest.approx(2 / 3), pytest.approx(2 / 3)]
+    assert "Means by file" in ran("score", tmp_path / "verl", columns=200)
     write(tmp_path / "lm_eval" / "samples_gsm8k_2026-11-01T00-00-00.jsonl", of_lm_eval())
     assert scored(tmp_path / "lm_eval")[0] == TWO_OF_THREE
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import LONGEST_DETAIL, note, table, visible
+from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
 from swift_rlvr.evaluation.completion_files import find_files
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
@@ -24,7 +24,7 @@ def score(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Files with completions, or folders of them; NAME:FILE reads the right answers as the task NAME does.",
         ),
     ],
@@ -51,15 +51,15 @@ def score(
 ) -> None:
     """Grade files of completions, and count rewards and reasons.
 
-    Read are records (swift-rlvr evaluate and every training write records.jsonl),
-    ms-swift's completions.jsonl and what swift infer writes, verl's dumps, samples
-    of lm-evaluation-harness, output of OpenAI's batch API, conversations that end
-    with an answer, and lines with one or several completions. The right answer has
-    any name that is usual in a dataset.
+    Read are records (swift-rlvr evaluate and every training write them), what
+    ms-swift and swift infer write, verl's dumps, samples of
+    lm-evaluation-harness, output of OpenAI's batch API, conversations that end
+    with an answer, and lines with one or several completions. The right answer
+    has any name that is usual in a dataset.
 
     Without --reward_funcs, the verifier and the format are those of the first
-    lines. Rewards that run code are not used: name them yourself. With --against,
-    the rewards are those of the earlier verdicts.
+    lines. Rewards that run code are not used: name them yourself. With
+    --against, the rewards are those of the earlier verdicts.
 
     swift-rlvr score samples_gsm8k.jsonl
 
@@ -129,6 +129,7 @@ def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: P
         count = summary["from_prompt"]
         console.print(f"nums and target of {count:,} completions were read from their prompts")
     _show_rewards(console, summary)
+    _show_files(console, summary)
     _show_ungraded(console, summary)
     _show_unusable(console, summary)
     _show_changes(console, summary)
@@ -152,6 +153,19 @@ def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
     console.print("", table("reward", *numbers, numbers=numbers, rows=rewards), "", sep="\n")
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
+
+
+def _show_files(console: Console, summary: dict[str, Any]) -> None:
+    """The means of each of several files, such as verl's dumps by step."""
+    if len(summary["files"]) == 1:
+        return
+    names = list(summary["rewards"])
+    rows = []
+    for file, means in summary["means_by_file"].items():
+        cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
+        rows.append((file, *cells))
+    console.print("")
+    print_figures(console, "Means by file", ("file", *names), rows)
 
 
 def _show_ungraded(console: Console, summary: dict[str, Any]) -> None:

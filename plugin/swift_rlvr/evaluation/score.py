@@ -25,12 +25,18 @@ from swift_rlvr.evaluation.completion_files import (
     read_blocks,
     task_of,
 )
-from swift_rlvr.evaluation.completion_forms import FROM_PROMPT, Item, column_names, is_completion
+from swift_rlvr.evaluation.completion_forms import (
+    FROM_PROMPT,
+    Item,
+    column_names,
+    is_completion,
+    with_columns_from_prompt,
+)
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.success import FORMAT, VERIFIER
-from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks import TASKS, tasks_of, verifier_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
 from swift_rlvr.utils.limits import usable_cores
@@ -137,7 +143,9 @@ def _with_columns(
         if not reading.task and own and task_of(row).name not in own:
             # Named for rows of a task that their columns do not tell, as external_exact_match is.
             readable = [name for name in own if TASKS[name].any_columns]
-            reading = replace(reading, task=next(iter(readable), ""))
+            if not readable:
+                return with_columns_from_prompt(row)
+            reading = replace(reading, task=readable[0])
         return reading.filled(row)
     return row
 
@@ -166,6 +174,8 @@ class _Totals:
         self.graded = Counter[str]()
         self.sums = {reward.name: 0.0 for reward in rewards}
         self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
+        # By file and reward, the number of completions that it has graded, and the sum.
+        self.by_file: dict[str, dict[str, tuple[int, float]]] = {}
 
     def add(self, block: GradedBlock) -> None:
         self.completions += len(block.rows)
@@ -178,6 +188,9 @@ class _Totals:
                 if reward is not None:
                     self.graded[name] += 1
                     self.sums[name] += reward
+                    of_file = self.by_file.setdefault(row["file"], {})
+                    count, total = of_file.get(name, (0, 0.0))
+                    of_file[name] = count + 1, total + reward
             if self.against is not None:
                 stored = self.against.get((row["line"], row.get("position")), {})
                 self._compare(row, stored)
@@ -192,6 +205,13 @@ class _Totals:
                 place = {key: row[key] for key in ("file", "line", "position") if key in row}
                 change = {"before": list(before), "now": [reward, row["reasons"][name]]}
                 self.changed.append({**place, "reward": name, **change})
+
+    def means_by_file(self) -> dict[str, dict[str, float]]:
+        """The mean of each reward in each file."""
+        means = {}
+        for file, rewards in self.by_file.items():
+            means[file] = {name: total / count for name, (count, total) in rewards.items()}
+        return means
 
     def of_reward(self, reward: Reward) -> dict[str, Any]:
         """The figures of one reward."""
@@ -267,6 +287,7 @@ def score(
         "workers": workers,
         "seconds": round(seconds, 3),
         "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
+        "means_by_file": totals.means_by_file(),
     }
 
 
@@ -327,20 +348,18 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     formats: dict[str, None] = {}
     where, problem = "", ""
     row: dict[str, Any] = {}
-    known = _verifiers_by_columns()
     for where, reading, row in first_rows(readings):
         try:
             row = reading.filled(row)
         except LineError as error:
             problem = problem or f"{where}: {error}"
             continue
+        names = verifiers_for(row)
         task = TASKS.get(str(row.get("task")))
-        if task is not None and task.verifier is not None:
-            names = [task.verifier]
-            further = [name for name in task.further_rewards if REWARDS[name].role == FORMAT]
-        else:
-            names = [name for columns, name in known.items() if columns <= row.keys()]
-            further = [_FORMAT] if _FORMAT in REWARDS else []
+        further = []
+        for name in task.further_rewards if task else (_FORMAT,):
+            if name in REWARDS and REWARDS[name].role == FORMAT:
+                further.append(name)
         if names:
             verifiers.update(dict.fromkeys(names))
             formats.update(dict.fromkeys(further))
@@ -355,10 +374,16 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     return build_rewards(names), left_out
 
 
-def _verifiers_by_columns() -> dict[frozenset[str], str]:
-    """Of the verifiers that need the same columns, the first one."""
+def verifiers_for(row: Mapping[str, Any]) -> list[str]:
+    """The verifier of the task that a row names, else those whose columns it has; of verifiers that
+    need the same columns one, rather that of a task.
+    """
+    verifier = verifier_of(row.get("task"))
+    if verifier and verifier in REWARDS and set(REWARDS[verifier].columns) <= row.keys():
+        return [verifier]
     known: dict[frozenset[str], str] = {}
-    for name, cls in REWARDS.items():
+    for name in sorted(REWARDS, key=lambda name: not tasks_of(name)):
+        cls = REWARDS[name]
         if cls.role == VERIFIER and cls.columns:
             known.setdefault(frozenset(cls.columns), name)
-    return known
+    return [name for columns, name in known.items() if columns <= row.keys()]

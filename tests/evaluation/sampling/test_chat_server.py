@@ -5,6 +5,8 @@ The server is tests/chat_server.py; vLLM's own is in tests/e2e/test_probe.py.
 """
 
 import json
+import subprocess
+import sys
 
 import pytest
 from chat_server import KEY, running
@@ -204,3 +206,17 @@ def test_the_model_is_named_once(server, tmp_path):
     assert "MODEL: give a folder, a hub id or, with --server" in refused("evaluate", *flags)
     message = refused("evaluate", "tiny", "--model", "large", *flags)
     assert "--model: MODEL is tiny already, got large" in message
+
+
+def test_a_laptop_needs_no_package_of_a_trainer(server, tmp_path):
+    missing = ("torch", "transformers", "vllm", "swift", "datasets", "trl", "peft", "modelscope")
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({missing}))"
+    code = f"{hidden}; from swift_rlvr.cli.app import main; main()"
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"question": "say 7", "answer": "7"}) + "\n")
+    out = str(tmp_path / "eval")
+    flags = ["--server", server.url, "--model", "tiny", "--dataset", f"math:{rows}", "--out", out]
+    command = [sys.executable, "-c", code, "evaluate", *flags]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert read_json(tmp_path / "eval" / "summary.json")["tasks"] == 1

@@ -427,15 +427,17 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
     assert "Every gold earns" in shown
 
 
-def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path):
-    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(2100)]
-    rows[2050]["answer"] = "no rule could ever grade a sentence such as this one"
+def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("swift_rlvr.contract.datasets.FIRST_ROWS", 20)
+    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(30)]
+    rows[25]["answer"] = "no rule could ever grade a sentence such as this one"
     dataset = f"math:{write(tmp_path / 'rows.jsonl', rows)}"
-    words = ("check", dataset, "--reward_funcs", "external_boxed")  # the fastest
-    found = json.loads(ran(*words, "--json", code=1))
-    assert (found["rows"], found["total"], found["unusable"]) == (2000, 2100, {})
-    assert "the first 2,000 of 2,100 rows of math" in ran(*words, code=1, columns=400)
-    found = json.loads(ran(*words, "--all", "--json", code=1))
-    assert (found["rows"], found["total"], sum(found["unusable"].values())) == (2100, 2100, 1)
-    words = ("check", f"{dataset}#2060", "--reward_funcs", "external_boxed")
-    assert json.loads(ran(*words, "--json", code=1))["rows"] == 2060
+    found = json.loads(ran("check", dataset, "--json"))
+    assert (found["rows"], found["total"], found["unusable"]) == (20, 30, {})
+    assert "the first 20 of 30 rows of math" in ran("check", dataset, columns=400)
+    # All of them where they are asked for, by number too, or where another file may share some.
+    other = write(tmp_path / "other.jsonl", [rows[29]])
+    for words in (["--all"], ["--against", f"math:{other}"]):
+        found = json.loads(ran("check", dataset, *words, "--json", code=len(words) - 1))
+        assert (found["rows"], found["total"], sum(found["unusable"].values())) == (30, 30, 1)
+    assert json.loads(ran("check", f"{dataset}#24", "--json"))["rows"] == 24

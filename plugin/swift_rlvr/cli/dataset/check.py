@@ -195,7 +195,8 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         text = f"Within the limit: {counts}. The check fails if {limit} are bad."
         console.print(text, style="yellow", soft_wrap=True)
     elif findings.doubts:
-        console.print("No row is bad, but see above what may be wrong.", style="yellow")
+        text = "No row is bad, but not all is right, or was graded: see above."
+        console.print(text, style="yellow", soft_wrap=True)
     else:
         rewards = ", ".join(findings.rewards)
         console.print(f"Every gold earns the maximum of {rewards}.", style="green")

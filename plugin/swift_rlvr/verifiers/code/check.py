@@ -113,7 +113,7 @@ def check_together(
         }
         try:
             with run.child() as child:
-                child.allow(seconds)
+                child.allow(min(len(units), ALL_TESTS) * limits.seconds)
                 report = child.ask(job)
                 if report.get("kind") != "loaded":
                     return [_reported(report)]

@@ -588,7 +588,7 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
             and issubclass(vars(builtins)[name], BaseException)
         )
     }
-    asks_elsewhere = free - vars(builtins).keys() or "solution" in _modules(tree)
+    asks_elsewhere = free - vars(builtins).keys() or any(_from_solution(tree))
     return () if asks_elsewhere else tuple(sorted(own))
 
 

@@ -290,7 +290,9 @@ class _Solution(ModuleType):
     def __getattr__(self, name: str) -> Any:
         harness = vars(self)["_harness"]
         if name == "__all__":
-            return harness.peer.request("names")
+            # What the tests look up is found when they do (`Space`). Names that the code has chosen
+            # would stand in place of Python's and of the tests' own.
+            return []
         if name[:2] == "__":
             raise AttributeError(f"solution has no {name}")
         try:

@@ -5,7 +5,6 @@ can write. It sees names, arguments and objects that it was given, and never wha
 """
 
 import _thread
-import builtins
 import io
 import json
 import sys
@@ -69,7 +68,6 @@ def run(
     peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
     peer.operations |= {
         "name": names.find,
-        "names": names.public,
         "seed": _seed,
         "await": _wait,
         "await next": lambda generator: _wait(generator.__anext__()),
@@ -102,14 +100,6 @@ class Names:
 
     def __init__(self, module: ModuleType):
         self.module = module
-
-    def public(self) -> list[str]:
-        """What ``from solution import *`` means: no builtin, which the tests mean as Python's."""
-        names = []
-        for name in vars(self.module):
-            if name[:1] != "_" and name not in vars(builtins):
-                names.append(name)
-        return names
 
     def find(self, name: str) -> tuple[str, object]:
         """What a name stands for, and whether that is a module, which nobody hands over.

@@ -7,6 +7,7 @@ ports, servers, rewards, and ms-swift where it parses arguments.
 
 import ast
 import errno
+import fcntl
 import json
 import os
 import re
@@ -1090,6 +1091,10 @@ def test_a_folder_that_is_used(monkeypatch, tmp_path):
         status == "passed"
         and "has no checkpoint to resume from, so the run starts at step 0" in message
     )
+    with (tmp_path / "run" / "trainer.log").open("ab") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
+    assert status == "failed" and "another run is writing to it -> wait until it ends" in message
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message

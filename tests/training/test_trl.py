@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from curriculum_replay import assert_drawn_by_level
+from mixed_rows import MIXED
 from paths import DATASETS, words
 from report_pages import Document
 from rich.console import Console
@@ -39,7 +40,6 @@ from swift_rlvr.verifiers.countdown import verify
 
 pytestmark = pytest.mark.slow  # importing TRL and training a little takes half a minute
 COUNTDOWN = DATASETS / "countdown"
-MIXED = Path(__file__).parents[1] / "adapters" / "mixed.jsonl"
 TRAIN = f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#40"
 QUIET = Console(quiet=True)
 BATCH = 16

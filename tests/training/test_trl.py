@@ -377,7 +377,7 @@ def test_a_run_is_not_resumed_with_other_settings(results):
 
 
 def test_a_chat_template_that_opens_the_thinking_is_known_to_the_rewards(results, folder):
-    records = [row for _, row in read_jsonl(folder / "opened" / "completions.jsonl")]
+    records = [row for _, row in read_jsonl(folder / "opened" / "records.jsonl")]
     assert records and all(record["row"]["thinking_opened"] is True for record in records)
     for record in records:
         assert record["reasons"]["external_format"] != "no think part"

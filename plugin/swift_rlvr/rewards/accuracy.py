@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -35,7 +36,8 @@ from swift_rlvr.verifiers.mathematics import (
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold answer in the column solution can be read, or the answer is written like it",
     Reason.ERROR: "the comparison ends without an internal error",
-    Reason.NO_ANSWER: "an answer is marked after the thinking (<answer>, \\boxed{}, ####) or is the whole text",
+    Reason.NO_ANSWER: "an answer is stated after the thinking: in <answer> tags, a box, behind #### or "
+    "'The answer is', in JSON or alone on the last line",
     Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
     Reason.EMPTY_ANSWER: "the answer is not empty",
     Reason.TOO_LONG: "the answer is short enough to compare",
@@ -62,7 +64,7 @@ class AccuracyReward(JudgedReward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
-    optional_columns: tuple[str, ...] = ("options", *QUESTION_COLUMNS)
+    optional_columns: tuple[str, ...] = ("options", ANSWER_FORM, *QUESTION_COLUMNS)
     reasons = tuple(map(str, Reason))
     examples = (
         Example(
@@ -79,7 +81,7 @@ class AccuracyReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(JudgeParameters):
+    class Parameters(AnswerFormParameters, JudgeParameters):
         neutral_gold: bool = setting(
             False, "give 0.5 if the gold answer cannot be read, instead of leaving the row ungraded"
         )
@@ -158,7 +160,8 @@ class AccuracyReward(JudgedReward):
             leniency = Leniency(
                 parameters.rounded_gold, parameters.convert_units, self._ordered(row)
             )
-            verdict = grade(text, gold, leniency, parameters.gold_is_list)
+            form = answer_form(row, parameters)
+            verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
             if row.get("options") is not None:
                 verdict = with_options(verdict, gold, row["options"], leniency)
             verdicts.append(verdict)

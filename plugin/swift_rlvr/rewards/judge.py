@@ -344,8 +344,9 @@ class JudgedReward(Reward):
     def _judge_parameters(self) -> JudgeParameters:
         """Those parameters of the reward that are the judge's: all rewards with the same share it."""
         shared = {}
+        of_all_rewards = [parameter.name for parameter in fields(BaseParameters)]
         for parameter in fields(JudgeParameters):
-            if parameter.name != "tasks":
+            if parameter.name not in of_all_rewards:
                 shared[parameter.name] = getattr(self.parameters, parameter.name)
         return JudgeParameters(**shared)
 

@@ -122,6 +122,12 @@ def last_boxed(text: str) -> str | None:
     \frac{1}{2} None
     """
     text = text[-_LONGEST_SCOPE:]
+    box = _last_box(text)
+    return None if box is None else text[box[1] : box[2] - 1]
+
+
+def _last_box(text: str) -> tuple[int, int, int] | None:
+    """(its beginning, its content's beginning, its end) of the last complete box."""
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
     if start < 0:
         return None
@@ -134,13 +140,10 @@ def last_boxed(text: str) -> str | None:
             elif brace.group() == "}":
                 depth -= 1
             if depth == 0:
-                return text[opening.end() : brace.start()]
+                return start, opening.end(), brace.end()
     # The last box is never closed. An earlier one may be.
     closed = deque(_closed_boxes(text), maxlen=1)
-    if not closed:
-        return None
-    _, content_start, end = closed[0]
-    return text[content_start : end - 1]
+    return closed[0] if closed else None
 
 
 def boxed_answer(text: str) -> str | None:
@@ -155,13 +158,40 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
-    text = text[-_LONGEST_SCOPE:]
+    boxed = boxed_statement(text)
+    return None if boxed is None else boxed.answer
+
+
+class Boxed(NamedTuple):
+    """The boxes that stand together last in a text, and what they say together.
+
+    last: the content of the last of them, which begins at `start` and ends before `end`.
+    """
+
+    answer: str
+    last: str
+    start: int
+    end: int
+
+
+def boxed_statement(text: str) -> Boxed | None:
+    """`boxed_answer` with its place."""
+    cut = max(0, len(text) - _LONGEST_SCOPE)
+    text = text[cut:]
+    last = _last_box(text)
+    if last is None:
+        return None
     has_several = text.count("\\boxed") + text.count("\\fbox") > 1
     boxes = _leaf_boxes(text) if has_several else []
-    if not boxes:
-        return last_boxed(text)
+    last = boxes[-1] if boxes else last
+    start, content_start, end = last
+    content = text[content_start : end - 1]
+    answer = _answer_of(text, _last_group(text, boxes)) if boxes else content
+    return Boxed(answer, content, cut + start, cut + end)
 
-    group = _last_group(text, boxes)
+
+def _answer_of(text: str, group: list[tuple[int, int, int]]) -> str:
+    """What boxes that stand together say, with a comma between each two."""
     contents = [text[start : end - 1].strip() for _, start, end in group]
     names = []
     for begin, _, _ in group:

@@ -22,7 +22,7 @@ from swift_rlvr.verifiers.mathematics.verifier import MAX_ANSWER_CHARS, read_gol
         (r"<answer>4 or \boxed{5}</answer>", "boxed", "5"),
         (r"<answer>4</answer> and <answer> 5 </answer>", "answer tag", "5"),
         (r"\boxed{4} then \boxed{5}", "boxed", "5"),
-        (r"\boxed{5} #### 4", "boxed", "5"),
+        (r"\boxed{4} #### 5", "####", "5"),
         (r"\boxed {5}", "boxed", "5"),
         (r"\fbox{5}", "boxed", "5"),
         (r"\boxed{5} and \boxed{4", "boxed", "5"),

@@ -46,6 +46,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     name_of,
     tree_of,
 )
+from swift_rlvr.verifiers.statements import CALLED_CORRECT, DENIAL
 
 # --- limits, so that no text is slow to read
 
@@ -58,16 +59,7 @@ _MAX_PARTS = 1200
 
 # --- words that doubt or deny. `sentences.py` uses them too: all of them refuse false credit
 
-# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
-# stands beside them
-DENIAL = re.compile(
-    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
-    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
-    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
-    r"|不是|不对|错|不知道|可能|也许",
-    re.IGNORECASE,
-)
-# The same in other languages that are written as English is.
+# What DENIAL is in English, in other languages that are written as English is.
 _OTHER_DENIAL = (
     r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|bukan|tidak"
     r"|không)\b|\bn['’](?:est|a|ont)\b"
@@ -106,13 +98,6 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 # "Option B is correct", "(B) is the right answer"
-CALLED_CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
-    # 选项A正确
-    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
-    re.IGNORECASE,
-)
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"

@@ -270,11 +270,10 @@ def identity(row: Row) -> str:
 # --- math: an answer that external_accuracy can read
 
 
-def math_answer(row: Row) -> list[str]:
-    """The right answers of a row, of which any will do, as `external_accuracy` reads them; RowError
-    where none is.
+def math_answer(answers: Mapping[str, Any]) -> list[str]:
+    """The right answers in what may be one, by column, as `external_accuracy` reads them: any will
+    do. RowError where none is.
     """
-    answers = _read(row).answers
     in_words: list[str] = []
     for answer in answers.values():
         golds, is_value = _readable(golds_in(answer))
@@ -312,7 +311,7 @@ def prepare_math(row: Row) -> dict[str, Any]:
     `task`. Several right answers are a list in JSON, so that `solution` is a text in every row.
     """
     question = _read(row)
-    golds = math_answer(row)
+    golds = math_answer(question.answers)
     solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
     prepared = {"messages": question.messages, "solution": solution, "task": "math"}
     choices = choices_by_label(_choices_value(row))
@@ -324,7 +323,7 @@ def prepare_math(row: Row) -> dict[str, Any]:
 
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(math_answer(row)[0])
+    return Gold(math_answer(_read(row).answers)[0])
 
 
 # --- choice: the letter of a choice
@@ -477,11 +476,10 @@ def choice_gold(row: Row) -> Gold:
 # --- qa: one of several texts
 
 
-def accepted_answers(row: Row) -> list[str]:
-    """The texts of which each is a right answer; RowError where there is none. True and Yes are one
-    answer, False and No another.
+def accepted_answers(answers: Mapping[str, Any]) -> list[str]:
+    """The texts of which each is a right answer, in what may be one, by column; RowError where there
+    is none. True and Yes are one answer, False and No another.
     """
-    answers = _read(row).answers
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
         if texts and all(texts):
@@ -507,13 +505,16 @@ def _as_text(value: Any) -> str:
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
     question = _read(row)
-    prepared = {"messages": question.messages, "accepted_answers": accepted_answers(row)}
+    prepared = {
+        "messages": question.messages,
+        "accepted_answers": accepted_answers(question.answers),
+    }
     return _with_kept(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(row)[0])
+    return Gold(accepted_answers(_read(row).answers)[0])
 
 
 @dataclass(frozen=True)

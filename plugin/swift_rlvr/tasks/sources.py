@@ -121,7 +121,8 @@ class Source:
             subset, split = other
         where = "Hugging Face" if self.use_hf else "ModelScope"
         # What the libraries say without a network is long, and Chinese from ModelScope's.
-        why = None if Path(name).is_dir() else why_no_hub(self.use_hf)
+        answered = Path(name).is_dir() or _LISTED.search(str(problem))
+        why = None if answered else why_no_hub(self.use_hf)
         text = f"{name} cannot be loaded from {where} ({why or problem})"
         remedy = f"to read a file, use {task.name}:FILE; a configuration is {task.name}:{name}/CONFIGURATION"
         raise InputError(f"{text}; {remedy}") from problem

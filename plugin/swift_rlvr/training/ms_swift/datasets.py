@@ -18,7 +18,7 @@ from swift.dataset import (
     register_dataset,
 )
 from swift.dataset.loader import DatasetLoader
-from swift.utils import get_logger
+from swift.utils import get_logger, safe_ddp_context
 
 from datasets import Dataset, IterableDataset
 from swift_rlvr.rewards.imported import reward_names
@@ -47,21 +47,21 @@ class TaskPreprocessor(RowPreprocessor):
     true`, end the run. With `--streaming true` they are counted as they come, and only `--strict
     true` ends the run. A passage that no prompt shows is named in the log.
 
-    source: the file, which messages name. paths: the values within columns, by their paths, that
-    are to be columns. stream: whether rows are read as they are needed.
+    source: the file, which messages name. columns: new names for those of a dataset, as in
+    `parse_columns`. stream: whether rows are read as they are needed.
     """
 
     def __init__(
         self,
         task: Task,
         source: str | None = None,
-        paths: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
         stream: bool = False,
     ):
         super().__init__()
         self.task = task
         self.name = f"{source}: {task.name}" if source else task.name
-        self.paths = dict(paths or {})
+        self.new_names = dict(columns or {})
         self.stream = stream
 
     def __call__(self, dataset, *, strict=False, **kwargs):
@@ -69,8 +69,7 @@ class TaskPreprocessor(RowPreprocessor):
         if isinstance(dataset, Source):
             read = dataset.rows
         else:
-            check_columns(self.task, self.get_features_dataset(dataset).features)
-            read = partial(enumerate, _undecoded(dataset), 1)
+            read = partial(self._raw_rows, self.get_features_dataset(dataset))
         if self.stream or isinstance(dataset, IterableDataset):
             read_and_strict = {"read": read, "strict": strict}
             prepared = IterableDataset.from_generator(self._one_by_one, gen_kwargs=read_and_strict)
@@ -78,10 +77,20 @@ class TaskPreprocessor(RowPreprocessor):
             prepared = self._all(read, strict)
         return super().__call__(prepared, strict=strict, **kwargs)
 
+    def _raw_rows(self, dataset):
+        """(number, row) of each row of a dataset, with images and sounds as they lie in it."""
+        for name, feature in dataset.features.items():
+            if getattr(feature, "decode", False):
+                dataset = dataset.cast_column(name, type(feature)(decode=False))
+        for number, row in with_columns(enumerate(dataset, start=1), self.new_names):
+            if number == 1:
+                check_columns(self.task, row)
+            yield number, row
+
     def _one_by_one(self, read, strict):
         """The rows for training, as they come."""
         left_out = 0
-        for line, row in with_columns(read(), self.paths):
+        for line, row in read():
             try:
                 yield self.task.preprocess_for_training(row)
             except RowError as error:
@@ -98,7 +107,7 @@ class TaskPreprocessor(RowPreprocessor):
         batch: list[dict[str, Any]] = []
         check = RowCheck()
         not_used: Counter[str] = Counter()
-        for line, row in with_columns(read(), self.paths):
+        for line, row in read():
             prepared = check.prepared(self.task, row, line)
             if prepared is None:
                 continue
@@ -157,14 +166,6 @@ def _as_text(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _undecoded(dataset):
-    """The dataset with images, sounds and films as they lie in the file."""
-    for name, feature in dataset.features.items():
-        if getattr(feature, "decode", False):
-            dataset = dataset.cast_column(name, type(feature)(decode=False))
-    return dataset
-
-
 class TaskLoader(DatasetLoader):
     """Loads `NAME:FILE`, and all else that `parse_source` reads. ms-swift reads the part after the
     colon as subsets, which it separates by slashes.
@@ -179,8 +180,9 @@ class TaskLoader(DatasetLoader):
         columns = self.columns or {}
         is_registered = dataset_syntax.dataset is not None and not _is_place(text)
         if is_registered:  # the task's own dataset on a hub, with ms-swift's subsets
+            # ms-swift itself gives the other new names.
             paths = {name: new for name, new in columns.items() if "." in name}
-            meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, paths=paths))
+            meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, columns=paths))
             return super().load(dataset_syntax, meta, use_hf=use_hf)
         if task.is_made and dataset_syntax.dataset_sample and not data_suffix(Path(text)):
             named += f"#{dataset_syntax.dataset_sample}"
@@ -190,9 +192,10 @@ class TaskLoader(DatasetLoader):
                 raise FileNotFoundError(f"--dataset {named}: no such file")
             # ms-swift notes it in each row, as where the row is from.
             dataset_syntax.dataset = str(source.path)
-        preprocess = TaskPreprocessor(task, str(source.path or source), stream=self.streaming)
+        place = str(source.path or source)
+        preprocess = TaskPreprocessor(task, place, source.columns, stream=self.streaming)
         dataset = preprocess(
-            source,
+            self._from_hub(source) if source.hub_id else source,
             num_proc=self.num_proc,
             load_from_cache_file=self.load_from_cache_file,
             strict=self.strict,
@@ -200,6 +203,16 @@ class TaskLoader(DatasetLoader):
         if self.remove_unused_columns:
             return RowPreprocessor.remove_useless_columns(dataset)
         return dataset
+
+    def _from_hub(self: Any, source: Source) -> Any:
+        # One process downloads, as in ms-swift.
+        with safe_ddp_context(hash_id=source.hub_id, use_barrier=True):
+            return source.from_hub(
+                streaming=self.streaming,
+                download_mode=self.download_mode,
+                hub_token=self.hub_token,
+                num_proc=self.num_proc,
+            )
 
 
 def _is_place(text: str) -> bool:

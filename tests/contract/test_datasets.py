@@ -449,7 +449,9 @@ def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch
     dataset = f"math:{write(tmp_path / 'rows.jsonl', rows)}"
     found = json.loads(ran("check", dataset, "--json"))
     assert (found["rows"], found["total"], found["unusable"]) == (20, 30, {})
-    assert "the first 20 of 30 rows of math" in ran("check", dataset, columns=400)
+    shown = ran("check", dataset, columns=400)
+    assert "the first 20 of 30 rows of math" in shown
+    assert "The rows after the first 20 were not looked at; --all looks at them." in shown
     # All of them where they are asked for, by number too, or where another file may share some.
     other = write(tmp_path / "other.jsonl", [rows[29]])
     for words in (["--all"], ["--against", f"math:{other}"]):

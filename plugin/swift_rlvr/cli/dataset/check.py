@@ -194,6 +194,11 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
     else:
         rewards = ", ".join(findings.rewards)
         console.print(f"Every gold earns the maximum of {rewards}.", style="green")
+    if findings.total is None or findings.total > findings.rows:
+        text = (
+            f"The rows after the first {findings.rows:,} were not looked at; --all looks at them."
+        )
+        console.print(text, style="yellow", soft_wrap=True)
     if any(findings.shared.values()):
         text = "The datasets share rows: the evaluation would test the model on its training rows."
         console.print(text, style="bold red")

@@ -114,6 +114,17 @@ def has_unclosed_answer(text: str) -> bool:
     return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
 
 
+def with_latex_boxes(text: str) -> str:
+    r"""A text in which GLM's mark of an answer is a box of LaTeX, as all others write it.
+
+    >>> with_latex_boxes("So <|begin_of_box|>7<|end_of_box|>.")
+    'So \\boxed{7}.'
+    """
+    if "<|begin_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
+
+
 def last_boxed(text: str) -> str | None:
     r"""Return the text inside the last complete ``\boxed{...}`` or ``\fbox{...}``, or None; of
     nested ones the inner.

@@ -35,6 +35,7 @@ from swift_rlvr.verifiers.answers import (
     has_unclosed_answer,
     last_answer,
     normalised_answer,
+    with_latex_boxes,
 )
 from swift_rlvr.verifiers.languages import LANGUAGES
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
@@ -97,6 +98,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     >>> final_statement("\\boxed{7} #### 8", form="boxed").answer
     '7'
     """
+    text = with_latex_boxes(text)
     if form is not None:
         return _in_form(text, check_form(form), reader)
     block = last_answer(text)
@@ -489,9 +491,9 @@ def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
         is_repeated = bool(mark.last) and value.startswith(mark.last)
         if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
             return _Stated(None, True)
-    lines = tail.split("\n")
-    letter = _LETTER_ALONE.fullmatch(lines[-1]) if len(lines) > 1 else None
-    if letter and letter[1]:
+    _, line_break, line = rest.rpartition("\n")
+    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
+    if letter:
         return _Stated(Statement("last line", letter[1]), True)
     return _Stated(None, False)
 
@@ -724,6 +726,8 @@ def _last_line(final: str, reader: Reader) -> Statement | None:
     if len(value) > longest or not reader.is_value(value):
         return None
     above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
-    if above and _squeezed(above) != _squeezed(value) and reader.is_value(above):
+    # above it an equation is a step
+    is_other = "=" not in above and _squeezed(above) != _squeezed(value)
+    if above and is_other and reader.is_value(above):
         return None
     return Statement("last line" if line_break else "bare", value)

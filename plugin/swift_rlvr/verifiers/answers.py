@@ -1,7 +1,8 @@
-r"""The text of a completion -> its answer.
+r"""The parts of a completion in which an answer stands: answer blocks, boxes, code; and texts for
+comparison. Which of them is the final answer says `statements.py`.
 
-The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a
-``</think>`` it is the last block of the completion. Tags are exactly these, in lower case and
+An answer block is the last ``<answer>...</answer>`` after the thinking; without the end of a thinking
+it is the last of the completion. Tags are exactly these, in lower case and
 without attributes, as the prompt asks for. The search uses ``str.find`` and ``str.rfind``, so a
 text of 100,000 unclosed tags costs no more than any other.
 """

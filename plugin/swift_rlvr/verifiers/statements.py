@@ -379,7 +379,7 @@ BLOCK = re.compile(
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 OR = re.compile(r"\bor\b", re.IGNORECASE)
 # "I doubt that the answer is 5", "some say the answer is 5"
-ATTITUDE = re.compile(
+_ATTITUDE = re.compile(
     r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
     re.IGNORECASE,
 )
@@ -629,7 +629,7 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
         called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
         if called_correct - {letter[1]}:
             return True
-    if DENIAL.search(before) or DENIAL.search(line) or ATTITUDE.search(before) or OR.search(line):
+    if DENIAL.search(before) or DENIAL.search(line) or _ATTITUDE.search(before) or OR.search(line):
         return True
     if behind.spread and not behind.is_block:
         return _gives_another(behind, reader)

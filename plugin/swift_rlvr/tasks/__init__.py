@@ -20,10 +20,21 @@ from swift_rlvr.tasks.task import (
     add_task,
     shown,
     tasks_of,
+    unused_columns,
     verifier_of,
 )
 
-__all__ = ["TASKS", "Gold", "RowError", "Task", "add_task", "shown", "tasks_of", "verifier_of"]
+__all__ = [
+    "TASKS",
+    "Gold",
+    "RowError",
+    "Task",
+    "add_task",
+    "shown",
+    "tasks_of",
+    "unused_columns",
+    "verifier_of",
+]
 
 # gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the
 # last.

@@ -1,23 +1,46 @@
 """The choices of a question by their labels, in whatever form a dataset has them."""
 
-import json
 import re
-from ast import literal_eval
 from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any
 
+from swift_rlvr.tasks.columns import parsed, value_at
+from swift_rlvr.tasks.task import Row, columns_named, folded_name
+from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
+
 # The column that has them, by its usual names.
-COLUMNS = ("choices", "options", "选项")
+COLUMNS = (
+    "choices",
+    "options",
+    "question.choices",
+    "endings",
+    "candidates",
+    "alternatives",
+    "选项",
+)
 # What the choices are called in a prompt; MMLU-Pro has ten.
 LETTERS = ascii_uppercase[:10]
 # What the two columns of a choice are called where each is an object.
 _LABEL_NAMES = ("label", "key", "letter", "id")
 _TEXT_NAMES = ("text", "value", "content", "option")
 # "A) iron", "(B) iron", "C. iron", as in AQuA
-_WITH_LABEL = re.compile(r"\(?([A-J])[).:]\s*(\S.*)", re.DOTALL)
+_WITH_LABEL = re.compile(r"\(?([A-J])\s?[).:、．]\s*(\S.*)", re.DOTALL | re.IGNORECASE)
+# The label of a choice within a text: at the beginning, or after a break
+_LABEL_IN_TEXT = re.compile(r"(?:^|(?<=[\s,;]))\(?([A-Ja-j])\s?[).:、．]\s*", re.MULTILINE)
 # Of a column that holds the choices as text, as in a .csv file.
 _LONGEST_TEXT = 10_000
+# Columns with one choice each: option_a, opb, sol1, ending0, choice2.
+_CHOICE_COLUMN = re.compile(
+    r"(options?|choices?|opt|op|sol|answer|ans|endings?|alternative|选项)([a-j]|\d{1,2})"
+)
+# Columns with a wrong choice, or a list of them.
+_WRONG_COLUMN = re.compile(
+    r"(?:incorrect|wrong|false)(?:answer|option|choice)s?\d*|distractors?\d*"
+)
+_RIGHT = ("correct_answer", "best_answer", "right_answer", "correct_option", "correct", "answer")
+# "B", "(B)", "B."
+_MARKS_OF_LABEL = "()[]{}.: "
 
 
 def choices_by_label(value: Any) -> dict[str, str]:
@@ -45,7 +68,9 @@ def choices_by_label(value: Any) -> dict[str, str]:
 def _labelled(value: Any) -> list[tuple[str, Any]]:
     """(label, choice) of each choice."""
     if isinstance(value, str):
-        value = _parsed(value)
+        value = parsed(value) if len(value) <= _LONGEST_TEXT else None
+        if isinstance(value, str):
+            return list(choices_in_text(value).items())
     if isinstance(value, Mapping):
         if {"text", "label"} <= value.keys():  # as in ARC
             labels, texts = value["label"], value["text"]
@@ -59,18 +84,6 @@ def _labelled(value: Any) -> list[tuple[str, Any]]:
     if all(isinstance(choice, Mapping) for choice in value):
         return list(map(_labelled_object, value))
     return _with_labels_taken_off(list(zip(ascii_uppercase, value, strict=False)))
-
-
-def _parsed(text: str) -> Any:
-    """What a text of JSON or of Python's notation stands for, or None."""
-    if len(text) > _LONGEST_TEXT:
-        return None
-    for read in (json.loads, literal_eval):
-        try:
-            return read(text)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return None
 
 
 def _labelled_object(choice: Mapping[str, Any]) -> tuple[str, Any]:
@@ -87,7 +100,7 @@ def _with_labels_taken_off(choices: list[tuple[str, Any]]) -> list[tuple[str, An
     bare = []
     for label, choice in choices:
         match = _WITH_LABEL.fullmatch(choice.strip()) if isinstance(choice, str) else None
-        if match is None or match[1] != label:
+        if match is None or match[1].upper() != label:
             return choices
         bare.append((label, match[2]))
     return bare
@@ -100,3 +113,125 @@ def _text(choice: Any) -> str:
     if isinstance(choice, (int, float)) and not isinstance(choice, bool):
         return str(choice)
     return ""
+
+
+def choices_in_text(text: str) -> dict[str, str]:
+    """The choices that stand in a text, one after the other with their labels; empty where none do.
+
+    >>> choices_in_text("Which? A) iron B) salt"), choices_in_text("a ) 38 , b ) 27.5 , c ) none")
+    ({'A': 'iron', 'B': 'salt'}, {'A': '38', 'B': '27.5', 'C': 'none'})
+    >>> choices_in_text("Point A. Then B. Then A."), choices_in_text("Is it so?")
+    ({}, {})
+    """
+    if len(text) > _LONGEST_TEXT:
+        return {}
+    labels = list(_LABEL_IN_TEXT.finditer(text))
+    # The last A begins them: an earlier one may be a point, or an article.
+    starts = [index for index, label in enumerate(labels) if label[1] in "Aa"]
+    if not starts:
+        return {}
+    labels = labels[starts[-1] :]
+    choices: dict[str, str] = {}
+    for index, label in enumerate(labels):
+        letter = label[1].upper()
+        if letter != LETTERS[index : index + 1]:
+            return {}
+        end = labels[index + 1].start() if index + 1 < len(labels) else len(text)
+        choice = text[label.end() : end].strip().rstrip(",;").strip()
+        if not choice:
+            return {}
+        choices[letter] = choice
+    return choices if len(choices) > 1 and len({*choices.values()}) == len(choices) else {}
+
+
+def choices_in_columns(row: Row) -> tuple[dict[str, str], int | None]:
+    """The choices that have a column each, such as opa, opb or sol1, sol2, and the number that the
+    first one has in its name, None where it has a letter; empty where none have.
+
+    >>> choices_in_columns({"question": "?", "opa": "iron", "opb": "salt", "cop": 1})
+    ({'A': 'iron', 'B': 'salt'}, None)
+    >>> choices_in_columns({"goal": "?", "sol1": "turn", "sol2": "eat"})
+    ({'A': 'turn', 'B': 'eat'}, 1)
+    """
+    by_stem: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        match = _CHOICE_COLUMN.fullmatch(folded_name(name))
+        if match and value is not None:
+            by_stem.setdefault(match[1], {})[match[2]] = value
+    for columns in by_stem.values():
+        labels = sorted(columns, key=lambda label: (len(label), label))
+        choices = choices_by_label([columns[label] for label in labels])
+        if choices and labels[0] in ("a", "0", "1"):
+            return choices, None if labels[0] == "a" else int(labels[0])
+    return {}, None
+
+
+def right_and_wrong(row: Row) -> tuple[Any, list[Any]]:
+    """The right choice and the wrong ones, where they have columns of their own, as in GPQA, SciQ
+    and TruthfulQA; no wrong ones where they have not.
+    """
+    targets = value_at(row, "mc1_targets.choices"), value_at(row, "mc1_targets.labels")
+    if all(isinstance(each, (list, tuple)) for each in targets):
+        marked = list(zip(*targets, strict=False))
+        right = [text for text, label in marked if label == 1]
+        if len(right) == 1:
+            return right[0], [text for text, label in marked if label != 1]
+    right = [value_at(row, name) for name in columns_named(_RIGHT, row)]
+    wrong: list[Any] = []
+    for name, value in row.items():
+        if _WRONG_COLUMN.fullmatch(folded_name(name)) and value:
+            value = parsed(value)
+            wrong += value if isinstance(value, (list, tuple)) else [value]
+    return (right[0] if right else None), wrong
+
+
+def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int | None:
+    r"""The number, from 0, of the choice that a gold means: by its label, its text, both, or its
+    number; None where it means none, or could mean two.
+
+    first: the number of the first choice, as the gold counts.
+
+    >>> choices = {"A": "salt", "B": "iron"}
+    >>> golds = ("B", "(b)", r"\boxed{B}", "B. iron", "iron", "1", 1, "C", "B. salt")
+    >>> [number_of_gold(gold, choices) for gold in golds]
+    [1, 1, 1, 1, 1, 1, 1, None, None]
+    """
+    if isinstance(gold, bool):
+        return None
+    if isinstance(gold, float) and gold.is_integer():
+        gold = int(gold)
+    text = str(gold).strip()
+    numbers = _numbers_of(text, choices)
+    marked = marked_answer(text) if not numbers else None
+    if marked:
+        text = marked[1].strip()
+        numbers = _numbers_of(text, choices)
+    if not numbers and re.fullmatch(r"\d{1,2}", text, re.ASCII):
+        number = int(text) - first
+        return number if 0 <= number < len(choices) else None
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def _numbers_of(text: str, choices: Mapping[str, str]) -> list[int]:
+    """The choices that a text names, by label, by what they say, or by both."""
+    label = text.strip(_MARKS_OF_LABEL).casefold()
+    words = normalised_answer(text)
+    both = _WITH_LABEL.fullmatch(text)
+    numbers = []
+    for number, (known, choice) in enumerate(choices.items()):
+        is_both = both and both[1].casefold() == known.casefold()
+        if (
+            label == known.casefold()
+            or text == choice
+            or is_both
+            and both
+            and normalised_answer(both[2]) == normalised_answer(choice)
+        ):
+            numbers.append(number)
+    if numbers:
+        return numbers
+    return [
+        number
+        for number, choice in enumerate(choices.values())
+        if normalised_answer(choice) == words
+    ]

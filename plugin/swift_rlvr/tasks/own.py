@@ -3,9 +3,10 @@ r"""Questions and answers of one's own, whatever their columns are called: `math
 
 The question and the right answer are looked for under the names in `NAMES`, without regard to case,
 spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
-SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question. `messages`
-that end with a user turn stay as they are; where they end with the assistant's and there is no
-question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the question after the R1-Zero system prompt, which is
+left out where the row has a system prompt of its own, or its question says where the answer stands.
+`messages` that end with a user turn are such a question; where they end with the assistant's and
+there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
 `conversations` are read like `messages`.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
@@ -16,86 +17,74 @@ question beside them, they are the prompt without that turn, as in ms-swift. Sha
   `external_exact_match`.
 """
 
+import hashlib
+import json
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
-from swift_rlvr.tasks.options import COLUMNS, LETTERS, choices_by_label
+from swift_rlvr.tasks.columns import (
+    KEPT,
+    MESSAGES,
+    NAMES,
+    VARIABLES,
+    find_columns,
+    kept_columns,
+    parsed,
+    passage_of,
+    unused_passages,
+    value_at,
+)
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
+from swift_rlvr.tasks.options import (
+    COLUMNS,
+    LETTERS,
+    choices_by_label,
+    choices_in_columns,
+    choices_in_text,
+    number_of_gold,
+    right_and_wrong,
+)
 from swift_rlvr.tasks.task import (
     Gold,
     Row,
     RowError,
     Task,
+    columns_named,
     folded_name,
     normalised,
     shown,
+    with_default_system,
     with_system,
 )
-from swift_rlvr.utils.settings import PREFIX, Settings, setting
+from swift_rlvr.verifiers.answer_forms import asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
-# Columns with a conversation. The assistant's last turn is an answer too, the unlikeliest.
-MESSAGES = ("messages", "conversations", "conversation")
 # Roles as ShareGPT calls them.
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
-# The usual names of the two columns, the likeliest first; compared as `folded_name` says.
-NAMES = {
-    "problem": (
-        *("problem", "question", "problem_statement", "question_text", "problem_text"),
-        *("query", "prompt", "input", "instruction", "题目", "题干", "问题", *MESSAGES),
-    ),
-    "answer": (
-        *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "target"),
-        *("ground_truth", "gt", "gt_answer"),
-        *("reward_model", "answers", "answerkey", "label", "solution", "output", "response"),
-        *("答案", "标准答案", "参考答案", "解答", *MESSAGES),
-    ),
-}
-# Where their names are given.
-_VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_COLUMN"}
-# Further ones, of the right choice alone: elsewhere an index would be taken for the answer.
-_RIGHT_CHOICE = ("answer_idx", "answer_index", "answer_letter", "correct_answer", "correct")
+# Further names of the answer's column, of the right choice alone: elsewhere an index would be taken
+# for the answer.
+_RIGHT_CHOICE = (
+    *("answer_idx", "answer_index", "answer_letter", "answer_label", "answer_choice"),
+    *("correct_answer", "correct", "correct_option", "correct_index", "correct_choice"),
+    *("right_answer", "best_answer", "gold_index", "gold_label", "cop", "mc1_targets"),
+)
+# Where the golds are in one that is an object, the likeliest first.
+_GOLD_KEYS = (
+    *("ground_truth", "target", "targets", "value", "text", "spans", "answer", "answers"),
+    *("final_answer", "expected_answer", "gold", "number"),
+)
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
-# "B", "(B)", "B."
-_MARKS_OF_LABEL = "()[]{}.: "
+# What datasets write where there is no answer that could be graded.
+_NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
+# Two words for one thing each.
+_BOOLEANS = {"true": "Yes", "yes": "True", "false": "No", "no": "False"}
 
 Messages = list[dict[str, str]]
-
-
-@dataclass(frozen=True)
-class ColumnSettings(Settings):
-    """What the columns of a file are called."""
-
-    question_column: str | None = setting(None, "The column with the question.")
-    answer_column: str | None = setting(None, "The column with the right answer.")
-
-
-def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[str, list[str]]:
-    """For `problem` and `answer` the columns that may hold them, the likeliest first.
-
-    further: names of the answer's column, besides those in `NAMES`.
-    """
-    exact = list(present)
-    folded: dict[str, str] = {}  # the column of the file, by its folded name
-    for name in exact:
-        folded.setdefault(folded_name(name), name)
-
-    settings = ColumnSettings.from_environment()
-    chosen = {"problem": settings.question_column, "answer": settings.answer_column}
-    columns: dict[str, list[str]] = {}
-    for column, usual in NAMES.items():
-        choice = chosen[column]
-        more = further if column == "answer" else ()
-        columns[column] = []
-        for name in (choice,) if choice else (*usual, *more):
-            found = name if name in exact else folded.get(folded_name(name))
-            if found is not None:
-                columns[column].append(found)
-    return columns
 
 
 def conversation(messages: Any) -> Messages:
@@ -156,62 +145,74 @@ def _last_answer(messages: Any) -> str | None:
     return turns[-1].get("content") if turns and turns[-1]["role"] == "assistant" else None
 
 
-def _read(row: Row, further: Sequence[str] = ()) -> tuple[Messages, list[Any]]:
-    """The messages of a row, and what may be its right answer, the likeliest first; RowError where
-    there is none.
+@dataclass(frozen=True)
+class _Question:
+    """What of a row becomes the prompt.
+
+    asked: the question alone. columns: those that hold question or answer.
+    """
+
+    messages: Messages
+    asked: str
+    answers: dict[str, Any]  # what may be the right answer, by its column, the likeliest first
+    columns: list[str]
+
+
+def _read(row: Row, further: Sequence[str] = ()) -> _Question:
+    """The messages of a row, and what may be its right answer; RowError where there is none.
 
     further: as in `find_columns`.
     """
     columns = find_columns(row, further)
-    questions = [row[name] for name in columns["problem"] if row[name] is not None]
-    answers = list(_answers(row, columns["answer"]).values())
+    questions = {name: value_at(row, name) for name in columns["problem"]}
+    questions = {name: value for name, value in questions.items() if value is not None}
+    answers = _answers(row, columns["answer"])
     if not questions:
         raise _nothing_in("problem", columns, row)
     if not answers:
         raise _nothing_in("answer", columns, row)
-    return _messages(row, questions[0]), answers
+    name, question = next(iter(questions.items()))
+    used = [name, *columns["answer"]]
+    # A row's own instruction stays alone.
+    messages = with_default_system(_messages(row, question, used), R1_ZERO_SYSTEM)
+    asked = question if isinstance(question, str) else str(messages[-1]["content"])
+    return _Question(messages, asked.strip(), answers, used)
 
 
 def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
     """What may be the right answer of a row, by its column."""
     answers = {}
     for name in columns:
-        is_conversation = folded_name(name) in MESSAGES
-        answer = _last_answer(row[name]) if is_conversation else row[name]
-        if answer is not None:
-            answers[name] = answer
+        value = value_at(row, name)
+        if folded_name(name) in MESSAGES:
+            value = _last_answer(value)
+        if value is not None:
+            answers[name] = value
     return answers
-
-
-def _bad_answer(
-    row: Row, problem: str, label: str | None = None, further: Sequence[str] = (), at: int = 0
-) -> RowError:
-    """The error for an answer that cannot be used, with the name that its column has in the file.
-
-    at: its place among the answers of the row.
-    """
-    names = list(_answers(row, find_columns(row, further)["answer"]))
-    return RowError("answer", problem, label, in_file=names[at])
 
 
 def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
     where = ", ".join(columns[column] or map(str, row)) or "none"
-    problem = f"nothing in the columns {where}; set {_VARIABLES[column]} to use another column"
+    problem = f"nothing in the columns {where}; set {VARIABLES[column]} to use another column"
     return RowError(column, problem)
 
 
-def _messages(row: Row, question: Any) -> Messages:
-    """The messages of a row where they end with a question, else the question after our prompt."""
-    for name in MESSAGES:
-        turns = turns_of(row.get(name))
+def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
+    """The messages of a row where they end with a question, else the passage and the question."""
+    for name in columns_named(MESSAGES, row):
+        turns = turns_of(row[name])
         if turns and turns[-1]["role"] == "user":
             with suppress(RowError):
                 return _after_system(row, conversation(turns))
+    question = parsed(question)
     if isinstance(question, (list, tuple)):
         return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}")
-    return to_messages(question.strip(), R1_ZERO_SYSTEM)
+    question = question.strip()
+    passage = passage_of(row, question, used)
+    asked = f"{passage}\n\n{question}" if passage else question
+    return _after_system(row, [{"role": "user", "content": asked}])
 
 
 def _after_system(row: Row, turns: Messages) -> Messages:
@@ -220,158 +221,251 @@ def _after_system(row: Row, turns: Messages) -> Messages:
     return with_system(turns, system if isinstance(system, str) else None)
 
 
-def _only(answer: Any) -> Any:
-    """What is in a list of one, and verl's ``{"ground_truth": ...}``."""
-    if isinstance(answer, Mapping):
-        answer = answer.get("ground_truth")
-    if isinstance(answer, (list, tuple)) and len(answer) == 1:
-        return answer[0]
-    return answer
+def golds_in(answer: Any) -> list[Any]:
+    """The right answers that a value holds, of which any will do: a text, a list, an object such as
+    verl's ``{"ground_truth": ...}``, each of them also as text.
+
+    A text such as ``[1, 2]``, whose items are no texts, is one answer.
+
+    >>> golds_in('["121", "11^2"]'), golds_in({"ground_truth": "{'target': ['Rhine']}"}), golds_in("[1, 2]")
+    (['121', '11^2'], ['Rhine'], ['[1, 2]'])
+    >>> golds_in([{"value": "Rhine", "aliases": ["Rhein", "Rhine"]}])
+    ['Rhine', 'Rhein']
+    """
+    value = parsed(answer)
+    is_text = isinstance(answer, str)
+    if is_text and isinstance(value, list) and not all(isinstance(v, (str, dict)) for v in value):
+        return [answer]
+    if isinstance(value, Mapping):
+        names = columns_named(_GOLD_KEYS, value)
+        held = [value[name] for name in names if value[name] is not None]
+        golds = golds_in(held[0]) if held else []
+        golds += list(value.get("aliases") or [])
+        if not golds and is_text:
+            return [answer]
+    elif isinstance(value, (list, tuple)):
+        golds = []
+        for each in value:
+            golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
+    else:
+        golds = [value]
+    different: list[Any] = []
+    for gold in golds:
+        if gold not in different or isinstance(gold, bool):
+            different.append(gold)
+    return different
+
+
+def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
+    """A row for training with what ms-swift takes beside the messages."""
+    text = "".join(str(message["content"]) for message in question.messages)
+    return {**prepared, **kept_columns(row, text)}
 
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    messages, _ = _read(row)
-    return normalised(messages[-1]["content"])
+    return normalised(_read(row).messages[-1]["content"])
 
 
 # --- math: an answer that external_accuracy can read
 
 
-def math_answer(row: Row) -> str | list[str]:
-    """The right answer of a row for `external_accuracy`, or several for its `gold_is_list`;
-    RowError where none is.
+def math_answer(answers: Mapping[str, Any]) -> list[str]:
+    """The right answers in what may be one, by column, as `external_accuracy` reads them: any will
+    do. RowError where none is.
     """
-    _, answers = _read(row)
-    in_words: str | list[str] | None = None
-    for answer in map(_only, answers):
-        several = answer if isinstance(answer, (list, tuple)) else [answer]
-        readable = _readable(several)
-        if readable is None:
-            continue
-        golds, is_value = readable
-        gold = golds if len(golds) > 1 else golds[0]
+    in_words: list[str] = []
+    for answer in answers.values():
+        golds, is_value = _readable(golds_in(answer))
         if is_value:
-            return gold
-        # The box in a later column is better than the answer "proof".
-        in_words = gold if in_words is None else in_words
-    if in_words is None:
-        shown_answer = shown(_only(answers[0]))
-        problem = f"expected an answer that external_accuracy can read, got {shown_answer}"
-        raise _bad_answer(row, problem, "no answer that can be read")
+            return golds
+        # The box in a later column is better than the answer "even".
+        in_words = in_words or golds
+    if not in_words:
+        column, answer = next(iter(answers.items()))
+        problem = f"expected an answer that external_accuracy can read, got {shown(answer)}"
+        raise RowError("answer", problem, "no answer that can be read", in_file=column)
     return in_words
 
 
-def _readable(answers: Sequence[Any]) -> tuple[list[str], bool] | None:
-    """The golds in these answers and whether all are values; None where one cannot be read."""
+def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
+    """Those of these answers that can be read, and whether all are values; none where one of them
+    is no answer at all.
+    """
     golds = []
     all_values = True
     for answer in answers:
         gold = readable_gold(answer)
-        if gold is None:
-            return None
-        text, is_words = gold
-        if is_words:
-            if len(text.split()) > _MOST_WORDS:
-                return None
-            all_values = False
-        golds.append(text)
-    return (golds, all_values) if golds else None
+        if gold is None or gold.text.strip().rstrip(".").casefold() in _NO_ANSWER:
+            return [], False
+        if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
+            return [], False
+        # A solution in words may state a number that is not its answer.
+        all_values = all_values and not (gold.is_words or gold.in_sentence)
+        golds.append(gold.text)
+    return golds, all_values and bool(golds)
 
 
 def prepare_math(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `solution`, `options` where it has choices, and
-    `task`.
+    `task`. Several right answers are a list in JSON, so that `solution` is a text in every row.
     """
-    messages, _ = _read(row)
-    prepared = {"messages": messages, "solution": math_answer(row), "task": "math"}
+    question = _read(row)
+    golds = math_answer(question.answers)
+    solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
+    prepared = {"messages": question.messages, "solution": solution, "task": "math"}
     choices = choices_by_label(_choices_value(row))
     # Only those that a letter can name: the reward calls them A, B, C.
     if choices and list(choices) == list(LETTERS[: len(choices)]):
         prepared["options"] = list(choices.values())
-    return prepared
+    return _with_kept(row, question, prepared)
 
 
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    answer = math_answer(row)
-    return Gold(answer if isinstance(answer, str) else answer[0])
+    return Gold(math_answer(_read(row).answers)[0])
 
 
 # --- choice: the letter of a choice
 
 
+@dataclass(frozen=True)
+class _Choices:
+    """The choices of a row and the right one.
+
+    in_question: whether the question shows them. right: None where a column says it. in_columns:
+    whether each has a column, and first: the number that the first one has in its name.
+    """
+
+    by_label: dict[str, str]
+    in_question: bool = False
+    right: int | None = None
+    in_columns: bool = False
+    first: int | None = None
+
+
 def choices_of(row: Row) -> dict[str, str]:
     """The choices by their labels; RowError where there are none."""
+    return _choices(row, _read(row, _RIGHT_CHOICE)).by_label
+
+
+def _choices(row: Row, question: _Question) -> _Choices:
+    in_question = choices_in_text(question.asked)
     value = _choices_value(row)
     choices = choices_by_label(value)
-    if not choices:
-        expected = f"2 to {len(LETTERS)} different texts, in a list or by label"
-        raise RowError("choices", f"expected {expected}, got {shown(value)}")
-    return choices
+    if choices:
+        shows_them = list(in_question.values()) == list(choices.values())
+        return _Choices(choices, shows_them)
+    choices, first = choices_in_columns(row)
+    if choices:
+        return _Choices(choices, in_columns=True, first=first)
+    right, wrong = right_and_wrong(row)
+    choices = choices_by_label([right, *wrong])
+    if choices:
+        # The right one must not always be A. The order is the question's own, so that neither the
+        # rows before it nor the process change it.
+        texts = list(choices.values())
+        seed = hashlib.sha256(question.asked.encode()).digest()
+        order = random.Random(seed).sample(range(len(texts)), len(texts))
+        shuffled = [texts[index] for index in order]
+        return _Choices(dict(zip(LETTERS, shuffled, strict=False)), right=order.index(0))
+    if in_question:
+        return _Choices(in_question, True)
+    expected = f"2 to {len(LETTERS)} different texts, in a list or by label"
+    if value is None:
+        columns = ", ".join(map(str, row))
+        flag = """--columns '{"NAME OF THE CHOICES": "choices"}'"""
+        raise RowError("choices", f"none in the columns {columns}; expected {expected}: {flag}")
+    raise RowError("choices", f"expected {expected}, got {shown(value)}")
 
 
 def _choices_value(row: Row) -> Any:
-    """The choices of a row in the form that the row has, or something that is none."""
-    for name in COLUMNS:
-        if row.get(name) is not None:
-            return row[name]
-    return {letter: row.get(letter) for letter in LETTERS}  # columns A, B and so on
+    """The choices of a row in the form that the row has, or None."""
+    for name in columns_named(COLUMNS, row):
+        value = value_at(row, name)
+        if value is not None and value != "" and value != []:
+            return value
+    # In columns A, B and so on
+    by_letter = {letter: row[letter] for letter in LETTERS if row.get(letter) is not None}
+    if len(by_letter) > 1:
+        return by_letter
+    # As in ReClor, where the right one has a column of its own
+    answers = columns_named(("answers",), row)
+    value = value_at(row, answers[0]) if answers else None
+    has_label = columns_named(("label", *_RIGHT_CHOICE), row)
+    return value if has_label and isinstance(value, (list, tuple)) and len(value) > 1 else None
 
 
 def right_choice(row: Row) -> str:
     """The letter of the right choice; RowError where the answer is none of them, or could be
     two.
     """
-    choices = choices_of(row)
-    _, answers = _read(row, _RIGHT_CHOICE)
-    for answer in map(_only, answers):
-        numbers = _numbers_of(answer, choices)
-        if len(numbers) == 1:
-            return LETTERS[numbers[0]]
-    expected = f"one of {', '.join(choices)}, a choice or its index from 0"
-    problem = f"expected {expected}, got {shown(_only(answers[-1]))}"
-    raise _bad_answer(row, problem, further=_RIGHT_CHOICE, at=-1)
+    question = _read(row, _RIGHT_CHOICE)
+    return _right_choice(row, question, _choices(row, question))
 
 
-def _numbers_of(answer: Any, choices: dict[str, str]) -> list[int]:
-    """The choices that an answer may mean, counted from 0."""
-    text = str(answer).strip()
-    label = text.strip(_MARKS_OF_LABEL).casefold()
-    numbers = [
-        number
-        for number, (known, choice) in enumerate(choices.items())
-        if label == known.casefold() or text == choice
-    ]
-    if not numbers and type(answer) is int and 0 <= answer < len(choices):
-        return [answer]
-    return numbers
+def _right_choice(row: Row, question: _Question, choices: _Choices) -> str:
+    if choices.right is not None:
+        return LETTERS[choices.right]
+    for column, answer in question.answers.items():
+        golds = golds_in(answer)
+        if len(golds) != 1:
+            continue
+        number = number_of_gold(
+            golds[0], choices.by_label, _counted_from(column, golds[0], choices)
+        )
+        if number is not None:
+            return LETTERS[number]
+    column, answer = list(question.answers.items())[-1]
+    expected = f"one of {', '.join(choices.by_label)}, a choice or its index from 0"
+    raise RowError("answer", f"expected {expected}, got {shown(answer)}", in_file=column)
+
+
+def _counted_from(column: str, gold: Any, choices: _Choices) -> int:
+    """The number of the first choice where the gold is a number.
+
+    It is an index, from 0, but for choices in columns of their own: WinoGrande's answer "1" is
+    option1, and SocialIQA's label "1" is answerA. PIQA's label 0 is sol1.
+    """
+    if not choices.in_columns:
+        return 0
+    if choices.first is None:
+        return 1 if isinstance(gold, str) else 0
+    return 0 if folded_name(column) == "label" else choices.first
 
 
 def prepare_choice(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, where the choices follow the question, `solution`,
     `options` and `task`.
     """
-    messages, _ = _read(row, _RIGHT_CHOICE)
-    solution = right_choice(row)
-    choices = list(choices_of(row).values())
-    lines = [messages[-1]["content"], ""]
-    for letter, choice in zip(LETTERS, choices, strict=False):
-        lines.append(f"{letter}. {choice}")
-    lines += ["", "Answer with the letter of the right choice."]
-    question = {"role": "user", "content": "\n".join(lines)}
-    return {
-        "messages": [*messages[:-1], question],
+    question = _read(row, _RIGHT_CHOICE)
+    choices = _choices(row, question)
+    solution = _right_choice(row, question, choices)
+    texts = list(choices.by_label.values())
+    lines = [question.messages[-1]["content"], ""]
+    if not choices.in_question:
+        for letter, choice in zip(LETTERS, texts, strict=False):
+            lines.append(f"{letter}. {choice}")
+        lines.append("")
+    if asked_form(question.asked) is None:
+        lines.append("Answer with the letter of the right choice.")
+    asked = {"role": "user", "content": "\n".join(lines).strip()}
+    prepared = {
+        "messages": [*question.messages[:-1], asked],
         "solution": solution,
-        "options": choices,
+        "options": texts,
         "task": "choice",
     }
+    return _with_kept(row, question, prepared)
 
 
 def choice_identity(row: Row) -> str:
-    """The same text for rows that ask the same."""
-    messages, _ = _read(row, _RIGHT_CHOICE)
-    return normalised(messages[-1]["content"])
+    """The same text for rows that ask the same: "Which is true?" with other choices is another
+    question.
+    """
+    question = _read(row, _RIGHT_CHOICE)
+    choices = sorted(_choices(row, question).by_label.values())
+    return normalised("\n".join([question.messages[-1]["content"], *choices]))
 
 
 def choice_gold(row: Row) -> Gold:
@@ -382,31 +476,45 @@ def choice_gold(row: Row) -> Gold:
 # --- qa: one of several texts
 
 
-def accepted_answers(row: Row) -> list[str]:
-    """The texts of which each is a right answer; RowError where there is none."""
-    _, answers = _read(row)
-    answer = answers[0]
-    if isinstance(answer, Mapping):
-        answer = answer.get("text", answer.get("ground_truth"))
-    texts = list(answer) if isinstance(answer, (list, tuple)) else [answer]
-    if not texts or not all(map(_is_text, texts)):
-        raise _bad_answer(row, f"expected a text, or a list of texts, got {shown(answer)}")
-    return [str(text).strip() for text in texts]
+def accepted_answers(answers: Mapping[str, Any]) -> list[str]:
+    """The texts of which each is a right answer, in what may be one, by column; RowError where there
+    is none. True and Yes are one answer, False and No another.
+    """
+    for answer in answers.values():
+        texts = [_as_text(gold) for gold in golds_in(answer)]
+        if texts and all(texts):
+            synonyms = [
+                _BOOLEANS[text.casefold()] for text in texts if text.casefold() in _BOOLEANS
+            ]
+            return [*texts, *synonyms] if len(texts) == 1 else texts
+    column, answer = next(iter(answers.items()))
+    problem = f"expected a text, or a list of texts, got {shown(answer)}"
+    raise RowError("answer", problem, in_file=column)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, (str, int)) and bool(normalised_answer(str(value)))
+def _as_text(value: Any) -> str:
+    """A gold as text; empty where it is none."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value).strip() if isinstance(value, (str, int, float)) else ""
+    return text if normalised_answer(text) else ""
 
 
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
-    messages, _ = _read(row)
-    return {"messages": messages, "accepted_answers": accepted_answers(row), "task": "qa"}
+    question = _read(row)
+    prepared = {
+        "messages": question.messages,
+        "accepted_answers": accepted_answers(question.answers),
+    }
+    return _with_kept(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(row)[0])
+    return Gold(accepted_answers(_read(row).answers)[0])
 
 
 @dataclass(frozen=True)
@@ -420,11 +528,22 @@ class OwnTask(Task):
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present, self.further)
 
+    def unused(self, row: Row) -> list[str]:
+        question = _read(row, self.further)
+        prompt = "".join(str(turn["content"]) for turn in self.preprocess(row)["messages"])
+        kept = [name for names in KEPT.values() for name in names]
+        used = [*question.columns, *columns_named((*kept, *COLUMNS), row)]
+        left_over = unused_passages(row, used, prompt)
+        system = value_at(row, "system")
+        if isinstance(system, str) and system.strip() and system not in prompt:
+            left_over.append("system")
+        return left_over
+
     def names_of(self, column: str) -> Sequence[str]:
         return (*NAMES[column], *self.further) if column == "answer" else NAMES[column]
 
     def variable_of(self, column: str) -> str | None:
-        return _VARIABLES[column]
+        return VARIABLES[column]
 
 
 @dataclass(frozen=True)

@@ -307,23 +307,52 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_NOT_THE_BOX = re.compile(
-    r"(?:\bnot(?:\s+(?:be|equal\s+to))?|n['’]t(?:\s+be)?|\bcannot\s+be|\bnever|\bor\s+is\s+it"
-    r"|(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?)\Z",
-    re.IGNORECASE,
+def _any_of(field: str, *others: str) -> tuple[str, ...]:
+    """The words of all languages for a field of theirs."""
+    words = list(others)
+    for language in LANGUAGES.values():
+        words += filter(None, getattr(language, field).split("|"))
+    return tuple(dict.fromkeys(words))
+
+
+_ENGLISH_DENIALS = (
+    *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
+    *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
+    *("rather than", "instead of"),
 )
-_ENDS_OF_DENIAL = ("not", "be", "to", "n't", "n’t", "never", "it", "doubt")
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
+_DENIALS = _any_of("not_", *_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是")
+_DOUBT_BEFORE = re.compile(
+    r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
+)
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 _BOX_IS_WRONG = re.compile(
     r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
     r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\]))",
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\])"
+    rf"|{'|'.join(_any_of('denied'))})",
     re.IGNORECASE,
 )
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
+
+
+def _ends_with_denial(before: str) -> bool:
+    """Whether the last words of a text deny what follows: "it is not", but not "the knot"."""
+    lowered = " ".join(before.lower().split())
+    # Most boxes stand behind none of them, which is soon seen.
+    if not lowered.endswith(_DENIALS):
+        return False
+    for words in _DENIALS:
+        if not lowered.endswith(words):
+            continue
+        # From Thai on, scripts have no spaces between words.
+        may_be_joined = words.startswith(("n't", "n’t")) or words[0] >= "\u0e00"
+        character_before = lowered[-len(words) - 1 : -len(words)]
+        if may_be_joined or not character_before.isalnum():
+            return True
+    return False
 
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
@@ -331,9 +360,7 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    # most boxes stand behind none of these, which is soon seen
-    may_deny = before.lower().endswith(_ENDS_OF_DENIAL) or "doubt" in before
-    if may_deny and _NOT_THE_BOX.search(before):
+    if _ends_with_denial(before) or ("doubt" in before and _DOUBT_BEFORE.search(before)):
         return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
     if _BOX_IS_WRONG.match(after):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paths import PLUGIN
-from swift_rlvr.verifiers.mathematics import Reason, functions, grade, grade_all
+from swift_rlvr.verifiers.mathematics import Reason, functions, grade
 from verifiers.mathematics.generated import COMPLETIONS, MARKS, PIECES, TEXTS
 from verifiers.mathematics.tables import PAIRS
 
@@ -58,7 +58,7 @@ def alone(rows):
 
 
 def grade_rows(rows):
-    return grade_all(*map(list, zip(*rows, strict=True)))
+    return [grade(*row) for row in rows]
 
 
 def test_among_8_and_among_512(rows, alone):

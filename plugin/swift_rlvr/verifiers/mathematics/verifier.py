@@ -14,6 +14,7 @@ exactly itself (0.333333 is not 1/3) unless it has twelve places; different unit
 an equation both sides count.
 """
 
+import json
 import logging
 import math
 import re
@@ -97,6 +98,9 @@ class Leniency(NamedTuple):
 
 EXACT = Leniency()
 
+# How the last line of a solution begins.
+_CONCLUDES = re.compile(r"\s*(?:therefore|thus|hence|so|consequently)\b", re.IGNORECASE)
+
 
 class _Gold(NamedTuple):
     """A gold answer, read once for all the completions that it grades."""
@@ -120,11 +124,15 @@ def grade(
     """Grade one completion by one gold.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold. `form` is where the answer stands, see `swift_rlvr.verifiers.statements`.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself. `form` is
+    where the answer stands, see `swift_rlvr.verifiers.statements`.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
     ('correct', 'wrong answer')
     """
+    listed = _listed(gold)
+    if listed:
+        gold, gold_is_list = listed, True
     if not isinstance(gold, (list, tuple)):
         return _grade(text, gold, leniency, form)
     best = Verdict(None, Reason.BAD_GOLD)
@@ -138,6 +146,18 @@ def grade(
         if rank > best_rank:
             best, best_rank = verdict, rank
     return best
+
+
+def _listed(gold: object) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
+    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(gold)
+    except (ValueError, RecursionError):
+        return []
+    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return listed if is_texts else []
 
 
 def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None) -> Verdict:
@@ -187,17 +207,29 @@ def read_gold(gold: object) -> _Gold | None:
     return None
 
 
-def readable_gold(gold: object) -> tuple[str, bool] | None:
-    """The gold answer of a row, out of its marks, where it can be read, and whether it is words
-    rather than a value.
+class ReadableGold(NamedTuple):
+    """A gold answer out of its marks.
 
-    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
-    (('\\\\frac12', False), ('on Monday', True), None)
+    is_words: words rather than a value. in_sentence: a value that a sentence states.
+    """
+
+    text: str
+    is_words: bool
+    in_sentence: bool
+
+
+def readable_gold(gold: object) -> ReadableGold | None:
+    """The gold answer of a row where it can be read.
+
+    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$.").text, readable_gold("on Monday").is_words
+    ('\\\\frac12', True)
+    >>> readable_gold("We add 5 and 3, which is 8. So Tom has 8 apples.").in_sentence, readable_gold(r"\\frac{1}{")
+    (True, None)
     """
     readable = read_gold(gold)
     if readable is None or readable.value is None or readable.is_sentence:
         return None
-    return readable.text, in_words(readable.value)
+    return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
 
 @lru_cache(maxsize=4096)
@@ -212,6 +244,15 @@ def _read_gold(gold: str) -> _Gold | None:
         is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
         return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
     value = stated_value(text, only=True)
+    if value is None:
+        # several numbers: the one that an answer of these words would state
+        value = stated_value(text)
+    last_line = text.rsplit("\n", 1)[-1]
+    if value is None and _CONCLUDES.match(last_line):
+        # a solution in words, as in Orca-Math
+        text = last_line
+        value = stated_value(text, only=True)
+        plain_text = plain(text)
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 

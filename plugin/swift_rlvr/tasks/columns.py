@@ -1,0 +1,262 @@
+"""Which column of a row holds what: the names that are usual for it, values within values, the
+passage that a question is about, what a trainer takes beside the messages, and what is left over.
+"""
+
+import json
+import math
+from ast import literal_eval
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from swift_rlvr.tasks.task import Row, RowError, columns_named, folded_name
+from swift_rlvr.utils.settings import PREFIX, Settings, setting
+
+# Columns with a conversation. The assistant's last turn is an answer too, the unlikeliest.
+MESSAGES = ("messages", "conversations", "conversation")
+# The usual names of the two columns, the likeliest first, compared as `columns_named` does. One with
+# a dot is within another column.
+NAMES = {
+    "problem": (
+        *("problem", "question.stem", "question", "problem_statement", "question_text"),
+        *("problem_text", "question_stem", "stem", "query", "prompt", "input", "instruction"),
+        *("goal", "ctx", "sentence", "original_text", "question_chinese"),
+        *("题目", "题干", "问题", *MESSAGES, "responses_create_params.input"),
+    ),
+    "answer": (
+        *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "golden"),
+        *("golden_answer", "golden_answers", "target", "ground_truth", "ground_truth_answer"),
+        *("gt", "gt_answer", "reward_model", "answers", "answerkey", "possible_answers"),
+        *("answer_number", "answers_spans", "final_decision", "label", "ans", "result"),
+        *("solution", "gold_standard_solution", "verification_info", "output", "response"),
+        *("答案", "标准答案", "参考答案", "解答", "extra_info.answer", *MESSAGES),
+    ),
+}
+# Where their names are given.
+VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_COLUMN"}
+# The text that a question is about. `instruction` is one where the question is in another column.
+PASSAGES = (
+    *("instruction", "context", "contexts", "passage", "article", "paragraph", "paragraphs"),
+    *("document", "documents", "story", "dialogue", "background", "support", "body", "text"),
+    *("premise", "材料", "短文"),
+)
+# What ms-swift takes beside the messages, with the other names that it knows for it.
+KEPT = {
+    "images": ("images", "image"),
+    "videos": ("videos", "video"),
+    "audios": ("audios", "audio"),
+    "tools": ("tools",),
+    "objects": ("objects",),
+    "chat_template_kwargs": ("chat_template_kwargs",),
+    # and what our rewards take beside the gold
+    "answer_form": ("answer_form",),
+    "thinking_opened": ("thinking_opened",),
+}
+# What stands in a question for one of them.
+_TAGS = {"images": "<image>", "videos": "<video>", "audios": "<audio>"}
+# Parts of a passage that is an object, the likeliest first.
+_PARTS = (
+    *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
+    *("contents", "context", "document"),
+)
+# What else may be long: other forms of the answer, which no prompt may show.
+_ABOUT_THE_ANSWER = (
+    *("solution", "rationale", "explanation", "exp", "analysis", "reasoning", "response", "output"),
+    *("cot", "completion", "proof", "fact", "hint", "long_answer", "trace", "thought", "generat"),
+    *("answer", "code", "解", "答"),
+)
+# What looks like a passage is at least this long.
+_SHORTEST_PASSAGE = 60
+# Of a text that stands for an object or a list, as in a .csv file.
+_LONGEST_NOTATION = 1_000_000
+
+
+@dataclass(frozen=True)
+class ColumnSettings(Settings):
+    """What the columns of a file are called."""
+
+    question_column: str | None = setting(None, "The column with the question.")
+    answer_column: str | None = setting(None, "The column with the right answer.")
+
+
+def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[str, list[str]]:
+    """For `problem` and `answer` the columns that may hold them, the likeliest first.
+
+    further: names of the answer's column, besides those in `NAMES`.
+    """
+    present = list(present)
+    settings = ColumnSettings.from_environment()
+    question, answer = settings.question_column, settings.answer_column
+    return {
+        "problem": columns_named((question,) if question else NAMES["problem"], present),
+        "answer": columns_named((answer,) if answer else (*NAMES["answer"], *further), present),
+    }
+
+
+def value_at(row: Row, path: str) -> Any:
+    """What is in a column, or within one at a path with dots; None where there is nothing.
+
+    The path leads through objects, lists (`choices.0`) and texts that stand for them. A number that
+    is none, as of an empty field, is nothing.
+
+    >>> value_at({"info": '{"gold": ["4", "5"]}'}, "info.gold.1"), value_at({"a.b": 1}, "a.b")
+    ('5', 1)
+    """
+    if path in row:
+        return _something(row[path])
+    name, dot, rest = path.partition(".")
+    value = row.get(name)
+    while dot:
+        value = parsed(value)
+        name, dot, rest = rest.partition(".")
+        if isinstance(value, Mapping):
+            names = columns_named((name,), value)
+            value = value[names[0]] if names else None
+        elif isinstance(value, (list, tuple)) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return _something(value)
+
+
+def _something(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def parsed(value: Any) -> Any:
+    """What a text of JSON, or of Python's notation, stands for, where that is an object or a list;
+    anything else as it is.
+
+    >>> parsed('["121", "11^2"]'), parsed("{'a': None}"), parsed("(1, 2)"), parsed("[1, 2")
+    (['121', '11^2'], {'a': None}, '(1, 2)', '[1, 2')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    if text[:1] + text[-1:] not in ("[]", "{}") or len(text) > _LONGEST_NOTATION:
+        return value
+    for read in (json.loads, literal_eval):
+        try:
+            result = read(text)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(result, (list, dict)):
+            return result
+    return value
+
+
+# --- The passage
+
+
+def passage_of(row: Row, question: str, used: Iterable[str]) -> str:
+    """The passage that a question is about; empty where there is none, or the question holds it.
+
+    used: the columns that hold question and answer.
+    """
+    passages: list[str] = []
+    for name in _passage_columns(row, used):
+        text = passage_text(row[name])
+        # One with the question in it is the prompt of another trainer, perhaps with the answer.
+        is_new = text and text not in question and question not in text
+        if is_new and text not in passages:
+            passages.append(text)
+    return "\n\n".join(passages)
+
+
+def _passage_columns(row: Row, used: Iterable[str]) -> list[str]:
+    used = {name.partition(".")[0] for name in used}
+    return [name for name in columns_named(PASSAGES, row) if name not in used]
+
+
+def passage_text(value: Any) -> str:
+    """A passage as text, in whatever form a dataset has it: a text, paragraphs, paragraphs with
+    titles as in HotpotQA; empty for anything else.
+
+    >>> passage_text({"title": ["Rhine", "Main"], "sentences": [["It is long.", " And wide."], ["So."]]})
+    'Rhine\\nIt is long. And wide.\\n\\nMain\\nSo.'
+    >>> passage_text([{"title": "Rhine", "paragraph_text": "It is long."}]), passage_text(["a", "b"])
+    ('Rhine\\nIt is long.', 'a\\n\\nb')
+    """
+    value = parsed(value)
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Mapping):
+        title = value.get("title")
+        for name in columns_named(_PARTS, value):
+            part = value[name]
+            if isinstance(title, (list, tuple)) and isinstance(part, (list, tuple)):
+                return _joined(map(_titled, title, part))
+            if part:
+                return _titled(title, part)
+        return ""
+    if isinstance(value, (list, tuple)):
+        # HotpotQA's own files: [title, [sentence, ...]]
+        if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], (list, tuple)):
+            return _titled(*value)
+        return _joined(map(passage_text, value))
+    return ""
+
+
+def _titled(title: Any, part: Any) -> str:
+    """A paragraph after its title. The sentences of one are joined as they are."""
+    is_sentences = isinstance(part, (list, tuple)) and all(isinstance(each, str) for each in part)
+    if is_sentences and isinstance(title, str):
+        spaced = [each if each[:1].isspace() else f" {each}" for each in part]
+        text = "".join(spaced).strip()
+    else:
+        text = passage_text(part)
+    return f"{title.strip()}\n{text}" if isinstance(title, str) and text else text
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+# --- What a trainer takes beside the messages
+
+
+def kept_columns(row: Row, question: str) -> dict[str, Any]:
+    """Images, tools and the like under ms-swift's names.
+
+    RowError where the question shows more images, videos or audios than the row has.
+    """
+    kept: dict[str, Any] = {}
+    for name, names in KEPT.items():
+        for column in columns_named(names, row):
+            value = _something(row[column])
+            if name not in kept and not (value is None or _is_empty(value)):
+                kept[name] = value
+    for name, tag in _TAGS.items():
+        shown = question.count(tag)
+        media = kept.get(name, [])
+        count = len(media) if isinstance(media, (list, tuple)) else 1
+        if shown > count:
+            raise RowError(
+                name, f"the question has {tag} {shown} times, and the row {count} {name}"
+            )
+    return kept
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (str, list, tuple, dict)) and not value
+
+
+# --- What is left over
+
+
+def unused_passages(row: Row, used: Iterable[str], prompt: str) -> list[str]:
+    """The columns that hold a text which looks like a passage and that are not in the prompt.
+
+    used: the columns that are known to hold something else.
+    """
+    known = {name.partition(".")[0] for name in used}
+    left_over = []
+    for name, value in row.items():
+        if name in known or not isinstance(value, (str, list, tuple, Mapping)):
+            continue
+        folded = folded_name(name)
+        if any(folded_name(part) in folded for part in _ABOUT_THE_ANSWER):
+            continue
+        text = passage_text(value)
+        is_prose = len(text) >= _SHORTEST_PASSAGE and " " in text.strip()
+        if is_prose and text not in prompt:
+            left_over.append(name)
+    return left_over

@@ -246,9 +246,10 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
     # a single character is found much faster than a key is not
-    if "{" not in text:
-        return None
-    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
+    key_end = -1
+    for quote in ('"', "'"):
+        if quote in text and "{" in text:
+            key_end = max(key_end, text.rfind(f"nswer{quote}"))
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))

@@ -172,14 +172,14 @@ def test_no_clock_no_process_and_no_chance():
 
 
 def test_it_can_be_lifted_out_and_used_alone():
-    """Of this project it imports nothing but its own folder and the readers of answers and of thinking."""
+    """Of this project it imports nothing but its own folder and what finds the answer in a text."""
     for file in FILES:
         for module in imports(file):
             if module.startswith("swift_rlvr"):
                 alone = module.startswith(
                     (
                         "swift_rlvr.verifiers.answers",
-                        "swift_rlvr.verifiers.thinking",
+                        "swift_rlvr.verifiers.statements",
                         "swift_rlvr.verifiers.mathematics.",
                     )
                 )

@@ -154,6 +154,8 @@ def test_other_file_forms(tmp_path):
     packed = tmp_path / "x.jsonl.gz"
     packed.write_bytes(gzip.compress(write(tmp_path / "x.jsonl", FORMS["answer"]).read_bytes()))
     assert scored(packed)[0] == TWO_OF_THREE
+    packed.write_bytes(packed.read_bytes()[:60])
+    assert "x.jsonl.gz: cannot be read (Compressed file ended" in refused("score", packed)
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):

@@ -266,10 +266,13 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
         with opened(path) as file:
             number = 1
             unpacked: Any = gzip.GzipFile(fileobj=file) if path.endswith(COMPRESSED) else file
-            while text := unpacked.read(_BLOCK_SIZE):
-                text += unpacked.readline()
-                yield Block(path, number, text)
-                number += text.count(b"\n")
+            try:
+                while text := unpacked.read(_BLOCK_SIZE):
+                    text += unpacked.readline()
+                    yield Block(path, number, text)
+                    number += text.count(b"\n")
+            except (EOFError, gzip.BadGzipFile) as error:
+                raise InputError(f"{path}: cannot be read ({error})") from error
 
 
 def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:

@@ -102,7 +102,8 @@ def value_at(row: Row, path: str) -> Any:
     if path in row:
         return _something(row[path])
     name, dot, rest = path.partition(".")
-    value = row.get(name)
+    columns = columns_named((name,), row)
+    value = row[columns[0]] if columns else None
     while dot:
         value = parsed(value)
         name, dot, rest = rest.partition(".")

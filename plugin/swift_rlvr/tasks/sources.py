@@ -314,7 +314,8 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
         if 2 * check.usable >= check.total:
             fitting.append(task)
     if not fitting:
-        likely = "choice" if columns_named(CHOICES, first) else "math"
+        choices = [value_at(first, name) for name in columns_named(CHOICES, first)]
+        likely = "choice" if any(choices) else "math"
         if {*ONLY_TESTS} & first.keys():
             likely = "code"
         raise InputError(

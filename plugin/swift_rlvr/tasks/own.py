@@ -1,19 +1,17 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-The question and the right answer are looked for under the names in `NAMES`, without regard to case,
-spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
-SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question. `messages`
-that end with a user turn stay as they are; where they end with the assistant's and there is no
-question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
-`conversations` are read like `messages`.
+Question and right answer are looked for under the names in `columns.NAMES`, or under those that the
+variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
+system prompt, the passage where there is one, and the question. `messages` that end with a user turn
+stay as they are; where they end with the assistant's and there is no question beside them, they are
+the prompt without that turn, as in ms-swift. ShareGPT's `conversations` are read like `messages`.
 
-- `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
-- `choice`: `choices` or `options` in any form that `options.py` reads, or columns A, B and so on.
-  The answer is a label, a choice as it is written, or its index from 0. The policy is asked for the
-  letter.
-- `qa`: a text, a list of texts of which any will do, or SQuAD's ``{"text": [...]}``, for
-  `external_exact_match`.
+- `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
+  read.
+- `choice`: the choices in any form that `options.py` reads, and a label, a choice as it is written, or
+  its index from 0. The policy is asked for the letter.
+- `qa`: texts of which any will do, for `external_exact_match`.
 """
 
 import hashlib

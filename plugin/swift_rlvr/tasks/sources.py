@@ -1,8 +1,9 @@
-"""Where the rows of a dataset come from: a file, a hub or a generator.
+"""Where the rows of a dataset come from: a file, a folder, a hub or a generator.
 
-A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k:test`, each with
-`#N` for the first N rows (ms-swift draws N at random). `FILE` alone is enough where its columns
-tell the task. Rows of `reasoning_gym:TEXT#N` are made.
+A dataset is named as in ms-swift's `--dataset`: `math:FILE`, `math:FOLDER`, `math:openai/gsm8k`, or for
+a task with a dataset of its own `gsm8k` or `gsm8k:test`, each with `#N` for the first N rows (ms-swift
+draws N at random). `FILE` alone is enough where its columns tell the task. Rows of
+`reasoning_gym:TEXT#N` are made.
 """
 
 import ast

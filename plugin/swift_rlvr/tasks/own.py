@@ -65,6 +65,7 @@ _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 _RIGHT_CHOICE = (
     *("answer_idx", "answer_index", "answer_letter", "answer_label", "answer_choice"),
     *("correct_answer", "correct", "correct_option", "correct_index", "correct_choice"),
+    *("correct_answer_id", "correct_answer_index", "answer_id"),
     *("right_answer", "best_answer", "gold_index", "gold_label", "cop", "mc1_targets"),
 )
 # Where the golds are in one that is an object, the likeliest first.
@@ -72,6 +73,8 @@ _GOLD_KEYS = (
     *("ground_truth", "target", "targets", "value", "text", "spans", "answer", "answers"),
     *("final_answer", "expected_answer", "gold", "number"),
 )
+# Columns with other names of the answer to a question of text.
+_ALIASES = ("answer_aliases", "aliases")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
 # What datasets write where there is no answer that could be graded.
@@ -233,7 +236,7 @@ def golds_in(answer: Any) -> list[Any]:
         return [answer]
     if isinstance(value, Mapping):
         names = columns_named(_GOLD_KEYS, value)
-        held = [value[name] for name in names if value[name] is not None]
+        held = [value[name] for name in names if value[name] not in (None, "", [])]
         golds = golds_in(held[0]) if held else []
         golds += list(value.get("aliases") or [])
         if not golds and is_text:
@@ -274,13 +277,19 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
         golds, is_value = _readable(golds_in(answer))
         if is_value:
             return golds
-        # The box in a later column is better than the answer "even".
+        # The box in a later column is better than the answer "even". Beside "proof" only a box is.
         in_words = in_words or golds
+    if _says_there_is_none(next(iter(answers.values()))):
+        in_words = []
     if not in_words:
         column, answer = next(iter(answers.items()))
         problem = f"expected an answer that external_accuracy can read, got {shown(answer)}"
         raise RowError("answer", problem, "no answer that can be read", in_file=column)
     return in_words
+
+
+def _says_there_is_none(answer: Any) -> bool:
+    return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in _NO_ANSWER
 
 
 def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
@@ -291,7 +300,7 @@ def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
     all_values = True
     for answer in answers:
         gold = readable_gold(answer)
-        if gold is None or gold.text.strip().rstrip(".").casefold() in _NO_ANSWER:
+        if gold is None or _says_there_is_none(gold.text):
             return [], False
         if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
             return [], False
@@ -470,16 +479,20 @@ def choice_gold(row: Row) -> Gold:
 # --- qa: one of several texts
 
 
-def accepted_answers(answers: Mapping[str, Any]) -> list[str]:
+def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
     """The texts of which each is a right answer, in what may be one, by column; RowError where there
     is none. True and Yes are one answer, False and No another.
     """
+    aliases: list[str] = []
+    for name in columns_named(_ALIASES, row):
+        aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
         if texts and all(texts):
             synonyms = [
                 _BOOLEANS[text.casefold()] for text in texts if text.casefold() in _BOOLEANS
             ]
+            texts += aliases
             return [*texts, *synonyms] if len(texts) == 1 else texts
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
@@ -501,14 +514,14 @@ def prepare_qa(row: Row) -> dict[str, Any]:
     question = _read(row)
     prepared = {
         "messages": question.messages,
-        "accepted_answers": accepted_answers(question.answers),
+        "accepted_answers": accepted_answers(row, question.answers),
     }
     return _with_kept(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(_read(row).answers)[0])
+    return Gold(accepted_answers(row, _read(row).answers)[0])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import preprocess
-from swift_rlvr.tasks.row_check import check_rows
+from swift_rlvr.tasks.row_check import RowCheck
 from swift_rlvr.verifiers.countdown.generator import make_tasks, split_of
 from swift_rlvr.verifiers.countdown.solver import solve
 from swift_rlvr.verifiers.countdown.task_settings import PRESETS, SPLITS
@@ -70,17 +70,18 @@ def test_refused_rows_name_the_column_and_the_accepted_form(row, column):
     assert error.value.column == column
 
 
-def test_check_rows_counts_what_it_refuses():
+def test_unusable_rows_are_counted_and_described():
     rows = [
         {"nums": [1, 2], "target": 3},
         {"nums": [1, 2], "target": None},
         {"nums": "?", "target": 3},
     ] * 6
-    result = check_rows(TASK, rows)
-    assert result.usable == [0, 3, 6, 9, 12, 15]
+    result = RowCheck()
+    usable = [index for index, row in enumerate(rows) if result.prepared(TASK, row, index + 1)]
+    assert usable == [0, 3, 6, 9, 12, 15] and result.usable == 6
     lines = result.describe("countdown").splitlines()
     assert lines[0] == "countdown: 12 of 18 rows cannot be used (target: 6, nums: 6)"
-    assert lines[1] == "  row 2: column 'target': expected a whole number such as 22, got None"
+    assert lines[1] == "  line 2: column 'target': expected a whole number such as 22, got None"
     assert len(lines) == 12 and lines[-1] == "  ... and 2 more"
 
 

@@ -53,7 +53,12 @@ BLOCKS = [
     ("<answer >1</answer>", None, False),
     ("&lt;answer&gt;1&lt;/answer&gt;", None, False),
     (f"{A}1</ANSWER>2{Z}", "1</ANSWER>2", None),
-    (f"<think>{A}1{Z}</THINK>", "1", None),  # not a </think>
+    (f"<think>{A}1{Z}</THINK>", None, False),  # not a </think>
+    (f"<think>{A}1{Z} or", None, False),  # never closed, and the completion goes on
+    (f"<think>{A}1{Z}<|im_end|>\n", "1", None),
+    (f"<think>{A}1{Z} {A}2{Z}", "2", None),
+    (f"[THINK]{A}1{Z}[/THINK]{A}2{Z} or", "2", None),
+    (f"[THINK]{A}1{Z}[/THINK]", None, False),
 ]
 
 

@@ -21,7 +21,7 @@ from rich.filesize import decimal
 
 from swift_rlvr.launch.plan import BATCH, TENSOR, Plan, longest_completion
 from swift_rlvr.runs.folder import LOG, checkpoints
-from swift_rlvr.tasks.sources import SUFFIXES
+from swift_rlvr.tasks.files import data_suffix
 from swift_rlvr.training.recipes import uses_servers
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LONGEST_ROW, read_json, read_jsonl
@@ -127,7 +127,7 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
     path = Path(name)
     if not path.is_file():  # a colon may be part of a file's name
         path = Path(name.partition(":")[2] or name)
-    if path.suffix not in SUFFIXES:
+    if not data_suffix(path):
         return None, count
     return path.expanduser(), count
 

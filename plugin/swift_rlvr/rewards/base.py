@@ -11,12 +11,13 @@ from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.registry import Registry
-from swift_rlvr.verifiers.messages import completion_text
+from swift_rlvr.verifiers.messages import completion_text, last_text
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 # Every reward gives this reason for a row of a task that is not one of its own.
 OTHER_TASK = "other task"
-# A column that says whether the rendered prompt of a row ends inside an open think part.
+
+# Whether the rendered prompt of a row ends inside the thinking, for those who know.
 THINKING_OPENED = "thinking_opened"
 
 Row = Mapping[str, Any]  # the values of one row, by column
@@ -162,6 +163,10 @@ class Reward:
             return tasks_of(self.name)
         return self.verifier.own_tasks if self.verifier else ()
 
+    def takes(self, name: str) -> bool:
+        """Whether it uses a column of this name where a row has one."""
+        return name in self.columns or name in self.optional_columns or name == "task"
+
     def grade(self, text: str | None, row: Row) -> Grade | Explanation:
         """Grade one completion of one row; return an Explanation where the rules are worth listing.
 
@@ -207,7 +212,9 @@ class Reward:
 
         ValueError where a needed column is missing, or a column has another length.
         """
-        grades = self.grades(completions, **columns)
+        logs = {"log_extra": log_extra, "log_metric": log_metric}
+        handed = {name: log for name, log in logs.items() if log is not None}
+        grades = self.grades(completions, **columns, **handed)
         if log_extra is not None:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
@@ -236,8 +243,9 @@ class Reward:
         own = self._own_rows(columns.get("task"), count)
         if own == []:  # rows of other tasks need no columns
             return [Grade(None, OTHER_TASK)] * count
-        texts = _texts(completions, columns)
-        used = self._used_columns(count, columns)
+        texts = [text if type(text) is str else completion_text(text) for text in completions]
+        texts = self._with_openings(texts, columns)
+        used = self._used_columns(completions, columns)
         if own is None:
             return self._judge_batch(texts, used)
 
@@ -257,8 +265,10 @@ class Reward:
         if self._own_rows(columns.get("task"), 1) == []:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
-        used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
-        (text,) = _texts([completion], columns)
+        used = {
+            name: values[0] for name, values in self._used_columns([completion], columns).items()
+        }
+        (text,) = self._with_openings([completion_text(completion)], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:
             return explanation._replace(reward=self.neutral)
@@ -282,8 +292,30 @@ class Reward:
             Grade(self.neutral, grade.reason) if grade.reward is None else grade for grade in grades
         ]
 
-    def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
+    def _with_openings(
+        self, texts: Sequence[str | None], columns: Mapping[str, Any]
+    ) -> list[str | None]:
+        """The completions as ms-swift hands them over: with the opening of the thinking that stands
+        at the end of the prompt.
+
+        Every reward then sees that a completion which never closes it is nothing but thinking.
+        """
+        if self.parameters.thinking_opened:
+            return [text and with_opening(text, opened=True) for text in texts]
+        whole = list(texts)
+        for name, is_opened in OPENED_BY.items():
+            values = columns.get(name)
+            if values is None:
+                continue
+            self._check_column(name, values, len(texts))
+            for index, (text, value) in enumerate(zip(whole, values, strict=True)):
+                if text and is_opened(value):
+                    whole[index] = with_opening(text, opened=True)
+        return whole
+
+    def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns; an absent optional one is None in every row."""
+        count = len(completions)
         used: dict[str, Sequence[Any]] = {}
         for name in self.columns:
             if name not in columns:
@@ -340,23 +372,27 @@ class Reward:
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
 
 
-def _texts(completions: Sequence, columns: Columns) -> list[str | None]:
-    """What the policy wrote, after the think tag where its prompt ends with one.
+def _prompt_opens_thinking(prompt: object) -> bool:
+    text = last_text(prompt)
+    return text is not None and opens_thinking(text)
 
-    ms-swift puts it before the completion itself. Elsewhere it is known by the column
-    `thinking_opened`, or by rendered `prompts`; TRL's are messages mostly.
-    """
-    texts = [text if type(text) is str else completion_text(text) for text in completions]
-    opened = columns.get(THINKING_OPENED)
-    prompts = columns.get("prompts")
-    if opened is None and prompts is not None and len(prompts) == len(texts):
-        opened = [isinstance(prompt, str) and opens_thinking(prompt) for prompt in prompts]
-    if opened is None:
-        return texts
-    return [
-        with_opening(text, True) if text is not None and is_opened else text
-        for text, is_opened in zip(texts, opened, strict=True)
-    ]
+
+def _question_opens_thinking(messages: object) -> bool:
+    """Whether messages have such a prompt. ms-swift's end with the completion."""
+    if not isinstance(messages, (list, tuple)) or not messages:
+        return False
+    last = messages[-1]
+    if isinstance(last, Mapping) and last.get("role") == "assistant":
+        messages = messages[:-1]
+    return _prompt_opens_thinking(messages)
+
+
+# By the column that says that the prompt has opened the thinking.
+OPENED_BY: dict[str, Callable[[Any], bool]] = {
+    THINKING_OPENED: bool,
+    "prompts": _prompt_opens_thinking,
+    "messages": _question_opens_thinking,
+}
 
 
 def _as_reward(item: Any) -> type[Reward]:

@@ -1,31 +1,38 @@
 """The exact-match reward: 1.0 for an answer that is one of several texts, after normalisation."""
 
+import re
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.judge import (
     Comparison,
     JudgedReward,
     JudgeParameters,
     comparison_of,
-    question_in,
 )
+from swift_rlvr.rewards.question import question_in
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer
+from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
+from swift_rlvr.verifiers.statements import WORDS, Reader, final_statement
 
 MAX_ANSWER_CHARS = 1000
+# Golds of which no part is right.
+_ALL_OR_NOTHING = frozenset(("yes", "no", "true", "false"))
+_LETTER = re.compile(r"[^\W\d_]")
 # The most that a partly right answer earns: the same words in another order have an F1 of 1.
 _MOST_PARTIAL = 0.99
 _ACCEPTED = {"accepted_answers": ["the Rhine", "Rhein"]}
 # Reason -> what has to hold, in the order in which it is checked.
 RULES = {
     "bad gold": "the column accepted_answers is a text or a list of texts",
-    "no answer": "there is an <answer> block after the thinking",
+    "no answer": "an answer is stated after the thinking, or the last line is a right answer",
     "unclosed answer": "the block is closed by </answer>",
-    "empty answer": "the block is not empty",
+    "empty answer": "the answer is not empty",
     "too long": f"it has at most {MAX_ANSWER_CHARS:,} characters",
     "wrong answer": "it has a word of a right answer",
     "partly right": "it is a right answer",
@@ -48,19 +55,37 @@ def f1(answer: str, gold: str) -> float:
     return 2 * common / (len(answer_words) + len(gold_words))
 
 
+def partial_share(answer: str, gold: str) -> float:
+    """How much of a gold an answer gives, of two normalised texts: their F1, where at least half of
+    the answer's words are the gold's. A number, yes and no are right or wrong.
+
+    >>> partial_share("rhine river", "rhine"), partial_share("two or not", "two"), partial_share("yes no", "yes")
+    (0.6666666666666666, 0.0, 0.0)
+    """
+    if answer == gold:
+        return 1.0
+    if gold in _ALL_OR_NOTHING or not _LETTER.search(gold):
+        return 0.0
+    common = (Counter(answer.split()) & Counter(gold.split())).total()
+    if 2 * common < len(answer.split()):
+        return 0.0
+    return f1(answer, gold)
+
+
 class ExactMatchReward(JudgedReward):
-    """Reward 1.0 for an answer in tags that equals one of the row's `accepted_answers`.
+    """Reward 1.0 for a final answer that equals one of the row's `accepted_answers`.
 
     Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
-    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. With `judge_url` a model is
+    `swift_rlvr.verifiers.statements` says which answer is the final one, and
+    `swift_rlvr.verifiers.answers.normalised_answer` what is equal. With `judge_url` a model is
     asked about the others. Source: Rajpurkar et al.
     2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
-    >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
-    >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)
-    [1.0, 0.0, 0.0]
-    >>> ExactMatchReward(literal=True)(texts, accepted_answers=[["Rhine."]] * 3)
-    [1.0, 0.0, 0.0]
+    >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Answer: Rhine", "the Rhine it is"]
+    >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 4)
+    [1.0, 0.0, 1.0, 0.0]
+    >>> ExactMatchReward(literal=True)(texts, accepted_answers=[["Rhine."]] * 4)
+    [1.0, 0.0, 0.0, 0.0]
     """
 
     name = "external_exact_match"
@@ -69,6 +94,7 @@ class ExactMatchReward(JudgedReward):
     columns_elsewhere = {
         "accepted_answers": ("solution", "golden_answers", "answers", "answer", "ground_truth")
     }
+    optional_columns: tuple[str, ...] = (ANSWER_FORM,)
     reasons = (*RULES, "correct")
     examples = (
         Example("<think>Cologne.</think><answer>Rhine</answer>", _ACCEPTED, 1.0),
@@ -77,12 +103,16 @@ class ExactMatchReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(JudgeParameters):
-        partial: bool = setting(False, "give a wrong answer the F1 of its words, at most 0.99")
+    class Parameters(AnswerFormParameters, JudgeParameters):
+        partial: bool = setting(
+            False,
+            "give a wrong answer the F1 of its words, at most 0.99, if half of them are right; "
+            "numbers, yes and no are right or wrong",
+        )
         literal: bool = setting(
             False,
             "accept only the same text: case, articles, punctuation and white space count, "
-            "as in a program's output",
+            "as in a program's output; a value of Python may be written with other quotes and spaces",
         )
 
         def __post_init__(self) -> None:
@@ -109,16 +139,19 @@ class ExactMatchReward(JudgedReward):
         return self.explained_with_judge(explanation, _comparison(explanation, row))
 
     def _by_rule(self, text: str | None, row: Row) -> Explanation:
-        answer = last_answer(text or "")
         golds = golds_of(row["accepted_answers"])
         if golds is None:
-            return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
+            return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
+        literal = self.parameters.literal
+        form = answer_form(row, self.parameters)
+        statement = final_statement(text or "", form, _reader(golds, literal))
         share = 0.0
-        if answer is None:
+        answer = None
+        if statement is None:
             reason = "unclosed answer" if has_unclosed_answer(text or "") else "no answer"
         else:
-            answer = answer.strip()
-            share, reason = _compared(answer, golds, self.parameters.literal)
+            answer = statement.answer.strip()
+            share, reason = _compared(answer, golds, literal)
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
@@ -142,6 +175,17 @@ def golds_of(value: object) -> list[str] | None:
     return list(golds)
 
 
+def _reader(golds: list[str], literal: bool) -> Reader:
+    """What of a last line is a value: also a right answer. Other words alone cannot be told from the
+    end of a sentence.
+    """
+
+    def is_value(line: str) -> bool:
+        return WORDS.is_value(line) or _compared(line, golds, literal) == (1.0, "correct")
+
+    return WORDS._replace(is_value=is_value)
+
+
 def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]:
     """The share of an answer that is right, and the reason."""
     if not answer:
@@ -149,13 +193,26 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]
     if len(answer) > MAX_ANSWER_CHARS:
         return 0.0, "too long"
     if literal:
-        words = answer
-        accepted = [gold.strip() for gold in golds]
+        words = _python_value(answer)
+        accepted = [_python_value(gold.strip()) for gold in golds]
     else:
         words = normalised_answer(answer)
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
-    best = max(f1(words, gold) for gold in accepted)
+    best = max(partial_share(words, gold) for gold in accepted)
     share = min(best, _MOST_PARTIAL)
     return share, "partly right" if share else "wrong answer"
+
+
+def _python_value(text: str) -> str:
+    """A value of Python in one way of writing: quotes and spaces do not matter, and everything else
+    does. Another text as it is.
+
+    >>> _python_value('["a",1]'), _python_value("(0, 1)"), _python_value("1.0"), _python_value("Hello, world")
+    ("['a', 1]", '(0, 1)', '1.0', 'Hello, world')
+    """
+    try:
+        return repr(literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text

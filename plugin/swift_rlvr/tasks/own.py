@@ -3,9 +3,10 @@ r"""Questions and answers of one's own, whatever their columns are called: `math
 
 The question and the right answer are looked for under the names in `NAMES`, without regard to case,
 spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
-SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question. `messages`
-that end with a user turn stay as they are; where they end with the assistant's and there is no
-question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the question after the R1-Zero system prompt, which is
+left out where the row has a system prompt of its own, or its question says where the answer stands.
+`messages` that end with a user turn are such a question; where they end with the assistant's and
+there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
 `conversations` are read like `messages`.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
@@ -36,7 +37,7 @@ from swift_rlvr.tasks.columns import (
     unused_passages,
     value_at,
 )
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 from swift_rlvr.tasks.options import (
     COLUMNS,
     LETTERS,
@@ -55,8 +56,10 @@ from swift_rlvr.tasks.task import (
     folded_name,
     normalised,
     shown,
+    with_default_system,
     with_system,
 )
+from swift_rlvr.verifiers.answer_forms import asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
@@ -170,7 +173,8 @@ def _read(row: Row, further: Sequence[str] = ()) -> _Question:
         raise _nothing_in("answer", columns, row)
     name, question = next(iter(questions.items()))
     used = [name, *columns["answer"]]
-    messages = _messages(row, question, used)
+    # A row's own instruction stays alone.
+    messages = with_default_system(_messages(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
     return _Question(messages, asked.strip(), answers, used)
 
@@ -194,9 +198,7 @@ def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowErro
 
 
 def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
-    """The messages of a row where they end with a question, else our prompt, the passage and the
-    question.
-    """
+    """The messages of a row where they end with a question, else the passage and the question."""
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])
         if turns and turns[-1]["role"] == "user":
@@ -209,7 +211,8 @@ def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
         raise RowError("problem", f"expected a question, got {shown(question)}")
     question = question.strip()
     passage = passage_of(row, question, used)
-    return to_messages(f"{passage}\n\n{question}" if passage else question, R1_ZERO_SYSTEM)
+    asked = f"{passage}\n\n{question}" if passage else question
+    return _after_system(row, [{"role": "user", "content": asked}])
 
 
 def _after_system(row: Row, turns: Messages) -> Messages:
@@ -267,11 +270,10 @@ def identity(row: Row) -> str:
 # --- math: an answer that external_accuracy can read
 
 
-def math_answer(row: Row) -> list[str]:
-    """The right answers of a row, of which any will do, as `external_accuracy` reads them; RowError
-    where none is.
+def math_answer(answers: Mapping[str, Any]) -> list[str]:
+    """The right answers in what may be one, by column, as `external_accuracy` reads them: any will
+    do. RowError where none is.
     """
-    answers = _read(row).answers
     in_words: list[str] = []
     for answer in answers.values():
         golds, is_value = _readable(golds_in(answer))
@@ -309,7 +311,7 @@ def prepare_math(row: Row) -> dict[str, Any]:
     `task`. Several right answers are a list in JSON, so that `solution` is a text in every row.
     """
     question = _read(row)
-    golds = math_answer(row)
+    golds = math_answer(question.answers)
     solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
     prepared = {"messages": question.messages, "solution": solution, "task": "math"}
     choices = choices_by_label(_choices_value(row))
@@ -321,7 +323,7 @@ def prepare_math(row: Row) -> dict[str, Any]:
 
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(math_answer(row)[0])
+    return Gold(math_answer(_read(row).answers)[0])
 
 
 # --- choice: the letter of a choice
@@ -445,8 +447,9 @@ def prepare_choice(row: Row) -> dict[str, Any]:
         for letter, choice in zip(LETTERS, texts, strict=False):
             lines.append(f"{letter}. {choice}")
         lines.append("")
-    lines.append("Answer with the letter of the right choice.")
-    asked = {"role": "user", "content": "\n".join(lines)}
+    if asked_form(question.asked) is None:
+        lines.append("Answer with the letter of the right choice.")
+    asked = {"role": "user", "content": "\n".join(lines).strip()}
     prepared = {
         "messages": [*question.messages[:-1], asked],
         "solution": solution,
@@ -473,11 +476,10 @@ def choice_gold(row: Row) -> Gold:
 # --- qa: one of several texts
 
 
-def accepted_answers(row: Row) -> list[str]:
-    """The texts of which each is a right answer; RowError where there is none. True and Yes are one
-    answer, False and No another.
+def accepted_answers(answers: Mapping[str, Any]) -> list[str]:
+    """The texts of which each is a right answer, in what may be one, by column; RowError where there
+    is none. True and Yes are one answer, False and No another.
     """
-    answers = _read(row).answers
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
         if texts and all(texts):
@@ -503,13 +505,16 @@ def _as_text(value: Any) -> str:
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
     question = _read(row)
-    prepared = {"messages": question.messages, "accepted_answers": accepted_answers(row)}
+    prepared = {
+        "messages": question.messages,
+        "accepted_answers": accepted_answers(question.answers),
+    }
     return _with_kept(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(row)[0])
+    return Gold(accepted_answers(_read(row).answers)[0])
 
 
 @dataclass(frozen=True)

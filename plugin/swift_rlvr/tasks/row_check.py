@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -69,23 +69,39 @@ def _nearest(names: Sequence[str], present: Sequence[str]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class RowCheck:
-    usable: list[int]  # their indexes
-    errors: list[tuple[int, str]]  # index and message of every other row
-    by_label: Mapping[str, int]  # the number of errors of each kind
+    """How many rows a task can use so far, and what is wrong with the others."""
 
-    def describe(self, name: str, shown: int = 10, lines: Sequence[int] | None = None) -> str:
-        """Say which rows are unusable, and list the first `shown` of them, counted from 1.
+    usable: int = 0
+    # line and message of each row that cannot be used
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    # the number of errors of each kind
+    by_label: Counter[str] = field(default_factory=Counter)
 
-        lines: the line of each row in its file, to name in place of its number.
+    @property
+    def total(self) -> int:
+        return self.usable + len(self.errors)
+
+    def prepared(self, task: Task, row: Mapping[str, Any], line: int) -> dict[str, Any] | None:
+        """The row for training that the task makes of a raw row; None, and counted, where it cannot
+        use it.
         """
-        total = len(self.usable) + len(self.errors)
+        try:
+            prepared = task.preprocess_for_training(row)
+        except RowError as error:
+            self.errors.append((line, str(error)))
+            self.by_label[error.label] += 1
+            return None
+        self.usable += 1
+        return prepared
+
+    def describe(self, name: str, shown: int = 10) -> str:
+        """Say which rows are unusable, and list the first `shown` of them."""
         labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
-        text = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
-        for index, message in self.errors[:shown]:
-            where = f"row {index + 1}" if lines is None else f"line {lines[index]}"
-            text.append(f"  {where}: {message}")
+        text = [f"{name}: {len(self.errors)} of {self.total} rows cannot be used ({labels})"]
+        for line, message in self.errors[:shown]:
+            text.append(f"  line {line}: {message}")
         if len(self.errors) > shown:
             text.append(f"  ... and {len(self.errors) - shown} more")
         return "\n".join(text)
@@ -96,7 +112,7 @@ class RowCheck:
         """
         if not self.usable:
             return "no row is left"
-        if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
+        if len(self.errors) > max(FORGIVEN, share * self.total):
             return f"that is {too_many(share)}; set {PREFIX}MAX_UNUSABLE to change the share"
         return None
 
@@ -108,20 +124,6 @@ def too_many(share: float) -> str:
     'more than 10 rows and more than 10% of all'
     """
     return f"more than {FORGIVEN} rows and more than {share:.0%} of all"
-
-
-def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
-    """Preprocess every row and collect the errors of those that `task.preprocess` refuses."""
-    usable, errors, by_label = [], [], Counter[str]()
-    for index, row in enumerate(rows):
-        try:
-            task.preprocess(row)
-        except RowError as error:
-            errors.append((index, str(error)))
-            by_label[error.label] += 1
-        else:
-            usable.append(index)
-    return RowCheck(usable, errors, by_label)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k
 tell the task. Rows of `reasoning_gym:TEXT#N` are made.
 """
 
-import csv
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -17,21 +17,29 @@ from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.code import ONLY_TESTS
+from swift_rlvr.tasks.columns import value_at
+from swift_rlvr.tasks.files import DATA_FILE, UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
-from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
+from swift_rlvr.tasks.row_check import RowCheck, allowed_share, check_columns
+from swift_rlvr.tasks.task import columns_named
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
 from swift_rlvr.utils.files import find_file
-from swift_rlvr.utils.jsonl import LONGEST_ROW, opened, read_jsonl
 from swift_rlvr.utils.network import why_no_hub
 
-SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
-_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+# org/name, org/name/CONFIG
+_HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?:/([\w.-]+))?")
+# As the hubs' loaders list the configurations or splits that there are: ['main', 'socratic'].
+_LISTED = re.compile(r"\[[^\[\]]*\]")
+# The configuration, and the split, that is taken where there are several and none is named.
+_USUAL = ("main", "default", "all", "train")
+# So many rows show whether a task fits a file without a task's name.
+_GUESSED_FROM = 100
 
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset of `task`: the file `path`, what the task makes of the text `made`, or the split
-    `split` on a hub.
+    """A dataset of `task`: the file or folder `path`, what the task makes of the text `made`, or the
+    split `split` on a hub, of the task's own dataset there or of `hub_id`.
     """
 
     task: Task
@@ -40,33 +48,84 @@ class Source:
     limit: int | None = None  # how many of the first rows to read
     use_hf: bool = False  # the hub is Hugging Face, not ModelScope
     made: str | None = None
+    # An id on a hub, or a folder in a hub's layout, and the configuration.
+    hub_id: str | None = None
+    subset: str | None = None
     # New names of columns by those in the file, as in ms-swift's `--columns`.
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        where = self.path or ":".join(filter(None, [self.task.name, self.made, self.split]))
+        hub_id = "/".join(filter(None, [self.hub_id, self.subset]))
+        parts = [self.task.name, self.made, hub_id, self.split]
+        where = self.path or ":".join(filter(None, parts))
         return str(where) if self.limit is None else f"{where}#{self.limit}"
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """`(line or number of the row, from 1, raw row)`.
+        """`(line or number of the row, from 1, raw row)`. A row that cannot be read is an
+        `UnreadableRow`, which the task refuses.
 
-        InputError where a row cannot be read, the first one lacks a column of the task, or there is
-        none.
+        InputError where the file cannot be opened, its first row lacks a column of the task, or
+        there is none.
         """
+        rows: Iterator[tuple[int, dict[str, Any]]]
         if self.made is not None:
-            rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
+            rows = enumerate(map(dict, self.task.make(self.made)), start=1)
+        elif self.path is not None:
+            rows = file_rows(self.path, self.split)
         else:
-            rows = _hub_rows(self) if self.path is None else file_rows(self.path)
-        rows = islice(with_columns(rows, self.columns), self.limit)
-        line, row = next(rows, (0, None))
-        if row is None:
+            rows = enumerate(self.from_hub(), start=1)
+        checked = False
+        has_rows = False
+        for line, row in islice(with_columns(rows, self.columns), self.limit):
+            has_rows = True
+            if not checked and not isinstance(row, UnreadableRow):
+                try:
+                    check_columns(self.task, row)
+                except ValueError as error:
+                    raise InputError(f"{self}, line {line}: {error}") from error
+                checked = True
+            yield line, row
+        if not has_rows:
             raise InputError(f"{self}: no rows; expected columns {', '.join(self.task.columns)}")
-        try:
-            check_columns(self.task, row)
-        except ValueError as error:
-            raise InputError(f"{self}, line {line}: {error}") from error
-        yield line, row
-        yield from rows
+
+    def from_hub(self, **options: Any) -> Any:
+        """The raw dataset of a hub, as ms-swift's loader of the hub gives it.
+
+        The configuration and the split that a dataset has need not be named where there is one, or
+        one with a usual name.
+
+        options: as the hub's `load_dataset` takes them.
+        """
+        require("swift", extra="train", purpose=f"reading {self} from a hub")
+        from swift.hub import get_hub
+
+        task = self.task
+        name = self.hub_id or (task.hf_dataset_id if self.use_hf else task.ms_dataset_id)
+        assert name is not None, self  # parse_source has checked it
+        # As in ms-swift, a folder of that name is read instead.
+        hub = get_hub(self.use_hf or Path(name).is_dir())
+        subset = self.subset or _known_subset(name) or task.subset
+        split = self.split or "train"
+        for _ in range(3):  # the names as they are, another configuration, another split
+            try:
+                loaded = hub.load_dataset(name, subset, split, **options)
+                # ModelScope's own class around it
+                return getattr(loaded, "_hf_ds", loaded)
+            except Exception as error:  # the hubs' libraries raise all kinds of errors
+                problem = error
+            other = _named_instead(str(problem), subset, split)
+            if other is None:
+                break
+            if other[0] != subset and self.subset or other[1] != split and self.split:
+                break  # it was named, and there is none of that name
+            subset, split = other
+        where = "Hugging Face" if self.use_hf else "ModelScope"
+        # What the libraries say without a network is long, and Chinese from ModelScope's.
+        answered = Path(name).is_dir() or _LISTED.search(str(problem))
+        why = None if answered else why_no_hub(self.use_hf)
+        text = f"{name} cannot be loaded from {where} ({why or problem})"
+        remedy = f"to read a file, use {task.name}:FILE; a configuration is {task.name}:{name}/CONFIGURATION"
+        raise InputError(f"{text}; {remedy}") from problem
 
     def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
         """The rows that the task can use, as in `rows`, and a text that names the others; empty
@@ -74,15 +133,18 @@ class Source:
 
         InputError as in `rows`, and where too many cannot be used (`RowCheck.excess`).
         """
-        rows = list(self.rows())
-        result = check_rows(self.task, [row for _, row in rows])
-        if not result.errors:
-            return rows, ""
-        problems = result.describe(str(self), lines=[line for line, _ in rows])
-        excess = result.excess(allowed_share(self.task))
+        check = RowCheck()
+        usable = []
+        for line, row in self.rows():
+            if check.prepared(self.task, row, line) is not None:
+                usable.append((line, row))
+        if not check.errors:
+            return usable, ""
+        problems = check.describe(str(self))
+        excess = check.excess(allowed_share(self.task))
         if excess:
             raise InputError(f"{problems}\n{excess}")
-        return [rows[index] for index in result.usable], problems
+        return usable, problems
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
@@ -115,19 +177,20 @@ def parse_source(name: str, use_hf: bool = False, columns: Any = None) -> Source
         return replace(source, columns=new_names)
 
     path = Path(text).expanduser()
-    if colon and path.suffix in SUFFIXES and not path.exists():
+    if colon and data_suffix(path) and not path.exists():
         known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
         raise InputError(f"{name}: there is no dataset {first!r}; {known}")
-    if path.suffix not in SUFFIXES:
+    if not data_suffix(path) and not path.is_dir():
         raise InputError(
-            f"{name}: expected {_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
+            f"{name}: expected {DATA_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
         )
     return Source(guess_task(path, new_names), path, None, limit, use_hf, columns=new_names)
 
 
 def parse_columns(value: Any) -> dict[str, str]:
     """New names of columns by those in the file, from ms-swift's `--columns`: an object, or one in
-    JSON; empty for None and "". InputError for anything else.
+    JSON; empty for None and "". A name with dots is the path of a value within a column, such as
+    `extra_info.answer`. InputError for anything else.
 
     >>> parse_columns('{"Problem Statement": "problem"}')
     {'Problem Statement': 'problem'}
@@ -162,45 +225,100 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
     """The dataset of a task: what stands after its name and a colon is a file, a split or, for rows
     that are made, what to make.
     """
-    if Path(rest).suffix in SUFFIXES:
+    if rest and data_suffix(Path(rest)):
         return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
+    folder, _, split = rest.partition(":")
+    folder = str(Path(find_file(folder)).expanduser()) if folder else ""
+    if folder and Path(folder).is_dir() and not task.is_made:
+        if _has_hub_layout(Path(folder)):
+            return Source(task, None, split or None, limit, use_hf, hub_id=folder)
+        return Source(task, Path(folder), split or None, limit, use_hf)
     if task.is_made:
         if limit is None or not rest:
             expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
             raise InputError(f"{name}: expected {expected}")
         task.make(rest)  # refuses what it cannot make
         return Source(task, limit=limit, made=rest)
-    hub_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
-    if hub_id is None:
-        raise InputError(f"{name}: {task.name} is not on a hub; give a file, {task.name}:FILE")
+    dataset, _, split = rest.partition(":")
+    match = _HUB_ID.fullmatch(dataset)
+    if match:
+        hub_id, subset = match.groups()
+        return Source(task, None, split or None, limit, use_hf, hub_id=hub_id, subset=subset)
+    own_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
+    if own_id is None:
+        expected = f"{task.name}:FILE or {task.name}:ID, such as {task.name}:openai/gsm8k"
+        raise InputError(f"{name}: {task.name} is not on a hub; give {expected}")
     if rest and rest not in task.splits:
         splits = f"one of the splits {', '.join(task.splits)}"
-        raise InputError(f"{name}: expected {task.name}:FILE, {_FILE}, or {splits}")
+        raise InputError(f"{name}: expected {task.name}:FILE, {DATA_FILE}, or {splits}")
     return Source(task, None, rest or task.splits[0], limit, use_hf)
 
 
+def _has_hub_layout(folder: Path) -> bool:
+    """Whether a folder is laid out as on a hub: with a card, or its files in folders."""
+    if (folder / "README.md").exists():
+        return True
+    return not any(data_suffix(path) for path in folder.iterdir())
+
+
+def _known_subset(hub_id: str) -> str | None:
+    """The configuration of a dataset that is one of our tasks'."""
+    for task in TASKS.values():
+        if hub_id in (task.hf_dataset_id, task.ms_dataset_id):
+            return task.subset
+    return None
+
+
+def _named_instead(problem: str, subset: str, split: str) -> tuple[str, str] | None:
+    """The configuration and the split to ask for, where a hub's loader says which there are; None
+    where it does not, or leaves the choice open.
+    """
+    listed = _LISTED.findall(problem)
+    try:
+        names = ast.literal_eval(listed[-1]) if listed else []
+    except (ValueError, SyntaxError):
+        return None
+    usual = [name for name in _USUAL if name in names]
+    if len(names) == 1:
+        usual = names
+    if not usual or usual[0] in (subset, split):
+        return None
+    return (subset, usual[0]) if "split" in problem.casefold() else (usual[0], split)
+
+
 def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
-    """The task whose columns the first row of a file has; InputError where there is none.
+    """The task whose columns the rows of a file have and that can use most of them; InputError
+    where there is none.
 
     columns: as in `Source`.
     """
-    line, row = next(with_columns(file_rows(path), columns), (0, None))
-    if row is None:
+    rows = []
+    for _, row in islice(with_columns(file_rows(path), columns), _GUESSED_FROM):
+        if not isinstance(row, UnreadableRow):
+            rows.append(row)
+    if not rows:
         raise InputError(f"{path}: no rows")
-    if "task" in row:
+    first = rows[0]
+    if "task" in first:
         return TASKS["mixed"]
     # Under their own names the columns of `code` are those of no other task.
-    known = []
+    fitting = []
     for task in TASKS.values():
-        if task.name == "code" or not (task.is_mixed or task.any_columns):
-            known.append(task)
-    fitting = [task for task in known if set(task.columns) <= row.keys()]
+        is_known = task.name == "code" or not (task.is_mixed or task.any_columns)
+        if not is_known or not set(task.columns) <= first.keys():
+            continue
+        # Other datasets have columns of these names too, with other answers.
+        check = RowCheck()
+        for row in rows:
+            check.prepared(task, row, 0)
+        if 2 * check.usable >= check.total:
+            fitting.append(task)
     if not fitting:
-        likely = "choice" if {*CHOICES} & row.keys() else "math"
-        if {*ONLY_TESTS} & row.keys():
+        likely = "choice" if columns_named(CHOICES, first) else "math"
+        if {*ONLY_TESTS} & first.keys():
             likely = "code"
         raise InputError(
-            f"{path}, line {line}: no task has the columns {', '.join(row)}; name the task, as in {likely}:{path}"
+            f"{path}: no task is sure to fit the columns {', '.join(first)}; write {likely}:{path}"
         )
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.
@@ -211,15 +329,17 @@ def with_columns(
     rows: Iterator[tuple[int, dict[str, Any]]], columns: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows with new names of columns. As in ms-swift, case does not matter, and names that a
-    row lacks are ignored.
+    row lacks are ignored. A value within a column, which a name with dots leads to, also replaces a
+    column of its new name.
 
     InputError where two columns would get the same name.
     """
-    if not columns:
-        yield from rows
-        return
     new_names = {name.casefold(): new for name, new in columns.items()}
+    paths = {name: new for name, new in columns.items() if "." in name}
     for line, row in rows:
+        if not columns or isinstance(row, UnreadableRow):
+            yield line, row
+            continue
         renamed: dict[str, Any] = {}
         for name, value in row.items():
             new = new_names.get(name.casefold(), name)
@@ -229,72 +349,8 @@ def with_columns(
                     "columns",
                 )
             renamed[new] = value
+        for path, new in paths.items():
+            value = value_at(row, path)
+            if value is not None and path not in row:
+                renamed[new] = value
         yield line, renamed
-
-
-def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """`(line, row)` of a .jsonl or .csv file, `(number of the row, row)` of another."""
-    if path.suffix == ".jsonl":
-        yield from read_jsonl(path, LONGEST_ROW)
-        return
-    with opened(path):
-        pass  # only to see that it is there
-    require("datasets", extra="train", purpose=f"reading a {path.suffix} file")
-    import datasets
-
-    builder = path.suffix[1:]
-    options = {"na_filter": False} if builder == "csv" else {}
-    try:
-        loaded = datasets.load_dataset(builder, data_files=str(path), split="train", **options)
-    except (
-        datasets.exceptions.DatasetGenerationError,
-        ValueError,
-        TypeError,
-        StopIteration,
-    ) as error:
-        raise InputError(
-            f"{path}: cannot be read as {builder} ({error.__cause__ or error})"
-        ) from error
-    lines = _lines_of_csv(path) if builder == "csv" else []
-    if len(lines) != len(loaded):
-        lines = list(range(1, len(loaded) + 1))
-    yield from zip(lines, loaded, strict=True)
-
-
-def _lines_of_csv(path: Path) -> list[int]:
-    """The line on which each row of a .csv file begins: a quoted field may hold line breaks.
-
-    Empty where Python's reader does not read the file as `datasets` does.
-    """
-    csv.field_size_limit(LONGEST_ROW)
-    lines = []
-    before = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            for row in reader:
-                if row:  # not an empty line
-                    lines.append(before + 1)
-                before = reader.line_num
-    except (csv.Error, UnicodeDecodeError):
-        return []
-    return lines[1:]  # without the line of the names
-
-
-def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    require("swift", extra="train", purpose=f"reading {source} from a hub")
-    from swift.hub import get_hub
-
-    task = source.task
-    name = task.hf_dataset_id if source.use_hf else task.ms_dataset_id
-    assert name is not None, source  # parse_source has checked it
-    # As in ms-swift, a folder of that name is read instead.
-    hub = get_hub(source.use_hf or Path(name).is_dir())
-    try:
-        loaded = hub.load_dataset(name, task.subset, source.split)
-    except Exception as error:  # the hubs' libraries raise all kinds of errors
-        where = "Hugging Face" if source.use_hf else "ModelScope"
-        # What the libraries say without a network is long, and Chinese from ModelScope's.
-        problem = f"{name} cannot be loaded from {where} ({why_no_hub(source.use_hf) or error})"
-        raise InputError(f"{problem}; to read a file, use {task.name}:FILE") from error
-    yield from enumerate(loaded, start=1)

@@ -25,6 +25,7 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
 from swift_rlvr.training.grading_time import GradingTime
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.messages import completion_text
 
 _logger = logging.getLogger(__name__)
@@ -51,6 +52,10 @@ class ReasonCallback(TrainerCallback):
         self.log = log
 
     def on_train_begin(self, args, state, control, **kwargs):
+        if not hasattr(self.trainer, "reward_funcs"):
+            trainer = type(self.trainer).__name__
+            problem = f"reward_reasons needs the rewards of --rlhf_type grpo; {trainer} has none"
+            raise InputError(problem, "callbacks")
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.grades

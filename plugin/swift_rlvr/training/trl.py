@@ -23,7 +23,12 @@ from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
 from datasets import Dataset
-from swift_rlvr.evaluation.models import fitting_prompts, load_pretrained, load_tokenizer
+from swift_rlvr.evaluation.models import (
+    ends_in_thinking,
+    fitting_prompts,
+    load_pretrained,
+    load_tokenizer,
+)
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
 from swift_rlvr.rewards import Reward
@@ -313,9 +318,9 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
         for start in range(0, len(rows), size):
             conversations = [row["messages"] for row in rows[start : start + size]]
             prompts = trainer._tokenize_prompts(conversations)
-            opened = opens_thinking(tokenizer.decode(prompts[0][0]))
-            for ids in generate(*prompts)[0]:
-                text = with_opening(tokenizer.decode(ids, skip_special_tokens=True), opened)
+            for prompt, ids in zip(prompts[0], generate(*prompts)[0], strict=True):
+                text = tokenizer.decode(ids, skip_special_tokens=True)
+                text = with_opening(text, ends_in_thinking(tokenizer, prompt))
                 finish = "stop" if ids and ids[-1] in ends else "length"
                 completions.append(Completion(text, len(ids), finish))
     return completions

@@ -13,7 +13,12 @@ LONGEST_ROW = 8 * 2**20
 
 
 class LineError(ValueError):
-    """Text that cannot be used. Whoever reads the file adds its name and the line."""
+    """Text that cannot be used. Whoever reads the file adds its name and the line.
+
+    ends: whether the line was written to its end.
+    """
+
+    ends = True
 
 
 @contextmanager
@@ -72,25 +77,55 @@ def read_jsonl(
     Raises:
         InputError: the file cannot be read, or a line is no JSON object or too long.
     """
-    limit = -1 if longest is None else longest + 1
     with opened(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(limit), b""), start=1):
-            if longest is not None and len(line) > longest:
-                raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
-            if line.isspace():
-                continue
-            try:
-                yield number, parse_object(line)
-            except LineError as error:
-                if unfinished is None or line.endswith(b"\n"):
-                    raise InputError(f"{path}, line {number}: {error}") from error
+        for number, row in parse_lines(path, file, longest):
+            if not isinstance(row, LineError):
+                yield number, row
+            elif unfinished is None or row.ends:
+                raise InputError(f"{path}, line {number}: {row}") from row
+            else:
                 where = f"{Path(path).name}, line {number}"
                 unfinished(f"{where} is skipped: it is not complete yet")
 
 
+def parse_lines(
+    path: str | Path, file: BinaryIO, longest: int | None = None
+) -> Iterator[tuple[int, dict[str, Any] | LineError]]:
+    """Yield `(line number from 1, object)` for every line that is not blank, and the error in place
+    of the object where a line holds none.
+
+    Raises:
+        InputError: a line has more than `longest` bytes.
+    """
+    limit = -1 if longest is None else longest + 1
+    for number, line in enumerate(iter(lambda: file.readline(limit), b""), start=1):
+        if longest is not None and len(line) > longest:
+            raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
+        if line.isspace():
+            continue
+        try:
+            yield number, parse_object(line)
+        except LineError as error:
+            error.ends = line.endswith(b"\n")
+            yield number, error
+
+
 def check_jsonl(path: str | Path) -> int:
-    """The number of rows of a dataset file; InputError where it has none, or a line is no object."""
-    rows = sum(1 for _ in read_jsonl(path, LONGEST_ROW))
+    """The number of rows of a dataset file; InputError where it has none, or none is an object. One
+    that is no object is a row that cannot be used.
+    """
+    rows = 0
+    first_error: tuple[int, LineError] | None = None
+    has_object = False
+    with opened(path) as file:
+        for number, row in parse_lines(path, file, LONGEST_ROW):
+            rows += 1
+            if not isinstance(row, LineError):
+                has_object = True
+            elif first_error is None:
+                first_error = number, row
+    if first_error and not has_object:
+        raise InputError(f"{path}, line {first_error[0]}: {first_error[1]}")
     if rows == 0:
         raise InputError(f"{path}: no rows")
     return rows

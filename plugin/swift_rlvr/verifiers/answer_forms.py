@@ -36,7 +36,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 # What stands where the answer goes: $ANSWER, [answer], <number>, {answer}, \boxed{A}, X
-_PLACE = r"(?:\$|\\|\[|<|\{|\(|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
+_PLACE = r"(?:\$|\\|\[|<|\{|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
 _QUOTE = "[\"'`“‘「『*]"
 # What asks for an answer, rather than the words of a question: "give only the number" does, "the
 # only number that ..." does not.
@@ -94,9 +94,9 @@ _LAST_LINE = re.compile(
 # In the order in which they are looked for, after tags and boxes.
 _PATTERNS = (
     (HASH, _HASH),
+    (MARKER, _MARKER),
     (CODE, _CODE),
     (JSON, _JSON),
-    (MARKER, _MARKER),
     (LAST_LINE, _LAST_LINE),
 )
 # The tags around the reasoning, <think> or another, and whether each tag has a line of its own.
@@ -159,12 +159,22 @@ def completion_in_form(
     return f"{reasoning}\n{statement}"
 
 
+def says_where(prompt: str) -> bool:
+    """Whether a prompt says where the answer stands, and not only what it is, such as a letter, or
+    that it is a program.
+
+    >>> says_where("End with #### and the number."), says_where("Answer with the letter."), says_where("1 + 1?")
+    (True, False, False)
+    """
+    return asked_form(prompt) not in (None, LAST_LINE, CODE)
+
+
 def ideal_completion(
     prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
 ) -> str:
     r"""What a prompt asks for, in full: the answer in its form, with the box, the reasoning's tags
     and the line breaks that the prompt shows. Where it names no form, the answer is alone on the
-    last line.
+    last line, and a program, an answer that is a fenced block, in its block.
 
     >>> system = "Answer as <reasoning>\n...\n</reasoning>\n<answer>\n\\boxed{...}\n</answer>"
     >>> ideal_completion(system, "3 + 4", "7")
@@ -172,10 +182,13 @@ def ideal_completion(
     """
     form = asked_form(prompt) or LAST_LINE
     text = _NEGATED.sub(" ", prompt)
-    if form == TAGS and _BOXED.search(text):
+    is_program = answer.lstrip().startswith("```")
+    if is_program and form != TAGS:
+        form = CODE
+    elif form == CODE and not is_program:  # the block is in the question
+        form = LAST_LINE
+    elif form == TAGS and not is_program and _BOXED.search(text):
         answer = _statement(BOXED, answer)
-    elif form == TAGS and _CODE.search(text) and "```" not in answer and "\n" in answer:
-        answer = f"\n{_statement(CODE, answer)}\n"
 
     statement = _statement(form, answer)
     if form == JSON and (key := _KEY.search(text)):

@@ -13,7 +13,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from swift_rlvr.verifiers.thinking import after_thinking, thinking_end, without_end_tokens
+from swift_rlvr.verifiers.thinking import (
+    after_thinking,
+    is_thinking,
+    thinking_end,
+    without_end_tokens,
+)
 
 OPEN, CLOSE = "<answer>", "</answer>"
 
@@ -74,10 +79,13 @@ def last_answer(text: str) -> str | None:
     complete.
 
     A block ends at the first ``</answer>`` after its opening tag; an opening tag that is never
-    closed opens nothing.
+    closed opens nothing. In a thinking that is never closed a block is the answer only where the
+    completion ends with it: one that goes on, or was cut off, was still thinking.
 
     >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
     ('1+1', None)
+    >>> last_answer("<think>1+1 <answer>2</answer>"), last_answer("<think>Is it <answer>3</answer>? No")
+    ('2', None)
     """
     # The last opening tag before the last closing one. Not rpartition, which copies everything
     # before it.
@@ -88,7 +96,11 @@ def last_answer(text: str) -> str | None:
     tail = text[start + len(OPEN) :]
     if thinking_end(tail):  # the block stands in the thinking
         return None
-    return tail[: tail.find(CLOSE)]
+    end = tail.find(CLOSE)
+    rest = tail[end + len(CLOSE) :]
+    if rest and without_end_tokens(rest) and is_thinking(text[:start]):
+        return None
+    return tail[:end]
 
 
 def has_unclosed_answer(text: str) -> bool:
@@ -98,7 +110,8 @@ def has_unclosed_answer(text: str) -> bool:
     >>> has_unclosed_answer("<think>...</think><answer>1+1"), has_unclosed_answer("<answer>2</answer></think>")
     (True, False)
     """
-    return text.find(OPEN, thinking_end(text)) >= 0
+    start = text.rfind(OPEN)
+    return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
 
 
 def last_boxed(text: str) -> str | None:
@@ -109,6 +122,12 @@ def last_boxed(text: str) -> str | None:
     \frac{1}{2} None
     """
     text = text[-_LONGEST_SCOPE:]
+    box = _last_box(text)
+    return None if box is None else text[box[1] : box[2] - 1]
+
+
+def _last_box(text: str) -> tuple[int, int, int] | None:
+    """(its beginning, its content's beginning, its end) of the last complete box."""
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
     if start < 0:
         return None
@@ -121,13 +140,10 @@ def last_boxed(text: str) -> str | None:
             elif brace.group() == "}":
                 depth -= 1
             if depth == 0:
-                return text[opening.end() : brace.start()]
+                return start, opening.end(), brace.end()
     # The last box is never closed. An earlier one may be.
     closed = deque(_closed_boxes(text), maxlen=1)
-    if not closed:
-        return None
-    _, content_start, end = closed[0]
-    return text[content_start : end - 1]
+    return closed[0] if closed else None
 
 
 def boxed_answer(text: str) -> str | None:
@@ -142,13 +158,40 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
-    text = text[-_LONGEST_SCOPE:]
+    boxed = boxed_statement(text)
+    return None if boxed is None else boxed.answer
+
+
+class Boxed(NamedTuple):
+    """The boxes that stand together last in a text, and what they say together.
+
+    last: the content of the last of them, which begins at `start` and ends before `end`.
+    """
+
+    answer: str
+    last: str
+    start: int
+    end: int
+
+
+def boxed_statement(text: str) -> Boxed | None:
+    """`boxed_answer` with its place."""
+    cut = max(0, len(text) - _LONGEST_SCOPE)
+    text = text[cut:]
+    last = _last_box(text)
+    if last is None:
+        return None
     has_several = text.count("\\boxed") + text.count("\\fbox") > 1
     boxes = _leaf_boxes(text) if has_several else []
-    if not boxes:
-        return last_boxed(text)
+    last = boxes[-1] if boxes else last
+    start, content_start, end = last
+    content = text[content_start : end - 1]
+    answer = _answer_of(text, _last_group(text, boxes)) if boxes else content
+    return Boxed(answer, content, cut + start, cut + end)
 
-    group = _last_group(text, boxes)
+
+def _answer_of(text: str, group: list[tuple[int, int, int]]) -> str:
+    """What boxes that stand together say, with a comma between each two."""
     contents = [text[start : end - 1].strip() for _, start, end in group]
     names = []
     for begin, _, _ in group:

@@ -37,8 +37,8 @@ DELIMITERS = (
 _PLAIN_ANALYSIS = re.compile(r"\s*analysis(?=[A-Z])")
 _PLAIN_FINAL = "assistantfinal"
 
-# <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>
-_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos>|<end_of_turn>")
+# <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>, and <eoa> of GAOKAO-Bench
+_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eo[a-z]>|<end_of_turn>")
 _LONGEST_SPECIAL_TOKEN = 36
 
 
@@ -72,6 +72,17 @@ def thinking_end(text: str) -> int:
     return 0 if end is None else end.after
 
 
+def is_thinking(text: str) -> bool:
+    """Return whether a text ends inside a thinking that it has opened.
+
+    >>> is_thinking("<think>1+1"), is_thinking("<think>1+1</think>2"), is_thinking("1+1")
+    (True, False, False)
+    """
+    if _opening(text[thinking_end(text) :]) is not None:
+        return True
+    return bool(_PLAIN_ANALYSIS.match(text)) and _PLAIN_FINAL not in text
+
+
 def reasoning(text: str, opened: bool = False) -> str:
     """Return the thinking, from its first opening delimiter or else the beginning, to its last
     closing one.
@@ -103,17 +114,31 @@ def opens_thinking(prompt: str) -> bool:
     >>> opens_thinking("<|im_start|>assistant\n<think>\n\n</think>\n\n")
     False
     """
-    return prompt.rstrip().endswith(_OPENINGS)
+    return opening_of(prompt) != ""
+
+
+def opening_of(prompt: str) -> str:
+    r"""Return the opening delimiter at the end of a rendered prompt, with the white space behind
+    it; empty where there is none.
+
+    >>> opening_of("<|im_start|>assistant\n<think>\n")
+    '<think>\n'
+    """
+    end = len(prompt.rstrip())
+    for opening in _OPENINGS:
+        if prompt.endswith(opening, 0, end):
+            return prompt[end - len(opening) :]
+    return ""
 
 
 def with_opening(text: str, opened: bool) -> str:
     r"""Return a completion with the opening delimiter that its prompt has written, as ms-swift
-    hands it to rewards; unchanged where it begins with one.
+    hands it to rewards; unchanged where it begins with one, or has no text.
 
     >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
     ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
     """
-    if not opened or text.lstrip().startswith(_OPENINGS):
+    if not opened or text.lstrip().startswith(_OPENINGS) or not without_end_tokens(text):
         return text
     opening = THINK.opening
     for delimiters in DELIMITERS:
@@ -143,20 +168,19 @@ def without_end_tokens(text: str) -> str:
     return text[:end]
 
 
-def _by_rare_character(delimiters: tuple[str, ...]) -> dict[str, list[str]]:
-    """Delimiters by a character of theirs that few texts have. A single character is found fifty
-    times as fast as a delimiter is not.
-    """
-    groups: dict[str, list[str]] = {}
-    for delimiter in delimiters:
-        character = "|" if "|" in delimiter else delimiter[0]
-        groups.setdefault(character, []).append(delimiter)
-    return groups
-
-
 _OPENINGS = tuple(opening for opening, _ in DELIMITERS)
-_OPENING_GROUPS = _by_rare_character(_OPENINGS)
-_CLOSING_GROUPS = _by_rare_character(tuple(closing for _, closing in DELIMITERS))
+_CLOSINGS = tuple(closing for _, closing in DELIMITERS)
+_TAGS = re.compile(
+    "<(?:" + "|".join(re.escape(opening[1:]) for opening in _OPENINGS if opening[0] == "<") + ")"
+)
+_CLOSING_TAGS = re.compile(
+    "</(?:" + "|".join(re.escape(closing[2:]) for closing in _CLOSINGS if closing[:2] == "</") + ")"
+)
+# Others, by a character of theirs that few texts have.
+_OTHER_OPENINGS = tuple((opening[0], opening) for opening in _OPENINGS if opening[0] != "<")
+_OTHER_CLOSINGS = tuple(
+    ("|" if "|" in closing else closing[0], closing) for closing in _CLOSINGS if closing[:2] != "</"
+)
 
 
 class _Found(NamedTuple):
@@ -168,29 +192,31 @@ class _Found(NamedTuple):
 
 def _end(text: str) -> _Found | None:
     """The last closing delimiter."""
-    last = -1
-    delimiter = ""
-    for character, closings in _CLOSING_GROUPS.items():
-        if character not in text:
-            continue
-        for closing in closings:
+    last = None
+    if "<" in text:
+        # THINK's alone is found at once where it is there
+        start = max(text.rfind(THINK.closing), 0)
+        for tag in _CLOSING_TAGS.finditer(text, start):
+            last = _Found(*tag.span())
+    for character, closing in _OTHER_CLOSINGS:
+        if character in text:
             position = text.rfind(closing)
-            if position > last:
-                last, delimiter = position, closing
-    if last < 0 and _PLAIN_ANALYSIS.match(text):
-        last, delimiter = text.rfind(_PLAIN_FINAL), _PLAIN_FINAL
-    return None if last < 0 else _Found(last, last + len(delimiter))
+            if position >= 0 and (last is None or position > last.before):
+                last = _Found(position, position + len(closing))
+    if last is None and _PLAIN_ANALYSIS.match(text):
+        position = text.rfind(_PLAIN_FINAL)
+        if position >= 0:
+            last = _Found(position, position + len(_PLAIN_FINAL))
+    return last
 
 
 def _opening(text: str) -> _Found | None:
     """The first opening delimiter."""
-    first = len(text)
-    delimiter = ""
-    for character, openings in _OPENING_GROUPS.items():
-        if character not in text:
-            continue
-        for opening in openings:
-            position = text.find(opening, 0, first)
+    tag = _TAGS.search(text) if "<" in text else None
+    first = None if tag is None else _Found(*tag.span())
+    for character, opening in _OTHER_OPENINGS:
+        if character in text:
+            position = text.find(opening, 0, first.before if first else len(text))
             if position >= 0:
-                first, delimiter = position, opening
-    return _Found(first, first + len(delimiter)) if delimiter else None
+                first = _Found(position, position + len(opening))
+    return first

@@ -223,9 +223,7 @@ def test_a_file_of_several_tasks(tmp_path):
     columns = {name: dataset[name][:] for name in dataset.column_names}
     rewards = orms["external_accuracy"]()(["<answer>no idea</answer>"] * 21, **columns)
     assert rewards == [None] * 5 + [0.0] * 15 + [None]
-    with pytest.raises(
-        ValueError, match="--dataset mixed: this dataset is not on a hub; give a file"
-    ):
+    with pytest.raises(ValueError, match="mixed is not on a hub; give mixed:FILE"):
         load("mixed")
 
 
@@ -245,7 +243,7 @@ GOOD, BAD = {"question": "1 + 1?", "answer": "#### 2"}, {"question": "1 + 1?", "
             [GOOD, BAD, GOOD],
             {},
             2,
-            "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer':",
+            "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  line 2: column 'answer':",
         ),
         (
             [BAD, *[GOOD] * 3, *[BAD] * 9],
@@ -318,8 +316,7 @@ def test_conversations_become_the_prompts_that_ms_swift_makes_of_them(tmp_path, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (json.dumps(GOOD) + '\n{"question"\n', "rows.jsonl, line 2: not JSON"),
-        (json.dumps(GOOD) + "\n7\n", "rows.jsonl, line 2: expected an object"),
+        ('{"question"\n', r"no row is left|line 1: column 'row': not JSON"),
         ("", "rows.jsonl: no rows"),
         (
             json.dumps(GOOD) + '\n{"question": "' + "x" * 2**23 + '"}\n',
@@ -331,7 +328,7 @@ def test_conversations_become_the_prompts_that_ms_swift_makes_of_them(tmp_path, 
         ),
         (
             '{"question": 1, "answer": 2}\n',
-            "rows.jsonl: gsm8k: 1 of 1 rows cannot be used (?s:.*)row 1: column 'question'",
+            "rows.jsonl: gsm8k: 1 of 1 rows cannot be used (?s:.*)line 1: column 'question'",
         ),
     ],
 )

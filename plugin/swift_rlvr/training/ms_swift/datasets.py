@@ -1,10 +1,15 @@
-"""Our tasks as ms-swift's datasets: a preprocessor, a loader for local files, and the subsets."""
+"""Our tasks as ms-swift's datasets: a preprocessor, a loader, and the subsets."""
 
+import json
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 from swift.dataset import (
     DatasetMeta,
     RowPreprocessor,
@@ -13,118 +18,206 @@ from swift.dataset import (
     register_dataset,
 )
 from swift.dataset.loader import DatasetLoader
-from swift.utils import get_logger
+from swift.utils import get_logger, safe_ddp_context
 
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 from swift_rlvr.rewards.imported import reward_names
 from swift_rlvr.tasks import Task
-from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
-from swift_rlvr.tasks.sources import SUFFIXES, parse_source
-from swift_rlvr.tasks.task import RowError
+from swift_rlvr.tasks.files import data_suffix
+from swift_rlvr.tasks.row_check import RowCheck, allowed_share, check_columns
+from swift_rlvr.tasks.sources import Source, parse_source, with_columns
+from swift_rlvr.tasks.task import RowError, unused_columns
 from swift_rlvr.training.ms_swift.reward_names import require_ours
-from swift_rlvr.utils.jsonl import check_jsonl
 
 logger = get_logger()
 
+# Rows that become a table at a time.
+BATCH = 10_000
+# After so many rows the log says how many were read.
+REPORTED = 20_000
+# The first rows, in which columns that are not used are looked for.
+LOOKED_AT = 1000
+
 
 class TaskPreprocessor(RowPreprocessor):
-    """Hands rows to `task.preprocess`, which makes all columns that are kept.
+    """Makes rows for training of raw rows, as `swift-rlvr dataset check` does, and hands them to
+    ms-swift's own preprocessor, which brings messages, images and tools into its form.
 
     Unusable rows are counted and left out. Too many (see `allowed_share`), or any with `--strict
     true`, end the run. With `--streaming true` they are counted as they come, and only `--strict
-    true` ends the run.
+    true` ends the run. A passage that no prompt shows is named in the log.
 
-    source: the file, which messages name.
+    source: the file, which messages name. columns: new names for those of a dataset, as in
+    `parse_columns`. stream: whether rows are read as they are needed.
     """
 
-    def __init__(self, task: Task, source: str | None = None):
+    def __init__(
+        self,
+        task: Task,
+        source: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        stream: bool = False,
+    ):
         super().__init__()
         self.task = task
         self.name = f"{source}: {task.name}" if source else task.name
-        self.left_out = 0
+        self.new_names = dict(columns or {})
+        self.stream = stream
 
     def __call__(self, dataset, *, strict=False, **kwargs):
-        self.strict = strict
-        return super().__call__(dataset, strict=strict, **kwargs)
+        """dataset: a dataset of raw rows, or a `Source`, which is read as a stream where `stream`."""
+        if isinstance(dataset, Source):
+            read = dataset.rows
+        else:
+            read = partial(self._raw_rows, self.get_features_dataset(dataset))
+        if self.stream or isinstance(dataset, IterableDataset):
+            read_and_strict = {"read": read, "strict": strict}
+            prepared = IterableDataset.from_generator(self._one_by_one, gen_kwargs=read_and_strict)
+        else:
+            prepared = self._all(read, strict)
+        return super().__call__(prepared, strict=strict, **kwargs)
 
-    def prepare_dataset(self, dataset):
-        check_columns(self.task, dataset.features)
-        if self.task.any_columns:  # ms-swift caches rows under a hash of this object as well
-            self.columns_found = self.task.find_columns(dataset.features)
-        if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
-            return dataset
-        rows = dataset
-        if self.task.columns and not self.task.is_mixed and not self.task.any_columns:
-            rows = dataset.select_columns(list(self.task.columns))  # reading others takes longer
-        result = check_rows(self.task, rows)
-        if not result.errors and result.usable:
-            return dataset
-        problems = result.describe(self.name)
-        excess = result.excess(allowed_share(self.task))
+    def _raw_rows(self, dataset):
+        """(number, row) of each row of a dataset, with images and sounds as they lie in it."""
+        for name, feature in dataset.features.items():
+            if getattr(feature, "decode", False):
+                dataset = dataset.cast_column(name, type(feature)(decode=False))
+        for number, row in with_columns(enumerate(dataset, start=1), self.new_names):
+            if number == 1:
+                check_columns(self.task, row)
+            yield number, row
+
+    def _one_by_one(self, read, strict):
+        """The rows for training, as they come."""
+        left_out = 0
+        for line, row in read():
+            try:
+                yield self.task.preprocess_for_training(row)
+            except RowError as error:
+                left_out += 1
+                text = f"rows left out so far: {left_out}; the last one: line {line}: {error}"
+                if strict:
+                    raise ValueError(f"{self.name}: {text}") from error
+                if left_out in (1, 10, 100) or left_out % 1000 == 0:
+                    logger.warning(f"{self.name}: {text}")
+
+    def _all(self, read, strict):
+        """The rows for training, as one table."""
+        tables: list[pyarrow.Table] = []
+        batch: list[dict[str, Any]] = []
+        check = RowCheck()
+        not_used: Counter[str] = Counter()
+        for line, row in read():
+            prepared = check.prepared(self.task, row, line)
+            if prepared is None:
+                continue
+            batch.append(prepared)
+            if check.usable <= LOOKED_AT:
+                not_used.update(unused_columns(self.task, row))
+            if len(batch) == BATCH:
+                tables.append(table_of(batch))
+                batch = []
+            if check.total % REPORTED == 0:
+                logger.info(f"{self.name}: {check.total:,} rows read")
+        tables.append(table_of(batch))
+        self._say_what_is_left_out(check, not_used, strict)
+        # Some rows alone have choices, images or the columns of another task: all get all columns.
+        return Dataset(pyarrow.concat_tables(tables, promote_options="permissive"))
+
+    def _say_what_is_left_out(self, check, not_used, strict):
+        for column, count in not_used.items():
+            looked_at = min(check.usable, LOOKED_AT)
+            where = f"in {count:,} of the first {looked_at:,} rows"
+            text = (
+                f"the column {column!r} looks like a part of the question, and no prompt shows it"
+            )
+            logger.warning(f"{self.name}: {text} ({where}); rename it to 'context' with --columns")
+        if not check.errors and check.usable:
+            return
+        problems = check.describe(self.name)
+        excess = check.excess(allowed_share(self.task))
         if excess:
             raise ValueError(f"{problems}\n{excess}")
-        if self.strict:
+        if strict:
             raise ValueError(problems)
         logger.warning(problems)
-        return dataset.select(result.usable)
 
-    def preprocess(self, row):
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    """Rows as a table in which each column has one type. Values of several types, as a level that
+    is a number here and a text there, are texts.
+    """
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
         try:
-            return self.task.preprocess_for_training(row)
-        except RowError as error:
-            self.left_out += 1
-            count = self.left_out
-            if count in (1, 10, 100) or count % 1000 == 0:
-                text = f"rows left out so far: {count}; reason for the last one: {error}"
-                logger.warning(f"{self.name}: {text}")
-            raise
+            columns[name] = pyarrow.array(values)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+            columns[name] = pyarrow.array([_as_text(value) for value in values])
+    return pyarrow.table(columns)
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 class TaskLoader(DatasetLoader):
-    """Loads `NAME:FILE`. ms-swift reads the part after the colon as subsets, which it separates by
-    slashes.
+    """Loads `NAME:FILE`, and all else that `parse_source` reads. ms-swift reads the part after the
+    colon as subsets, which it separates by slashes.
     """
 
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         # By now all plugins are loaded.
         require_ours(reward_names(sys.argv))
-        path = Path("/".join(dataset_syntax.subsets)).expanduser()
-        name = dataset_meta.dataset_name
         task = dataset_meta.preprocess_func.task
-        if path.suffix not in SUFFIXES:
-            if task.is_made:
-                return self._made(dataset_syntax, dataset_meta)
-            if dataset_syntax.dataset is None:
-                problem = "this dataset is not on a hub"
-                raise ValueError(f"--dataset {name}: {problem}; give a file, {name}:FILE")
-            return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
-        if not path.is_file():
-            raise FileNotFoundError(f"--dataset {name}:{path}: no such file")
-        if path.suffix == ".jsonl":
-            check_jsonl(path)  # names the line, which the reader that comes next does not
-        # ms-swift notes it in each row, as where the row is from.
-        dataset_syntax.dataset = str(path)
-        meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
-        return self._load_dataset_path(str(path), dataset_meta=meta)
-
-    def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
-        """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
-        task = dataset_meta.preprocess_func.task
-        name = task.name
         text = "/".join(dataset_syntax.subsets)
-        if text:
-            name += f":{text}"
-        if dataset_syntax.dataset_sample:
-            name += f"#{dataset_syntax.dataset_sample}"
-        source = parse_source(name)
-        dataset = Dataset.from_list([row for _, row in source.rows()])
-        if self.streaming:
-            dataset = dataset.to_iterable_dataset()
-        preprocess = TaskPreprocessor(task, str(source))
-        dataset = preprocess(dataset, num_proc=self.num_proc, strict=self.strict)
+        named = f"{task.name}:{text}" if text else task.name
+        columns = self.columns or {}
+        is_registered = dataset_syntax.dataset is not None and not _is_place(text)
+        if is_registered:  # the task's own dataset on a hub, with ms-swift's subsets
+            # ms-swift itself gives the other new names.
+            paths = {name: new for name, new in columns.items() if "." in name}
+            meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, columns=paths))
+            return super().load(dataset_syntax, meta, use_hf=use_hf)
+        if task.is_made and dataset_syntax.dataset_sample and not data_suffix(Path(text)):
+            named += f"#{dataset_syntax.dataset_sample}"
+        source = parse_source(named, use_hf=bool(use_hf), columns=columns)
+        if source.path is not None:
+            if not source.path.exists():
+                raise FileNotFoundError(f"--dataset {named}: no such file")
+            # ms-swift notes it in each row, as where the row is from.
+            dataset_syntax.dataset = str(source.path)
+        place = str(source.path or source)
+        preprocess = TaskPreprocessor(task, place, source.columns, stream=self.streaming)
+        dataset = preprocess(
+            self._from_hub(source) if source.hub_id else source,
+            num_proc=self.num_proc,
+            load_from_cache_file=self.load_from_cache_file,
+            strict=self.strict,
+        )
         if self.remove_unused_columns:
             return RowPreprocessor.remove_useless_columns(dataset)
         return dataset
+
+    def _from_hub(self: Any, source: Source) -> Any:
+        # One process downloads, as in ms-swift.
+        with safe_ddp_context(hash_id=source.hub_id, use_barrier=True):
+            return source.from_hub(
+                streaming=self.streaming,
+                download_mode=self.download_mode,
+                hub_token=self.hub_token,
+                num_proc=self.num_proc,
+            )
+
+
+def _is_place(text: str) -> bool:
+    """Whether what stands after a task's name is a file, a folder or an id on a hub, not a split."""
+    return bool(data_suffix(Path(text))) or "/" in text or Path(text).is_dir()
 
 
 def register_task(task: Task) -> None:

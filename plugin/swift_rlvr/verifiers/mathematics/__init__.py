@@ -16,13 +16,13 @@ The folder can be used alone: of this project it needs `verifiers/answers.py` an
 """
 
 from swift_rlvr.verifiers.mathematics.kinds import Kind, kind_of
+from swift_rlvr.verifiers.mathematics.questions import asks_for_order
 from swift_rlvr.verifiers.mathematics.reading import why_unreadable
 from swift_rlvr.verifiers.mathematics.verifier import (
     Leniency,
     Reason,
     Verdict,
     grade,
-    grade_all,
     readable_gold,
 )
 
@@ -31,8 +31,8 @@ __all__ = [
     "Leniency",
     "Reason",
     "Verdict",
+    "asks_for_order",
     "grade",
-    "grade_all",
     "kind_of",
     "readable_gold",
     "why_unreadable",

@@ -1,0 +1,206 @@
+"""The rows of a file, or of a folder of files: JSON, JSONL, CSV, Parquet or text, also compressed.
+
+Nothing is needed but Python, and for Parquet pyarrow. A row that cannot be read does not end the
+reading: it is an `UnreadableRow`, which every task refuses and counts.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from swift_rlvr.tasks.task import RowError
+from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.utils.jsonl import LONGEST_ROW, LineError, opened, parse_lines
+
+SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")
+# A compressed file has this after its suffix.
+COMPRESSED = ".gz"
+DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, also with {COMPRESSED}"
+# The splits in the names of a folder's files, the one that is read first.
+_SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
+_DELIMITERS = ",;\t|"
+_WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+# Rows of a Parquet file in memory at a time.
+_BATCH = 1000
+
+Numbered = Iterator[tuple[int, dict[str, Any]]]
+
+
+class UnreadableRow(dict[str, Any]):
+    """What stands for a row that cannot be read: to look into it raises a RowError that says why."""
+
+    def __init__(self, problem: str, label: str):
+        super().__init__()
+        self.problem = problem
+        self.label = label
+
+    def _refuse(self, *arguments: Any) -> NoReturn:
+        raise RowError("row", self.problem, self.label)
+
+    __getitem__ = __contains__ = __iter__ = __len__ = _refuse
+    get = keys = values = items = _refuse
+
+
+def data_suffix(path: Path) -> str:
+    """The suffix that tells how to read a file, without that of a compression; empty where it is
+    no data file.
+
+    >>> data_suffix(Path("a.jsonl")), data_suffix(Path("a.csv.gz")), data_suffix(Path("a.tar.gz"))
+    ('.jsonl', '.csv', '')
+    """
+    name = path.name.lower().removesuffix(COMPRESSED)
+    suffix = Path(name).suffix
+    return suffix if suffix in SUFFIXES else ""
+
+
+def folder_files(folder: Path, split: str | None = None) -> list[Path]:
+    """The data files of a folder, those of one split where their names say which; InputError where
+    there are none.
+    """
+    files = sorted(path for path in folder.iterdir() if path.is_file() and data_suffix(path))
+    by_split = {name: _of_split(files, name) for name in _SPLITS}
+    if split is not None:
+        chosen = by_split.get(split, [])
+    else:
+        chosen = next(filter(None, by_split.values()), files)
+    if not chosen:
+        of_split = f" of the split {split}" if split else ""
+        raise InputError(f"{folder}: no data files{of_split} in this folder; expected {DATA_FILE}")
+    return chosen
+
+
+def _of_split(files: Iterable[Path], split: str) -> list[Path]:
+    """The files with a split as a word of their names: train-00000.parquet, my_test.jsonl."""
+    word = re.compile(rf"(?:^|[^a-z0-9]){split}(?:[^a-z0-9]|$)")
+    return [path for path in files if word.search(path.name.lower())]
+
+
+def file_rows(path: Path, split: str | None = None) -> Numbered:
+    """`(line, row)` of each row of a file with lines, `(number of the row, row)` of another, from 1;
+    of a folder the number of the row in all its files.
+
+    split: of a folder, as in `folder_files`.
+
+    Raises:
+        InputError: the file cannot be opened, or is not what its suffix says.
+    """
+    if path.is_dir():
+        rows = chain.from_iterable(map(file_rows, folder_files(path, split)))
+        for number, (_, row) in enumerate(rows, start=1):
+            yield number, row
+        return
+    suffix = data_suffix(path)
+    if suffix == ".parquet":
+        yield from _parquet_rows(path)
+        return
+    with opened(path) as file:
+        unpacked: Any = file
+        if path.name.lower().endswith(COMPRESSED):
+            unpacked = gzip.GzipFile(fileobj=file)
+        try:
+            if suffix == ".jsonl":
+                yield from _json_lines(path, unpacked)
+            elif suffix == ".json":
+                yield from _json_rows(path, unpacked)
+            elif suffix == ".txt":
+                yield from _text_rows(path, unpacked)
+            else:
+                yield from _csv_rows(path, unpacked)
+        except (OSError, EOFError) as error:  # of the compression
+            raise InputError(f"{path}: cannot be read ({error})") from error
+
+
+def _json_lines(path: Path, file: BinaryIO) -> Numbered:
+    for number, row in parse_lines(path, file, LONGEST_ROW):
+        yield number, UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else row
+
+
+def _json_rows(path: Path, file: BinaryIO) -> Numbered:
+    """The rows of a .json file: a list of objects, an object that holds one, or JSON Lines."""
+    text = file.read()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = text.strip().splitlines()
+        if len(lines) < 2 or not lines[0].rstrip().endswith(b"}"):
+            raise InputError(f"{path}: cannot be read as json ({error})") from error
+        yield from _json_lines(path, io.BytesIO(text))
+        return
+    if isinstance(value, dict):
+        lists = [held for held in value.values() if isinstance(held, list)]
+        are_objects = len(lists) == 1 and all(isinstance(row, dict) for row in lists[0])
+        value = lists[0] if are_objects and lists[0] else [value]
+    if not isinstance(value, list):
+        raise InputError(f"{path}: cannot be read as json (expected a list of objects)")
+    for number, row in enumerate(value, start=1):
+        is_object = isinstance(row, dict)
+        yield number, row if is_object else UnreadableRow("expected an object", "not JSON")
+
+
+def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
+    """The rows of a CSV file, whose delimiter is the one that its first line has most of."""
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="strict", newline="")
+    csv.field_size_limit(LONGEST_ROW)
+    try:
+        header = text.readline(LONGEST_ROW)
+        outside_quotes = re.sub(r'"[^"]*"', "", header)
+        delimiter = max(_DELIMITERS, key=outside_quotes.count)
+        reader = csv.reader(chain([header], text), delimiter=delimiter, strict=False)
+        names = next(reader, [])
+        before = reader.line_num
+        for values in reader:
+            line, before = before + 1, reader.line_num
+            if not values:
+                continue  # an empty line
+            if len(values) > len(names):
+                problem = f"{len(values)} fields, and the first line names {len(names)}"
+                yield line, UnreadableRow(problem, "not CSV")
+                continue
+            values += [""] * (len(names) - len(values))
+            yield line, dict(zip(names, map(_csv_value, values), strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
+
+
+def _csv_value(text: str) -> str | int:
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+
+
+def _text_rows(path: Path, file: Any) -> Numbered:
+    """The rows of a .txt file: JSON Lines or tab-separated values where its first line is of that
+    kind, else each line that is not blank is the column `text`.
+    """
+    buffered = io.BufferedReader(file)
+    first = buffered.peek(LONGEST_ROW).lstrip().partition(b"\n")[0]
+    if first.startswith(b"{"):
+        yield from _json_lines(path, buffered)
+    elif b"\t" in first:
+        yield from _csv_rows(path, buffered)
+    else:
+        lines = io.TextIOWrapper(buffered, encoding="utf-8-sig", errors="replace")
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, {"text": line.strip()}
+
+
+def _parquet_rows(path: Path) -> Numbered:
+    with opened(path):
+        pass  # only to see that it is there
+    require("pyarrow", extra="train", purpose="reading a .parquet file")
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    number = 0
+    try:
+        for batch in ParquetFile(path).iter_batches(_BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{path}: cannot be read as parquet ({error})") from error

@@ -382,6 +382,20 @@ def test_rows_of_several_tasks(monkeypatch, tmp_path, format, grades_of, named):
         assert len(keys) == 1  # these take the keys of one row for all
 
 
+def test_a_completion_that_is_cut_off_in_a_thinking_of_the_prompt_has_no_answer():
+    """OpenRLHF and slime hand over the rendered prompt; verl's rows may say it."""
+    prompt = "<|im_start|>assistant\n<think>\n"
+    cut_off, closed = r"It may be \boxed{7}.", r"It is.</think>\boxed{7}"
+    label = '{"solution": "7", "task": "math"}'
+    result = reward_func([prompt + cut_off, prompt + closed], [prompt] * 2, [label] * 2)
+    assert result["rewards"].tolist() == [0.0, 1.0]
+    samples = [Sample(cut_off, label, prompt), Sample(closed, label, prompt)]
+    assert asyncio.run(custom_rm(Arguments(), samples)) == [0.0, 1.0]
+    for text, score in ((cut_off, 0.0), (closed, 1.0)):
+        assert compute_score("math", text, "7", {"thinking_opened": True})["score"] == score
+        assert compute_score("math", text, "7", {"thinking_opened": None})["score"] == 1.0
+
+
 def test_a_row_that_names_no_task_is_for_the_verifier_whose_columns_it_has():
     names = ["accuracy", "countdown", "format"]
     own = grade(r"\boxed{7}", row_of("7", "my_math"), names)

@@ -154,6 +154,8 @@ def test_other_file_forms(tmp_path):
     packed = tmp_path / "x.jsonl.gz"
     packed.write_bytes(gzip.compress(write(tmp_path / "x.jsonl", FORMS["answer"]).read_bytes()))
     assert scored(packed)[0] == TWO_OF_THREE
+    packed.write_bytes(packed.read_bytes()[:60])
+    assert "x.jsonl.gz: cannot be read (Compressed file ended" in refused("score", packed)
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):
@@ -262,6 +264,15 @@ def test_choices(tmp_path):
     row = {"question": "Sky?", "choices": ["green", "blue"], "answer": 1}
     rows = [{**row, "response": f"The answer is <answer>{letter}</answer>"} for letter in "AB"]
     assert scored(write(tmp_path / "x.jsonl", rows))[0]["external_accuracy"] == 0.5
+    row = {"question": "Sky?", "opa": "green", "opb": "blue", "opc": "red", "opd": "up", "cop": 2}
+    rows = [{**row, "response": f"<answer>{letter}</answer>"} for letter in "ABCD"]
+    assert scored(write(tmp_path / "x.jsonl", rows))[0]["external_accuracy"] == 0.25
+    # The order in which the model has seen these is unknown.
+    row = {"Question": "Sky?", "Correct Answer": "blue", "Incorrect Answer 1": "green"}
+    file = write(tmp_path / "x.jsonl", [{**row, "response": "<answer>A</answer>"}])
+    message = refused("score", file)
+    assert "no right answer in 'Question', 'Correct Answer'" in message
+    assert "to read it as another task, write qa:FILE, choice:FILE or code:FILE" in message
 
 
 def test_a_gold_that_cannot_be_read_is_named_with_its_line(tmp_path):

@@ -81,7 +81,6 @@ def test_the_passage_stands_before_the_question(kind, row, passage):
     [
         ({"evidence": PLACE}, ["evidence"]),
         ({"evidence": [PLACE, PLACE]}, ["evidence"]),
-        ({"system": "Answer like a pirate."}, ["system"]),
         # the answer in other words, which no prompt may show, and what is no prose
         ({"rationale": PLACE, "long_answer": PLACE, "id": "x" * 80, "source": "web"}, []),
         # the question is in it: another trainer's prompt, perhaps with the answer
@@ -109,7 +108,7 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept():
         prepared = TASKS[kind].preprocess({**row, **beside})
         assert {name: prepared[name] for name in beside} == beside
         single = TASKS[kind].preprocess({**row, "image": "a.png", "video": None, "audio": ""})
-        assert single["images"] == "a.png" and "videos" not in single and "audios" not in single
+        assert single["images"] == ["a.png"] and "videos" not in single and "audios" not in single
         with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
             TASKS[kind].preprocess(row)
 
@@ -139,6 +138,9 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept():
         ("qa", {"reward_model": {"ground_truth": {"target": ["Rhine"]}}}, ["Rhine"], "Main"),
         ("qa", {"answers_spans": {"spans": ["12"], "types": ["number"]}}, ["12"], "13"),
         ("qa", {"answer": "[1, 2]"}, ["[1, 2]"], "1"),
+        ("qa", {"answer": "Rhine", "answer_aliases": ["Rhein"]}, ["Rhine", "Rhein"], "Main"),
+        ("qa", {"answer": {"number": "12", "spans": [], "date": {}}}, ["12"], "13"),
+        ("qa", {"question": {"text": "Who?"}, "answers": [{"text": "Tom"}]}, ["Tom"], "Ann"),
         ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
         ("qa", {"answer": "False"}, ["no", "False"], "True"),
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
@@ -153,6 +155,9 @@ def test_golds(kind, gold, right, wrong):
 
 @pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", ""])
 def test_what_is_no_answer_is_refused(gold):
+    in_words = {"problem": "Show it.", "answer": gold, "solution": "So there are 5 apples."}
+    with pytest.raises(RowError):
+        TASKS["math"].preprocess(in_words)
     with pytest.raises(RowError) as error:
         TASKS["math"].preprocess({"problem": "Show it.", "solution": "...", "answer": gold})
     assert error.value.label == "no answer that can be read"
@@ -230,7 +235,7 @@ def test_choices_that_are_missing_are_said_with_the_flag_that_names_them():
 def test_a_prompt_of_nemo_gym_is_read():
     turns = [{"role": "user", "content": "What is 2 squared?"}]
     row = {"responses_create_params": {"input": turns}, "expected_answer": "4"}
-    assert TASKS["math"].preprocess(row)["messages"] == turns
+    assert TASKS["math"].preprocess(row)["messages"][1:] == turns
     assert earned("math", row, "4") == 1.0
     as_text = {"responses_create_params": json.dumps({"input": turns}), "expected_answer": "4"}
-    assert TASKS["math"].preprocess(as_text)["messages"] == turns
+    assert TASKS["math"].preprocess(as_text)["messages"][1:] == turns

@@ -29,10 +29,12 @@ from swift_rlvr.evaluation.grade_samples import optional_columns
 from swift_rlvr.runs.folder import COMPLETIONS, RECORDS
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.columns import value_at
 from swift_rlvr.tasks.files import COMPRESSED, UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
+from swift_rlvr.tasks.options import choices_in_columns
 from swift_rlvr.tasks.sources import Source, with_columns
-from swift_rlvr.tasks.task import folded_name
+from swift_rlvr.tasks.task import columns_named, folded_name
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, opened
 
@@ -137,8 +139,12 @@ def task_of(row: Mapping[str, Any]) -> Task:
     for name in _BY_COLUMNS:
         if set(TASKS[name].reward_columns) <= row.keys():
             return TASKS[name]
-    has_choices = any(row.get(name) for name in CHOICES)
-    return TASKS["choice" if has_choices else "math"]
+    # Not where the right choice and the wrong ones have columns of their own: the order in which the
+    # model has seen them is unknown.
+    has_choices = any(value_at(row, name) for name in columns_named(CHOICES, row))
+    if has_choices or choices_in_columns(row)[0]:
+        return TASKS["choice"]
+    return TASKS["math"]
 
 
 def find_files(
@@ -266,10 +272,13 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
         with opened(path) as file:
             number = 1
             unpacked: Any = gzip.GzipFile(fileobj=file) if path.endswith(COMPRESSED) else file
-            while text := unpacked.read(_BLOCK_SIZE):
-                text += unpacked.readline()
-                yield Block(path, number, text)
-                number += text.count(b"\n")
+            try:
+                while text := unpacked.read(_BLOCK_SIZE):
+                    text += unpacked.readline()
+                    yield Block(path, number, text)
+                    number += text.count(b"\n")
+            except (EOFError, gzip.BadGzipFile) as error:
+                raise InputError(f"{path}: cannot be read ({error})") from error
 
 
 def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:

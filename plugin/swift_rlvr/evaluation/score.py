@@ -364,11 +364,12 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
             verifiers.update(dict.fromkeys(names))
             formats.update(dict.fromkeys(further))
     if not verifiers:
-        raise InputError(
-            problem
-            or f"{where}: no right answer in {column_names(row)}; expected one in a column such as "
+        expected = (
+            f"{where}: no right answer in {column_names(row)}; expected one in a column such as "
             "answer, solution or ground_truth, in another one that --columns names, or in --dataset"
         )
+        other_task = "to read it as another task, write qa:FILE, choice:FILE or code:FILE"
+        raise InputError(f"{problem or expected}; {other_task}")
     left_out = [name for name in verifiers if REWARDS[name].runs_code]
     names = [name for name in (*verifiers, *formats) if name not in left_out]
     return build_rewards(names), left_out

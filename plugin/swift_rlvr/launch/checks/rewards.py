@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
-from swift_rlvr.contract.datasets import GUESS
+from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
 from swift_rlvr.rewards import REWARDS, Reward

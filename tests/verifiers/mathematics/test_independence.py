@@ -142,8 +142,11 @@ def test_in_forked_children_while_a_thread_grades(rows, alone):
         thread.join()
 
 
-FILES = sorted((PLUGIN / "swift_rlvr" / "verifiers" / "mathematics").glob("*.py"))
-FILES.append(PLUGIN / "swift_rlvr" / "verifiers" / "answers.py")
+VERIFIERS = PLUGIN / "swift_rlvr" / "verifiers"
+# What finds the answer in a text.
+FINDERS = ("answer_forms", "answers", "languages", "statements", "thinking")
+FILES = sorted((VERIFIERS / "mathematics").glob("*.py"))
+FILES += [VERIFIERS / f"{name}.py" for name in FINDERS]
 
 
 def imports(file):
@@ -176,13 +179,8 @@ def test_it_can_be_lifted_out_and_used_alone():
     for file in FILES:
         for module in imports(file):
             if module.startswith("swift_rlvr"):
-                alone = module.startswith(
-                    (
-                        "swift_rlvr.verifiers.answers",
-                        "swift_rlvr.verifiers.statements",
-                        "swift_rlvr.verifiers.mathematics.",
-                    )
-                )
+                is_finder = module.removeprefix("swift_rlvr.verifiers.") in FINDERS
+                alone = is_finder or module.startswith("swift_rlvr.verifiers.mathematics.")
                 assert alone, f"{file.name} imports {module}"
 
 

@@ -134,6 +134,22 @@ def test_each_form_is_graded_by_its_gold(tmp_path, form):
     assert count == 3 and not summary["unusable"]
 
 
+@pytest.mark.parametrize(
+    ("form", "column"),
+    [
+        ("answer", "answer"),
+        ("verl", "gts"),
+        ("lm-eval", "target"),
+        ("swift infer", "labels"),
+        ("ground_truth", "ground_truth"),
+    ],
+)
+def test_where_the_gold_was_found_is_shown(tmp_path, form, column):
+    shown = ran("score", write(tmp_path / "x.jsonl", FORMS[form]))
+    (line,) = [line for line in shown.splitlines() if line.startswith("Right answers")]
+    assert line.partition(",")[0] == f"Right answers are in the column {column}"
+
+
 def test_a_list_of_completions_for_each_row(tmp_path):
     texts = asked(
         question=lambda q, g, a: q, answer=lambda q, g, a: g, responses=lambda q, g, a: [a, "no"]

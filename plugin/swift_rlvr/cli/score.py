@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
-from swift_rlvr.evaluation.completion_files import find_files
+from swift_rlvr.evaluation.completion_files import find_files, first_rows
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS
@@ -82,10 +82,13 @@ def score(
     readings = find_files(files, parse_columns(columns), answered)
     errors = Console(stderr=True)
     left_out: list[str] = []
+    golds: list[str] = []
     if reward_funcs:
         rewards = build_rewards(reward_funcs)
     else:
         rewards, left_out = default_rewards(readings)
+        _, reading, row = next(first_rows(readings))
+        golds = reading.gold_columns(row)
     if left_out:
         names = ", ".join(left_out)
         verb = "It runs" if len(left_out) == 1 else "They run"
@@ -108,17 +111,22 @@ def score(
         more = {"out": None if out is None else str(out), "left_out": left_out}
         typer.echo(json.dumps({**summary, **more}))
     else:
-        _show_scores(summary, reward_funcs, out)
+        _show_scores(summary, reward_funcs, golds, out)
     if fail_on_change and summary["changed"]:
         raise typer.Exit(1)
 
 
-def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
+def _show_scores(
+    summary: dict[str, Any], reward_funcs: list[str] | None, golds: list[str], out: Path | None
+) -> None:
     """Print rewards, reasons, completions that cannot be used, and verdicts that changed."""
     console = Console(highlight=False)
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
         console.print(f"Verifier and format of the first lines: {names}", style="dim")
+    if golds:
+        columns = ", else ".join(golds[:3])
+        console.print(f"Right answers are in the column {columns}", style="dim")
     count = summary["completions"]
     seconds = summary["seconds"]
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.completion_forms import (
     COMPLETION_KEYS,
+    GOLDS_ELSEWHERE,
     Item,
     NoCompletionError,
     is_completion,
@@ -102,13 +103,10 @@ class Reading:
         LineError where its gold cannot be read.
         """
         row = with_columns_from_prompt(row)
-        task = TASKS[self.task] if self.task else task_of(row)
-        if task.is_mixed:
-            task = task_of(row)
+        task = self._task_of(row)
         if set(task.reward_columns) <= row.keys():
             return row
-        # The completion is no gold, though a dataset may keep its gold under that name.
-        raw = {name: row[name] for name in row if name not in COMPLETION_KEYS}
+        raw = _without_completion(row)
         found = task.find_columns(raw)
         missing = [name for name in task.columns if not found.get(name)]
         if task.any_columns and missing == ["problem"]:
@@ -121,6 +119,31 @@ class Reading:
         except RowError as error:
             raise LineError(str(error)) from error
         return {**row, **_verified_columns(task.of(prepared), prepared)}
+
+    def gold_columns(self, row: Mapping[str, Any]) -> list[str]:
+        """Where the gold of a row is looked for, the likeliest column first; empty where the row has
+        the columns of its verifier.
+        """
+        task = self._task_of(row)
+        if set(task.reward_columns) <= row.keys():
+            return []
+        columns = list(task.find_columns(_without_completion(row)).get("answer", ()))
+        # `answer` is ours for what other tools call so.
+        others = [name for name in GOLDS_ELSEWHERE if row.get(name) is row.get("answer")]
+        if self.filter:
+            others = ["target"]
+        return [*others, *columns[1:]] if others and columns[:1] == ["answer"] else columns
+
+    def _task_of(self, row: Mapping[str, Any]) -> Task:
+        task = TASKS[self.task] if self.task else task_of(row)
+        return task_of(row) if task.is_mixed else task
+
+
+def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose gold is looked for: the completion is none, though a dataset may keep its gold
+    under such a name.
+    """
+    return {name: row[name] for name in row if name not in COMPLETION_KEYS}
 
 
 def _verified_columns(task: Task, prepared: Mapping[str, Any]) -> dict[str, Any]:

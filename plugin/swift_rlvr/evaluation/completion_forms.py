@@ -34,7 +34,7 @@ FROM_PROMPT = frozenset(("nums", "target"))
 # more than the question in it.
 _PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
 # The gold's column in verl's dumps, and in what `swift infer` writes.
-_GOLDS_ELSEWHERE = ("gts", "labels")
+GOLDS_ELSEWHERE = ("gts", "labels")
 _OF_LM_EVAL = ("doc", "target", "resps")
 _OF_OPENAI = ("chat.completion", "text_completion", "response")
 # What says nothing about the row in the answer of such a server.
@@ -251,7 +251,7 @@ def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row.get(name), (str, list)):
             row = {**row, "prompts": row[name]}
             break
-    for name in _GOLDS_ELSEWHERE:
+    for name in GOLDS_ELSEWHERE:
         gold = row.get(name)
         if gold is None or "answer" in row:
             continue

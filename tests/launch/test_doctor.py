@@ -1283,6 +1283,7 @@ def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     found, said = outcome(data.datasets, *words, "external_format")
     assert found == "warning" and "external_format can hardly be earned (no think part)" in said
+    assert outcome(rewards.grades, *words, "external_format") == ("none", "")
 
 
 def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):

@@ -113,17 +113,17 @@ def test_callbacks_that_are_not_for_it_are_refused_before_a_model_is_built(name)
     assert f"InputError: --callbacks: {name} is for `swift rlhf`" in done.stderr
 
 
-def test_an_import_path_in_the_file_of_the_pipeline_on_ray_becomes_a_reward(tmp_path):
+@pytest.mark.parametrize("place", ["{names}", "reward_funcs: format\ntrain:\n  gpus: 4\n  {names}"])
+def test_an_import_path_in_the_file_of_the_pipeline_on_ray_becomes_a_reward(tmp_path, place):
+    """In the registry, where `resolve_reward_funcs` looks; it leaves other texts as they are."""
     config = tmp_path / "ray.yaml"
     names = "reward_funcs: [trl.rewards:think_format_reward, external_countdown]\n"
-    for text in (names, "reward_funcs: format\ntrain:\n  gpus: 4\n  " + names):
-        config.write_text("rlhf_type: grpo\n" + text)
-        code = """
+    config.write_text("rlhf_type: grpo\n" + place.format(names=names))
+    code = """
 sys.modules["swift.ray"] = types.ModuleType("swift.ray")
 import_external_file("plugin/rlvr_plugin.py")
-from swift.rlhf_trainers.utils import resolve_reward_funcs
-rewards, _ = resolve_reward_funcs(["trl.rewards:think_format_reward"])
-print(callable(rewards[0]))
+from swift.rewards import orms
+print(callable(orms["trl.rewards:think_format_reward"]()))
 """
-        done = run(PROCESS + code, "--config", config)
-        assert done.stdout.splitlines()[-1:] == ["True"], done.stderr[-3000:]
+    done = run(PROCESS + code, "--config", config)
+    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr[-3000:]

@@ -35,6 +35,10 @@ ANSWERS = [
     ("The answer is $\\boxed{8}$.", "8"),
     ("**Final Answer**\n\\boxed{8}", "8"),
     ("#### \\boxed{8}", "8"),
+    ("#### $\\boxed{8}$.", "8"),
+    ("#### not \\boxed{8}", None),
+    ("#### \\boxed{8} is wrong", "\\boxed{8} is wrong"),
+    ("<final_answer>not \\boxed{8}</final_answer>", "not \\boxed{8}"),
     ('{"answer": "\\\\boxed{8}"}', "8"),
     # one statement of two values is none
     ("\\boxed{8}\nThe answer is 7 or 8.", None),

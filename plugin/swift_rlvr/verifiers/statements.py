@@ -302,9 +302,13 @@ def _chinese_mark(text: str) -> _Mark | None:
 
 
 def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
-    r"""A mark, with the content of the box in it: #### \boxed{7}"""
+    r"""A mark, with the content of the box that it is: #### \boxed{7}, but not #### not \boxed{7}"""
     boxed = boxed_statement(content)
-    answer = content if boxed is None else boxed.answer.strip()
+    answer = content
+    if boxed is not None:
+        around = content[: boxed.start].lstrip(_OPENING_SIGNS) + content[boxed.end :]
+        if not around.strip(_CLOSING_SIGNS):
+            answer = boxed.answer.strip()
     return _Mark(Statement(mark, answer), start, end, content)
 
 

@@ -249,10 +249,9 @@ def _read_gold(gold: str) -> _Gold | None:
         value = stated_value(text)
     last_line = text.rsplit("\n", 1)[-1]
     if value is None and _CONCLUDES.match(last_line):
-        # a solution in words, as in Orca-Math
-        text = last_line
-        value = stated_value(text, only=True)
-        plain_text = plain(text)
+        # a solution in words, as in Orca-Math; the whole of it is still right
+        value = stated_value(last_line, only=True)
+        text = text if value is None else last_line
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 

@@ -491,3 +491,292 @@ HONEST = {
     ),
     "many calls": ("def f(x): return x + 1", "for i in range(3000):\n    assert f(i) == i + 1"),
 }
+
+MOCKS = "import unittest\nfrom unittest.mock import patch, MagicMock, Mock\nimport os, tempfile, shutil, json, csv, random, datetime\nclass TestCases(unittest.TestCase):\n"
+HONEST |= {
+    "bcb csv": (
+        "import csv, os\ndef task_func(path):\n    with open(path) as f:\n        return sorted(csv.reader(f))",
+        MOCKS
+        + "    def setUp(self):\n        self.d = tempfile.mkdtemp()\n        self.p = os.path.join(self.d, 'a.csv')\n        with open(self.p, 'w', newline='') as f:\n            csv.writer(f).writerows([['b','1'],['a','2']])\n    def tearDown(self):\n        shutil.rmtree(self.d)\n    def test_a(self):\n        self.assertEqual(task_func(self.p), [['a','2'],['b','1']])\n        self.assertTrue(os.path.exists(self.p))",
+    ),
+    "bcb subprocess patched": (
+        "import subprocess\ndef task_func(c):\n    return subprocess.run(c, capture_output=True).returncode",
+        MOCKS
+        + "    @patch('subprocess.run')\n    def test_a(self, run):\n        run.return_value.returncode = 3\n        self.assertEqual(task_func(['x']), 3)\n        run.assert_called_once()",
+    ),
+    "bcb datetime": (
+        "from datetime import datetime, timedelta\ndef task_func(s):\n    return datetime.strptime(s, '%Y-%m-%d') + timedelta(days=1)",
+        MOCKS
+        + "    def test_a(self):\n        r = task_func('2020-01-01')\n        self.assertEqual(r, datetime.datetime(2020,1,2))\n        self.assertIsInstance(r, datetime.datetime)\n        self.assertEqual(r.day, 2)",
+    ),
+    "bcb random": (
+        "import random\ndef task_func(n, seed=0):\n    random.seed(seed)\n    return [random.randint(0, 9) for _ in range(n)]",
+        MOCKS
+        + "    def test_a(self):\n        self.assertEqual(task_func(5), task_func(5))\n        self.assertEqual(len(task_func(3)), 3)\n        self.assertTrue(all(0 <= x <= 9 for x in task_func(9)))",
+    ),
+    "bcb glob": (
+        "import glob, os\ndef task_func(d):\n    return sorted(os.path.basename(p) for p in glob.glob(os.path.join(d, '*.txt')))",
+        MOCKS
+        + "    def test_a(self):\n        with tempfile.TemporaryDirectory() as d:\n            for n in 'ab':\n                open(os.path.join(d, n + '.txt'), 'w').close()\n            self.assertEqual(task_func(d), ['a.txt', 'b.txt'])",
+    ),
+    "bcb /tmp": (
+        "import os\ndef task_func(p):\n    return os.path.getsize(p)",
+        MOCKS
+        + "    def setUp(self):\n        os.makedirs('/tmp/data_x', exist_ok=True)\n        with open('/tmp/data_x/a', 'w') as f: f.write('abc')\n    def test_a(self):\n        self.assertEqual(task_func('/tmp/data_x/a'), 3)",
+    ),
+    "bcb move": (
+        "import shutil, os\ndef task_func(a, b):\n    os.makedirs(b, exist_ok=True)\n    return shutil.move(a, b)",
+        MOCKS
+        + "    def test_a(self):\n        with tempfile.TemporaryDirectory() as d:\n            p = os.path.join(d, 'a')\n            open(p, 'w').close()\n            r = task_func(p, os.path.join(d, 'sub'))\n            self.assertTrue(os.path.exists(os.path.join(d, 'sub', 'a')))",
+    ),
+    "bcb copy": (
+        "import shutil\ndef task_func(a, b): return shutil.copy(a, b)",
+        MOCKS
+        + "    def test_a(self):\n        with tempfile.TemporaryDirectory() as d:\n            p = os.path.join(d, 'a')\n            open(p, 'w').write('x')\n            task_func(p, p + '2')\n            self.assertEqual(open(p + '2').read(), 'x')",
+    ),
+    "bcb zip": (
+        "import zipfile, os\ndef task_func(p, out):\n    with zipfile.ZipFile(out, 'w') as z: z.write(p, 'a')\n    return out",
+        MOCKS
+        + "    def test_a(self):\n        with tempfile.TemporaryDirectory() as d:\n            p = os.path.join(d, 'a')\n            open(p, 'w').write('x')\n            import zipfile\n            self.assertEqual(zipfile.ZipFile(task_func(p, p + '.zip')).namelist(), ['a'])",
+    ),
+    "bcb socket": (
+        "import socket\ndef task_func(): return socket.gethostbyname('localhost')",
+        MOCKS
+        + "    @patch('socket.gethostbyname', return_value='1.2.3.4')\n    def test_a(self, g):\n        self.assertEqual(task_func(), '1.2.3.4')",
+    ),
+    "bcb urllib": (
+        "import urllib.request\ndef task_func(u):\n    with urllib.request.urlopen(u) as r: return r.read().decode()",
+        MOCKS
+        + "    @patch('urllib.request.urlopen')\n    def test_a(self, o):\n        o.return_value.__enter__.return_value.read.return_value = b'hi'\n        self.assertEqual(task_func('http://x'), 'hi')",
+    ),
+    "bcb sqlite file": (
+        "import sqlite3\ndef task_func(p):\n    c = sqlite3.connect(p)\n    c.execute('create table t(a)')\n    c.execute('insert into t values (1)')\n    c.commit()\n    n = c.execute('select count(*) from t').fetchone()[0]\n    c.close()\n    return n",
+        MOCKS
+        + "    def test_a(self):\n        with tempfile.TemporaryDirectory() as d:\n            self.assertEqual(task_func(os.path.join(d, 'x.db')), 1)",
+    ),
+    "bcb subprocess real": (
+        "import subprocess\ndef task_func(): return subprocess.run(['echo', 'hi'], capture_output=True, text=True).stdout",
+        MOCKS
+        + "    def test_a(self):\n        r = task_func()\n        self.assertEqual(r, 'hi\\n')",
+    ),
+    "bcb multiprocessing": (
+        "from multiprocessing import Pool\ndef g(x): return x * 2\ndef task_func(xs):\n    with Pool(2) as p: return p.map(g, xs)",
+        MOCKS
+        + "    def test_a(self):\n        r = task_func([1, 2])\n        self.assertEqual(r, [2, 4])",
+    ),
+    "thread pool": (
+        "from concurrent.futures import ThreadPoolExecutor\ndef task_func(xs):\n    with ThreadPoolExecutor(2) as p: return list(p.map(lambda x: x * 2, xs))",
+        MOCKS
+        + "    def test_a(self):\n        r = task_func([1, 2])\n        self.assertEqual(r, [2, 4])",
+    ),
+    "thread pool callback": (
+        "from concurrent.futures import ThreadPoolExecutor\ndef task_func(f, xs):\n    with ThreadPoolExecutor(2) as p: return list(p.map(f, xs))",
+        "def double(x): return 2 * x\nassert task_func(double, [1, 2]) == [2, 4]",
+    ),
+    "classeval": (
+        "class AccessGate:\n    def __init__(self):\n        self.a = {}\n    def add(self, k, v):\n        self.a[k] = v\n        return self.a\n    def get(self, k): return self.a.get(k)",
+        MOCKS
+        + "    def test_a(self):\n        g = AccessGate()\n        self.assertEqual(g.add('x', 1), {'x': 1})\n        self.assertEqual(g.get('x'), 1)\n        self.assertEqual(g.a, {'x': 1})\n        g.a['y'] = 2\n        self.assertEqual(g.get('y'), 2)",
+    ),
+    "classeval datetime": (
+        "from datetime import datetime\nclass Cal:\n    def __init__(self): self.events = []\n    def add(self, e): self.events.append(e)\n    def on(self, d): return [e for e in self.events if e['date'].date() == d.date()]",
+        MOCKS
+        + "    def test_a(self):\n        from datetime import datetime\n        c = Cal()\n        c.add({'date': datetime(2020,1,1,5), 'n': 'x'})\n        self.assertEqual(c.on(datetime(2020,1,1)), [{'date': datetime(2020,1,1,5), 'n': 'x'}])\n        self.assertEqual(c.events[0]['n'], 'x')",
+    ),
+    "class with Node given": (
+        "class Tree:\n    def __init__(self, root): self.root = root\n    def total(self):\n        def go(n): return 0 if n is None else n.v + go(n.l) + go(n.r)\n        return go(self.root)",
+        "class Node:\n    def __init__(self, v, l=None, r=None): self.v, self.l, self.r = v, l, r\nassert Tree(Node(1, Node(2), Node(3))).total() == 6",
+    ),
+    "uses a class of the tests": (
+        "def mk(v): return TreeNode(v)",
+        "class TreeNode:\n    def __init__(self, v): self.v = v\nassert mk(3).v == 3\nassert isinstance(mk(1), TreeNode)",
+    ),
+    "str enum": (
+        "import enum\nclass C(str, enum.Enum):\n    A = 'a'\ndef f(): return C.A",
+        "assert f() == 'a'\nassert f() is C.A",
+    ),
+    "int enum": (
+        "import enum\nclass C(enum.IntEnum):\n    A = 1\ndef f(): return C.A",
+        "assert f() == 1\nassert f().name == 'A'",
+    ),
+    "fraction": (
+        "from fractions import Fraction\ndef f(): return Fraction(1, 2)",
+        "assert f() == 0.5",
+    ),
+    "eq to plain": (
+        "class M:\n    def __init__(self, r): self.r = r\n    def __eq__(self, o): return self.r == (o.r if isinstance(o, M) else o)\ndef f(): return M([1])",
+        "assert f() == [1]",
+    ),
+    "eq to plain class": (
+        "class M:\n    def __init__(self, r): self.r = r\n    def __eq__(self, o): return self.r == (o.r if isinstance(o, M) else o)",
+        "m = M([1])\nassert m == [1]",
+    ),
+    "lru cache": (
+        "import functools\n@functools.lru_cache(None)\ndef fib(n): return n if n < 2 else fib(n-1) + fib(n-2)",
+        "assert fib(30) == 832040\nassert fib.cache_info().hits > 0\nfib.cache_clear()",
+    ),
+    "partial": (
+        "import functools\ndef add(a, b): return a + b\nadd3 = functools.partial(add, 3)",
+        "assert add3(4) == 7\nassert add3.args == (3,)",
+    ),
+    "property setter": (
+        "class T:\n    def __init__(self): self._c = 0\n    @property\n    def f(self): return self._c * 9 / 5 + 32\n    @f.setter\n    def f(self, v): self._c = (v - 32) * 5 / 9",
+        "t = T()\nt.f = 212\nassert abs(t._c - 100) < 1e-9\nassert t.f == 212",
+    ),
+    "slots": (
+        "class P:\n    __slots__ = ('x',)\n    def __init__(self, x): self.x = x",
+        "p = P(1)\nassert p.x == 1\ntry:\n    p.y = 2\n    assert False\nexcept AttributeError: pass",
+    ),
+    "metaclass": (
+        "class Reg(type):\n    all = []\n    def __new__(m, n, b, d):\n        c = super().__new__(m, n, b, d)\n        m.all.append(n)\n        return c\nclass A(metaclass=Reg): pass",
+        "assert Reg.all == ['A']\nclass B(metaclass=Reg): pass\nassert Reg.all == ['A', 'B']",
+    ),
+    "protocol": (
+        "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass Q(Protocol):\n    def quack(self): ...\ndef f(d): return d.quack()",
+        "class D:\n    def quack(self): return 'q'\nassert isinstance(D(), Q) and f(D()) == 'q'",
+    ),
+    "generator send": (
+        "def acc():\n    t = 0\n    while True:\n        x = yield t\n        t += x",
+        "g = acc()\nnext(g)\nassert g.send(3) == 3 and g.send(4) == 7\ng.close()",
+    ),
+    "generator throw": (
+        "def g():\n    try:\n        yield 1\n    except ValueError:\n        yield 2",
+        "x = g()\nnext(x)\nassert x.throw(ValueError) == 2",
+    ),
+    "infinite": (
+        "import itertools\ndef primes():\n    n = 2\n    while True:\n        if all(n % d for d in range(2, n)): yield n\n        n += 1",
+        "import itertools\nassert list(itertools.islice(primes(), 5)) == [2,3,5,7,11]",
+    ),
+    "deepcopy": (
+        "import copy\nclass A:\n    def __init__(self): self.x = [1]\n    def clone(self): return copy.deepcopy(self)",
+        "a = A()\nb = a.clone()\nb.x.append(2)\nassert a.x == [1] and b is not a",
+    ),
+    "pickle": (
+        "import pickle\nclass A:\n    def __init__(self, x): self.x = x",
+        "import pickle\na = pickle.loads(pickle.dumps(A(3)))\nassert a.x == 3",
+    ),
+    "weakref": (
+        "import weakref\nclass A: pass\ndef f(a): return weakref.ref(a)",
+        "a = A()\nr = f(a)\nassert r() is a",
+    ),
+    "sorted key": (
+        "class V:\n    def __init__(self, n): self.n = n\n    def __lt__(self, o): return self.n < o.n",
+        "vs = sorted([V(2), V(1)])\nassert [v.n for v in vs] == [1, 2]\nassert max(V(1), V(5), key=lambda v: v.n).n == 5",
+    ),
+    "recursion": (
+        "def f(n): return 0 if n == 0 else 1 + f(n - 1)",
+        "assert f(900) == 900\nx = [f(3000)]\nassert x == [3000]",
+    ),
+    "raises recursion": (
+        "def f(n): return f(n)",
+        "import pytest\nwith pytest.raises(RecursionError):\n    f(1)",
+    ),
+    "exit caught": (
+        "import sys\ndef f(): sys.exit(2)",
+        "import pytest\nwith pytest.raises(SystemExit) as e:\n    f()\nassert e.value.code == 2",
+    ),
+    "argparse": (
+        "import argparse\ndef main(argv):\n    p = argparse.ArgumentParser()\n    p.add_argument('--n', type=int)\n    return p.parse_args(argv)",
+        "a = main(['--n', '3'])\nassert a.n == 3",
+    ),
+    "warnings": (
+        "import warnings\ndef f(): warnings.warn('old', DeprecationWarning)",
+        MOCKS + "    def test_a(self):\n        with self.assertWarns(DeprecationWarning): f()",
+    ),
+    "main prints": (
+        "def main():\n    name = input()\n    print('hi', name)\nif __name__ == '__main__': main()",
+        "import io, sys\nfrom unittest.mock import patch\nwith patch('builtins.input', return_value='Bo'), patch('sys.stdout', new=io.StringIO()) as o:\n    main()\nassert o.getvalue() == 'hi Bo\\n'",
+    ),
+    "time sleep": (
+        "import time\ndef f():\n    t = time.time()\n    time.sleep(0.1)\n    return time.time() - t",
+        "d = f()\nassert 0.09 < d < 5",
+    ),
+    "timer decorator": (
+        "import time\ndef timed(f):\n    def g(*a):\n        t = time.perf_counter()\n        r = f(*a)\n        return r, time.perf_counter() - t\n    return g",
+        "@timed\ndef sq(x): return x * x\nr, t = sq(3)\nassert r == 9 and t >= 0",
+    ),
+    "retry": (
+        "def retry(n):\n    def deco(f):\n        def g(*a):\n            for i in range(n):\n                try: return f(*a)\n                except ValueError:\n                    if i == n - 1: raise\n        return g\n    return deco",
+        "calls = []\n@retry(3)\ndef flaky():\n    calls.append(1)\n    if len(calls) < 3: raise ValueError('x')\n    return 'ok'\nassert flaky() == 'ok' and len(calls) == 3",
+    ),
+    "observer": (
+        "class Subject:\n    def __init__(self): self.o = []\n    def attach(self, f): self.o.append(f)\n    def notify(self, x):\n        for f in self.o: f(x)",
+        "got = []\ns = Subject()\ns.attach(got.append)\ns.attach(lambda x: got.append(-x))\ns.notify(3)\nassert got == [3, -3]",
+    ),
+    "bytes": (
+        "def f(b): return b[::-1], bytearray(b), memoryview(b).tobytes()",
+        "assert f(b'ab') == (b'ba', bytearray(b'ab'), b'ab')",
+    ),
+    "complex": ("def f(z): return z.conjugate()", "assert f(1+2j) == 1-2j"),
+    "nested sets": (
+        "def f(): return {frozenset([1]), frozenset([2])}",
+        "assert f() == {frozenset([1]), frozenset([2])}\nassert frozenset([1]) in f()",
+    ),
+    "nan": ("def f(): return float('nan')", "import math\nassert math.isnan(f())"),
+    "inf": ("def f(): return float('inf')", "assert f() == float('inf')"),
+    "ordered": (
+        "def f(): return {'b': 1, 'a': 2}",
+        "assert list(f()) == ['b', 'a']\nassert list(f().items()) == [('b', 1), ('a', 2)]",
+    ),
+    "uuid": (
+        "import uuid\ndef f(): return uuid.uuid4()",
+        "import uuid\nassert isinstance(f(), uuid.UUID) and f() != f()",
+    ),
+    "ipaddress": (
+        "import ipaddress\ndef f(s): return ipaddress.ip_address(s)",
+        "import ipaddress\nassert f('1.2.3.4') == ipaddress.ip_address('1.2.3.4')",
+    ),
+    "hash": (
+        "import hashlib\ndef f(s): return hashlib.md5(s.encode()).hexdigest()",
+        "assert f('a') == '0cc175b9c0f1b6a831c399e269772661'",
+    ),
+    "array": (
+        "from array import array\ndef f(): return array('i', [1, 2])",
+        "from array import array\nassert f() == array('i', [1, 2])\nassert list(f()) == [1, 2]",
+    ),
+    "deque": (
+        "from collections import deque\ndef f(): return deque([1, 2], maxlen=2)",
+        "d = f()\nd.append(3)\nassert list(d) == [2, 3]",
+    ),
+    "string template": (
+        "from string import Template\ndef f(t, **k): return Template(t).substitute(**k)",
+        "assert f('$a b', a=1) == '1 b'\nimport pytest\nwith pytest.raises(KeyError): f('$q')",
+    ),
+    "tests need seek": (
+        "def lines(stream): return [l.strip() for l in stream]",
+        "import io\nassert lines(io.StringIO('a\\nb\\n')) == ['a', 'b']",
+    ),
+    "write to stream": (
+        "def dump(stream): stream.write('x'); return stream.tell()",
+        "import io\ns = io.StringIO()\nassert dump(s) == 1 and s.getvalue() == 'x'",
+    ),
+    "kwargs": (
+        "def f(*a, k=1, **kw): return a, k, kw",
+        "assert f(1, 2, k=3, z=4) == ((1, 2), 3, {'z': 4})",
+    ),
+    "assertRaises args": (
+        "def div(a, b): return a / b",
+        MOCKS
+        + "    def test_a(self):\n        self.assertRaises(ZeroDivisionError, div, 1, 0)\n        with self.assertRaisesRegex(ZeroDivisionError, 'division'): div(1, 0)",
+    ),
+    "addCleanup": (
+        "def f(): return 1",
+        MOCKS
+        + "    def setUp(self):\n        self.addCleanup(lambda: None)\n    def test_a(self):\n        self.assertEqual(f(), 1)\n        self.skipTest('later')",
+    ),
+    "skip": (
+        "def f(): return 1",
+        MOCKS
+        + "    @unittest.skip('no')\n    def test_b(self):\n        self.assertEqual(f(), 2)\n    def test_a(self):\n        self.assertEqual(f(), 1)",
+    ),
+    "expectedFailure": (
+        "def f(): return 1",
+        MOCKS
+        + "    @unittest.expectedFailure\n    def test_b(self):\n        self.assertEqual(f(), 2)\n    def test_a(self):\n        self.assertEqual(f(), 1)",
+    ),
+    "subTest": (
+        "def f(x): return x",
+        MOCKS
+        + "    def test_a(self):\n        for i in range(3):\n            with self.subTest(i=i):\n                self.assertEqual(f(i), i)",
+    ),
+}

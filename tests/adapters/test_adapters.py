@@ -11,11 +11,11 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from mixed_rows import COMPLETIONS, VERIFIERS, prepare
 from paths import ROOT
 from pydantic import BaseModel, ConfigDict
 from swift_rlvr.adapters.grading import grade, row_of, same_keys, short_name, task_of
@@ -24,11 +24,10 @@ from swift_rlvr.adapters.openrlhf import reward_func
 from swift_rlvr.adapters.rows import FORMATS, PARQUET
 from swift_rlvr.adapters.slime import custom_rm
 from swift_rlvr.adapters.verl import compute_score
-from swift_rlvr.cli import app
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
-from typer.testing import CliRunner
+from swift_rlvr.utils.jsonl import read_jsonl
 
 ROW = {"nums": [3, 4], "target": 7, "task": "countdown"}
 LABEL = json.dumps(ROW)
@@ -316,19 +315,6 @@ def test_nemo_rl():
     assert [result["reward"] for result in results] == [1.0, 0.0]
 
 
-MIXED = Path(__file__).with_name("mixed.jsonl")
-# By task, a right and a wrong completion.
-COMPLETIONS = {
-    "math": ("<think>a</think><answer>15</answer>", "<think>a</think><answer>16</answer>"),
-    "code": (
-        "<think>a</think><answer>\ndef add(a, b):\n    return a + b\n</answer>",
-        "<think>a</think><answer>\ndef add(a, b):\n    return a - b\n</answer>",
-    ),
-    "countdown": (RIGHT, WRONG),
-    "qa": (RHINE, "<think>r</think><answer>Danube</answer>"),
-}
-
-
 def by_verl(completion, row):
     label, info = row["reward_model"]["ground_truth"], {"index": 0, "num_turns": None}
     return compute_score(row["data_source"], completion, label, info)
@@ -375,11 +361,13 @@ def test_rows_of_several_tasks(monkeypatch, tmp_path, format, grades_of, named):
     """Math, code, countdown and qa in one file: each is graded by its own verifier, and the others
     say "other task".
     """
-    verifiers = ("accuracy", "code", "countdown", "exact_match")
     if named:
-        monkeypatch.setenv("SWIFT_RLVR_REWARD_FUNCS", ",".join([*verifiers, "format"]))
-    rows = prepared(MIXED, format, tmp_path)
-    assert len(rows) == len(COMPLETIONS)
+        monkeypatch.setenv("SWIFT_RLVR_REWARD_FUNCS", ",".join([*VERIFIERS, "format"]))
+    file = prepare(format, tmp_path)
+    if format in PARQUET:
+        rows = pq.read_table(file).to_pylist()
+    else:
+        rows = [row for _, row in read_jsonl(file)]
     keys = set()
     for (task, completions), row in zip(COMPLETIONS.items(), rows, strict=True):
         own = short_name(TASKS[task].verifier)
@@ -387,23 +375,25 @@ def test_rows_of_several_tasks(monkeypatch, tmp_path, format, grades_of, named):
             grades = grades_of(completion, row)
             assert grades[own] == right
             assert grades["score"] == right + (1.0 if named else 0.0)
-            others = [grades[name] for name in verifiers if name != own and name in grades]
+            others = [grades[name] for name in VERIFIERS if name != own and name in grades]
             assert others == [None] * len(others)
             keys.add(tuple(grades))
     if named or format in ("verl", "openrlhf"):
         assert len(keys) == 1  # these take the keys of one row for all
 
 
-def prepared(file, format, folder):
-    """What `dataset prepare --format` writes of a file."""
-    out = folder / ("rows.parquet" if format in PARQUET else "rows.jsonl")
-    result = CliRunner().invoke(
-        app, ["dataset", "prepare", str(file), "--format", format, "--out", str(out)]
-    )
-    assert result.exit_code == 0, result.output
-    if format in PARQUET:
-        return pq.read_table(out).to_pylist()
-    return [json.loads(line) for line in out.read_text().splitlines()]
+def test_a_completion_that_is_cut_off_in_a_thinking_of_the_prompt_has_no_answer():
+    """OpenRLHF and slime hand over the rendered prompt; verl's rows may say it."""
+    prompt = "<|im_start|>assistant\n<think>\n"
+    cut_off, closed = r"It may be \boxed{7}.", r"It is.</think>\boxed{7}"
+    label = '{"solution": "7", "task": "math"}'
+    result = reward_func([prompt + cut_off, prompt + closed], [prompt] * 2, [label] * 2)
+    assert result["rewards"].tolist() == [0.0, 1.0]
+    samples = [Sample(cut_off, label, prompt), Sample(closed, label, prompt)]
+    assert asyncio.run(custom_rm(Arguments(), samples)) == [0.0, 1.0]
+    for text, score in ((cut_off, 0.0), (closed, 1.0)):
+        assert compute_score("math", text, "7", {"thinking_opened": True})["score"] == score
+        assert compute_score("math", text, "7", {"thinking_opened": None})["score"] == 1.0
 
 
 def test_a_row_that_names_no_task_is_for_the_verifier_whose_columns_it_has():

@@ -9,6 +9,7 @@ from swift_rlvr.contract.attack import (
     PROGRAMS,
     WITHOUT_WORK,
     Strategy,
+    asked_rows,
     strategies,
     targets,
     try_strategy,
@@ -39,7 +40,8 @@ def last_line(completion, solution):
 
 
 def rows_of(task: str):
-    return targets(parse_source(f"{task}:{DATASETS / task / 'train.jsonl'}"), 20)[0]
+    asked, _ = asked_rows(parse_source(f"{task}:{DATASETS / task / 'train.jsonl'}"), 20)
+    return targets(asked)
 
 
 @pytest.mark.parametrize("task, reward", FILES.items())
@@ -68,7 +70,8 @@ def test_programs_that_only_look_right(strategy, tmp_path):
         "solution": "def add(a, b): return a + b",
     }
     file.write_text(json.dumps(row) + "\n")
-    rows, _ = targets(parse_source(f"code:{file}"), 1)
+    asked, _ = asked_rows(parse_source(f"code:{file}"), 1)
+    rows = targets(asked)
     reward = REWARDS["external_code"]()
     assert strategy in strategies(rows, reward.runs_code)
     assert not try_strategy(reward, strategy, rows).paid
@@ -98,7 +101,8 @@ def test_frequent_golds_are_constants_and_a_row_that_is_not_graded_does_not_coun
     golds = ["17", "17", "3", "Because blue light is scattered more than red"]
     rows = [{"problem": f"Question {number}?", "answer": gold} for number, gold in enumerate(golds)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    attacked, unusable = targets(parse_source(f"math:{file}"), 10)
+    asked, unusable = asked_rows(parse_source(f"math:{file}"), 10)
+    attacked = targets(asked)
     assert (len(attacked), unusable) == (3, 1)
     (frequent,) = (
         strategy for strategy in strategies(attacked, False) if strategy.name == "the constant 17"
@@ -111,4 +115,4 @@ def test_no_row_at_all_is_an_error(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"problem": "", "answer": "1"}\n')
     with pytest.raises(InputError, match="no row can be used"):
-        targets(parse_source(f"math:{file}"), 10)
+        asked_rows(parse_source(f"math:{file}"), 10)

@@ -7,6 +7,7 @@ import commands
 import pytest
 from paths import DATASETS
 from swift_rlvr.contract.datasets import Paid, check
+from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -279,25 +280,39 @@ def test_other_file_types(tmp_path):
         check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
 
 
-def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
+def test_what_is_earned_without_work_is_said_with_the_rows_that_pay_it(tmp_path):
     golds = ["7", "0", "7", "7.0", r"\frac{1}{2}", "12"]
     rows = [
-        {"problem": f"No. {n}?", "solution": rf"\boxed{{{gold}}}"} for n, gold in enumerate(golds)
+        {"problem": f"What is it{'?' * n}", "solution": rf"\boxed{{{gold}}}"}
+        for n, gold in enumerate(golds, start=1)
     ]
     path = write(tmp_path / "rows.jsonl", rows)
     found = json.loads(ran("check", f"math:{path}", "--json"))
-    assert found["constant_rows"] == len(golds)
-    shares = {constant["answer"]: constant["share"] for constant in found["constants"]}
+    assert found["attacked"] == len(golds)
+    means = {earned["strategy"]: earned["mean"] for earned in found["earned"]}
     # 7 also where the gold is written 7.0; 12 stands once, and is no constant of this file
-    assert shares == {"7": 3 / 6, "0": 1 / 6, "1/2": 1 / 6}
-    assert found["constants"][0]["lines"] == [1, 3, 4]
+    assert means == {"the constant 7": 3 / 6, "the constant 0": 1 / 6, "the constant 1/2": 1 / 6}
+    assert found["earned"][0]["lines"] == [1, 3, 4]
     shown = ran("check", f"math:{path}", columns=200)
-    assert "Always answering 7 is right for 50.0% of the first 6 rows: line 1, 3, 4" in shown
+    text = "Without any work, the constant 7 earns 0.500 a row (the first 6 rows: line 1, 3, 4)."
+    assert text in shown
 
 
-def test_a_task_whose_answers_all_differ_pays_no_constant():
+def test_a_task_whose_answers_all_differ_pays_for_no_strategy():
     found = check(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
-    assert found.constants == []
+    assert found.earned == []
+
+
+def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path):
+    lenient = tmp_path / "lenient.py"
+    lenient.write_text(
+        "def contains(completion, solution):\n    return float(solution in completion)\n"
+        "contains.role = 'verifier'\n"
+    )
+    path = write(tmp_path / "rows.jsonl", [{"problem": "What is 40 + 2?", "answer": "42"}])
+    reward = import_reward(f"{lenient}:contains")()
+    found = check(parse_source(f"math:{path}"), rewards=[reward])
+    assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
 
 
 def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkeypatch):
@@ -427,15 +442,19 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
     assert "Every gold earns" in shown
 
 
-def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path):
-    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(2100)]
-    rows[2050]["answer"] = "no rule could ever grade a sentence such as this one"
+def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("swift_rlvr.contract.datasets.FIRST_ROWS", 20)
+    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(30)]
+    rows[25]["answer"] = "no rule could ever grade a sentence such as this one"
     dataset = f"math:{write(tmp_path / 'rows.jsonl', rows)}"
-    words = ("check", dataset, "--reward_funcs", "external_boxed")  # the fastest
-    found = json.loads(ran(*words, "--json", code=1))
-    assert (found["rows"], found["total"], found["unusable"]) == (2000, 2100, {})
-    assert "the first 2,000 of 2,100 rows of math" in ran(*words, code=1, columns=400)
-    found = json.loads(ran(*words, "--all", "--json", code=1))
-    assert (found["rows"], found["total"], sum(found["unusable"].values())) == (2100, 2100, 1)
-    words = ("check", f"{dataset}#2060", "--reward_funcs", "external_boxed")
-    assert json.loads(ran(*words, "--json", code=1))["rows"] == 2060
+    found = json.loads(ran("check", dataset, "--json"))
+    assert (found["rows"], found["total"], found["unusable"]) == (20, 30, {})
+    shown = ran("check", dataset, columns=400)
+    assert "the first 20 of 30 rows of math" in shown
+    assert "The rows after the first 20 were not looked at; --all looks at them." in shown
+    # All of them where they are asked for, by number too, or where another file may share some.
+    other = write(tmp_path / "other.jsonl", [rows[29]])
+    for words in (["--all"], ["--against", f"math:{other}"]):
+        found = json.loads(ran("check", dataset, *words, "--json", code=len(words) - 1))
+        assert (found["rows"], found["total"], sum(found["unusable"].values())) == (30, 30, 1)
+    assert json.loads(ran("check", f"{dataset}#24", "--json"))["rows"] == 24

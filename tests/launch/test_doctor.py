@@ -7,6 +7,7 @@ ports, servers, rewards, and ms-swift where it parses arguments.
 
 import ast
 import errno
+import fcntl
 import json
 import os
 import re
@@ -1090,6 +1091,10 @@ def test_a_folder_that_is_used(monkeypatch, tmp_path):
         status == "passed"
         and "has no checkpoint to resume from, so the run starts at step 0" in message
     )
+    with (tmp_path / "run" / "trainer.log").open("ab") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
+    assert status == "failed" and "another run is writing to it -> wait until it ends" in message
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
@@ -1278,6 +1283,7 @@ def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     found, said = outcome(data.datasets, *words, "external_format")
     assert found == "warning" and "external_format can hardly be earned (no think part)" in said
+    assert outcome(rewards.grades, *words, "external_format") == ("none", "")
 
 
 def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):

@@ -4,6 +4,7 @@
 What of it the base class does for all rewards, in its own words, is here.
 """
 
+import numpy as np
 import pytest
 from swift_rlvr.contract import check_reward
 from swift_rlvr.contract.rewards import HOSTILE
@@ -72,6 +73,9 @@ def test_rows_of_another_task_need_no_columns(case):
     reward = type(reward)(tasks=("mine",))
     empty = listed(dict.fromkeys(best.row))
     assert reward.grades([best.completion], **empty, task=["theirs"]) == [(None, "other task")]
+    # Where a trainer asks row by row, they are not even there.
+    assert reward.grades([best.completion], task=["theirs"]) == [(None, "other task")]
+    assert reward.grades([best.completion], task=[np.array(["mine", "x"])])[0].reward is None
     assert reward.explain(best.completion, {"task": "theirs"}).reason == "other task"
 
 

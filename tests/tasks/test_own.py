@@ -535,8 +535,8 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
         found = check(parse_source(f"{name}:{path}"))
         assert (found.rows, found.bad, found.unusable) == (6, 1, {"no answer that can be read": 1})
         assert (
-            found.rewards["external_accuracy"]["full"]
-            == found.rewards["external_format"]["full"]
+            found.rewards["external_accuracy"].full
+            == found.rewards["external_format"].full
             == 5
         )
         line, problem = found.problems[0]
@@ -553,7 +553,7 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
     with pytest.raises(InputError, match="write choice:"):
         parse_source(str(path))
     found = check(parse_source(f"choice:{path}"))
-    assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)
+    assert (found.bad, found.rewards["external_accuracy"].full) == (0, 1)
 
 
 @pytest.mark.parametrize(

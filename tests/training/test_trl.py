@@ -7,6 +7,7 @@ transformers' callbacks for good.
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,8 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from curriculum_replay import assert_drawn_by_level
-from paths import DATASETS, words
+from mixed_rows import MIXED
+from paths import DATASETS, ROOT, words
 from report_pages import Document
 from rich.console import Console
 from swift_rlvr.evaluation.prompts import system_prompt
@@ -39,7 +41,7 @@ from swift_rlvr.verifiers.countdown import verify
 
 pytestmark = pytest.mark.slow  # importing TRL and training a little takes half a minute
 COUNTDOWN = DATASETS / "countdown"
-MIXED = Path(__file__).parents[1] / "adapters" / "mixed.jsonl"
+PAGE = ROOT / "docs" / "guides" / "other_trainers.md"
 TRAIN = f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#40"
 QUIET = Console(quiet=True)
 BATCH = 16
@@ -117,6 +119,27 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
     trainer.train()
     columns = {name: list(values) for name, values in trainer._logs.get("extra", {}).items()}
     return trainer.state.log_history[0], columns
+
+
+def script_of_the_page(folder: Path) -> list[dict]:
+    """What the script of the page logs, with a model and a file that are here, for one step."""
+    (script,) = re.findall(
+        r"^```python\n(from .*?GRPOTrainer.*?)^```$", PAGE.read_text(), re.S | re.M
+    )
+    file = folder / "my_math.jsonl"
+    file.write_text('{"question": "1 + 1?", "final_answer": "2"}\n' * 4)
+    options = f"""GRPOConfig(output_dir={str(folder / "page")!r}, max_steps=1, max_completion_length=32,
+        per_device_train_batch_size=8, use_cpu=True, bf16=False, report_to=[], logging_steps=1"""
+    for text, here in {
+        '"Qwen/Qwen2.5-0.5B-Instruct"': repr(str(TINY_MODEL)),
+        "my_math.jsonl": str(file),
+        'GRPOConfig(output_dir="out"': options,
+    }.items():
+        assert text in script
+        script = script.replace(text, here)
+    names: dict = {}
+    exec(script, names)
+    return names["trainer"].state.log_history
 
 
 def opening_model(folder: Path) -> Path:
@@ -220,6 +243,7 @@ def run_commands(folder: Path) -> dict:
         "script": script,
         "refused dataset": refused_dataset(),
         "loaded": loaded_rows(folder),
+        "page": script_of_the_page(folder),
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
         "mistakes": {flags: (each.exit_code, each.output) for flags, each in mistakes.items()},
@@ -390,6 +414,11 @@ def test_in_a_script_without_our_callback_the_reasons_are_in_trls_own_log(result
         name = f"reasons/CountdownReward/{reason.replace(' ', '_')}"
         assert shares[name] == pytest.approx(count / BATCH)
     assert logged["rewards/CountdownReward/mean"] == pytest.approx(counts["correct"] / BATCH)
+
+
+def test_the_script_of_the_page_trains(results):
+    step, *_ = results["page"]
+    assert "rewards/AccuracyReward/mean" in step and "rewards/FormatReward/mean" in step
 
 
 def test_a_script_loads_what_the_training_loads(results):

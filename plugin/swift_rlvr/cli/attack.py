@@ -1,7 +1,6 @@
 """`swift-rlvr attack`: what a policy that does no work earns of a reward."""
 
 import json
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
 from swift_rlvr.contract.attack import (
     Earned,
-    Target,
+    asked_rows,
     default_limit,
     strategies,
     targets,
@@ -62,8 +61,15 @@ def attack(
     """
     (attacked,) = build_rewards([reward])
     source = parse_source(dataset, use_hf, columns)
-    attacked_rows, unusable = targets(source, rows)
-    _require_columns(attacked, attacked_rows)
+    asked, unusable = asked_rows(source, rows)
+    missing = missing_column(attacked, asked[0].row)
+    if missing is not None:
+        present = ", ".join(asked[0].row)
+        raise InputError(
+            f"{attacked.name} needs the column {missing}; the prepared rows have {present}",
+            "dataset",
+        )
+    attacked_rows = targets(asked)
     if limit is None:
         limit = default_limit(attacked_rows)
     battery = strategies(attacked_rows, attacked.runs_code)
@@ -79,12 +85,17 @@ def attack(
     failed = bool(unstated) or (bool(without_work) and without_work[0].mean > limit)
 
     if as_json:
-        typer.echo(json.dumps(_as_json(attacked, len(attacked_rows), unusable, earned, failed)))
+        result = {
+            "reward": attacked.name,
+            "rows": len(asked),
+            "unusable": unusable,
+            "failed": failed,
+            "strategies": [each.as_json() for each in earned],
+        }
+        typer.echo(json.dumps(result))
     else:
         console = Console(highlight=False)
-        title = Text.assemble(
-            (attacked.name, "bold"), f" on {len(attacked_rows):,} rows of {source}"
-        )
+        title = Text.assemble((attacked.name, "bold"), f" on {len(asked):,} rows of {source}")
         console.print(title, soft_wrap=True)
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
@@ -98,16 +109,6 @@ def _by_knowledge(earned: list[Earned]) -> tuple[list[Earned], list[Earned]]:
     without_work = [each for each in earned if not each.strategy.knows_gold]
     unstated = [each for each in earned if each.strategy.knows_gold and each.paid]
     return without_work, unstated
-
-
-def _require_columns(reward: Reward, rows: Sequence[Target]) -> None:
-    row = rows[0].asked.row
-    missing = missing_column(reward, row)
-    if missing is not None:
-        raise InputError(
-            f"{reward.name} needs the column {missing}; the prepared rows have {', '.join(row)}",
-            "dataset",
-        )
 
 
 def _print(console: Console, reward: Reward, earned: list[Earned], limit: float) -> None:
@@ -146,28 +147,3 @@ def _print(console: Console, reward: Reward, earned: list[Earned], limit: float)
             "gate=outcome it pays for right answers alone."
         )
         console.print(text, style="dim", soft_wrap=True)
-
-
-def _as_json(
-    reward: Reward, rows: int, unusable: int, earned: list[Earned], failed: bool
-) -> dict[str, object]:
-    listed = []
-    for each in earned:
-        listed.append(
-            {
-                "strategy": each.strategy.name,
-                "knows_gold": each.strategy.knows_gold,
-                "rows": each.rows,
-                "mean": each.mean,
-                "paid": len(each.paid),
-                "lines": each.paid[:_SHOWN],
-                "example": each.example,
-            }
-        )
-    return {
-        "reward": reward.name,
-        "rows": rows,
-        "unusable": unusable,
-        "failed": failed,
-        "strategies": listed,
-    }

@@ -8,13 +8,14 @@ on these rows; of the second kind nothing should ever be paid.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, ask
 from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.options import choices_by_label
@@ -22,6 +23,12 @@ from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.answers import boxed_answer
 
+# An answer that is right for no row. A gold that cannot be read still equals itself, so the right
+# answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
+# for the row, and one that pays it pays everything.
+GUESS = "271828183"
+# How many of the lines that were paid are named.
+SHOWN = 10
 # How many of the most frequent golds are tried as constants.
 FREQUENT_GOLDS = 20
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -278,8 +285,19 @@ class Earned:
     def mean(self) -> float:
         return self.total / self.rows if self.rows else 0.0
 
+    def as_json(self) -> dict[str, object]:
+        return {
+            "strategy": self.strategy.name,
+            "knows_gold": self.strategy.knows_gold,
+            "rows": self.rows,
+            "mean": self.mean,
+            "paid": len(self.paid),
+            "lines": self.paid[:SHOWN],
+            "example": self.example,
+        }
 
-def targets(source: Source, count: int) -> tuple[list[Target], int]:
+
+def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
     """The first `count` usable rows of a dataset, and how many could not be used.
 
     InputError where none can be used.
@@ -295,17 +313,19 @@ def targets(source: Source, count: int) -> tuple[list[Target], int]:
             unusable += 1
     if not asked:
         raise InputError(f"{source}: no row can be used; `swift-rlvr dataset check` says why")
+    return asked, unusable
 
-    golds = [_alone(row) for row in asked]
+
+def targets(rows: Sequence[AskedRow]) -> list[Target]:
+    """The rows as strategies see them."""
+    golds = [_alone(row) for row in rows]
     different = list(dict.fromkeys(gold for gold in golds if gold))
     result = []
-    for index, (row, gold) in enumerate(zip(asked, golds, strict=True)):
-        question = "\n".join(
-            str(turn["content"]) for turn in row.messages if turn["role"] == "user"
-        )
-        others = [other for other in different if other != gold] or ["271828183"]
-        result.append(Target(row, question, gold, others[index % len(others)]))
-    return result, unusable
+    for index, (row, gold) in enumerate(zip(rows, golds, strict=True)):
+        asked = [str(turn["content"]) for turn in row.messages if turn["role"] == "user"]
+        others = [other for other in different if other != gold] or [GUESS]
+        result.append(Target(row, "\n".join(asked), gold, others[index % len(others)]))
+    return result
 
 
 def _alone(row: AskedRow) -> str | None:
@@ -341,6 +361,17 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     return [*constants, *WITHOUT_WORK, *NOT_STATED]
 
 
+def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
+    """What a reward says of completions, with the columns of their rows; InputError where it
+    raises.
+    """
+    columns = columns_for(reward, [asked.row for asked in rows])
+    try:
+        return reward.grades(completions, **columns)
+    except Exception as error:  # it may be anyone's
+        raise InputError(f"{reward.name} raises {type(error).__name__}: {error}") from error
+
+
 def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> Earned:
     """What a strategy earns on rows that it applies to; a row that is not graded does not count."""
     earned = Earned(strategy)
@@ -351,8 +382,8 @@ def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> 
             written.append((row, completion))
     for start in range(0, len(written), BATCH):
         batch = written[start : start + BATCH]
-        columns = columns_for(reward, [row.asked.row for row, _ in batch])
-        grades = reward.grades([completion for _, completion in batch], **columns)
+        completions = [completion for _, completion in batch]
+        grades = grades_of(reward, [row.asked for row, _ in batch], completions)
         for (row, completion), (value, _) in zip(batch, grades, strict=True):
             if value is None:
                 continue
@@ -362,3 +393,19 @@ def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> 
                 earned.paid.append(row.asked.line)
                 earned.example = earned.example or completion
     return earned
+
+
+def paid_by(rewards: Mapping[Reward, Sequence[AskedRow]]) -> list[Earned]:
+    """The strategies that are paid by several rewards, each on its rows, the best one first."""
+    sums: dict[str, Earned] = {}
+    for reward, rows in rewards.items():
+        attacked = targets(rows)
+        for strategy in strategies(attacked, reward.runs_code):
+            earned = try_strategy(reward, strategy, attacked)
+            total = sums.setdefault(strategy.name, Earned(strategy))
+            total.rows += earned.rows
+            total.total += earned.total
+            total.paid += earned.paid
+            total.example = total.example or earned.example
+    paid = [earned for earned in sums.values() if earned.paid]
+    return sorted(paid, key=lambda earned: -earned.mean)

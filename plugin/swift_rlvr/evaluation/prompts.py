@@ -112,7 +112,11 @@ def ask(
     own = task.of(raw)
     prepared = task.preprocess(raw)
     messages = system.on(prepared["messages"])
-    has_own = prepared["messages"][0]["role"] == "system"
+    system_from = system.found_in
+    if prepared["messages"][0]["role"] == "system":
+        system_from = "the row"
+    elif system.text and messages[0]["role"] != "system":
+        system_from = "the chat template, if at all, since the row says where its answer stands"
     text = prompt_text(messages)
     prompt, tokens = text, None
     if tokenizer is not None:
@@ -131,7 +135,7 @@ def ask(
         messages=messages,
         prompt=prompt,
         tokens=tokens,
-        system_from="the row" if has_own else system.found_in,
+        system_from=system_from,
         form=form,
         gold=own.gold(raw),
         ideal=ideal,

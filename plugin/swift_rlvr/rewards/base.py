@@ -307,7 +307,11 @@ class Reward:
             values = columns.get(name)
             if values is None:
                 continue
-            self._check_column(name, values, len(texts))
+            if name == THINKING_OPENED:
+                self._check_column(name, values, len(texts))
+            elif not isinstance(values, (list, tuple)) or len(values) != len(texts):
+                # another trainer's column of this name
+                continue
             for index, (text, value) in enumerate(zip(whole, values, strict=True)):
                 if text and is_opened(value):
                     whole[index] = with_opening(text, opened=True)

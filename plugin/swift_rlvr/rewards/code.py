@@ -204,7 +204,9 @@ class CodeReward(Reward):
             del runs[key]
         self._read_tests_of(runs.values())
         workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
-        explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers)
+        self._zygotes.is_stopped = False
+        stop = self._zygotes.stop
+        explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers, stop)
         for key, (explanation, repeatable) in zip(runs, explained, strict=True):
             grades[key] = Grade(explanation.reward, explanation.reason)
             if repeatable:
@@ -338,9 +340,11 @@ def _key_of(value: object) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def _in_threads(run: Callable[[Run], Result], runs: list[Run], workers: int) -> list[Result]:
+def _in_threads(
+    run: Callable[[Run], Result], runs: list[Run], workers: int, stop: Callable[[], None]
+) -> list[Result]:
     """The results of all runs, by this thread and up to `workers - 1` others, fewer where the
-    machine has no room for them.
+    machine has no room for them. After Ctrl-C `stop` is called, which ends the runs of the others.
     """
     results: dict[int, Result] = {}
     errors: list[BaseException] = []
@@ -364,8 +368,14 @@ def _in_threads(run: Callable[[Run], Result], runs: list[Run], workers: int) -> 
             thread.start()
             threads.append(thread)
     work()
-    for thread in threads:
-        thread.join()
+    try:
+        if errors and not isinstance(errors[0], Exception):
+            stop()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop()
+        raise
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(runs))]

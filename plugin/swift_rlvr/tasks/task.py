@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from swift_rlvr.utils.registry import Registry
@@ -255,21 +256,26 @@ def columns_named(names: Iterable[str], present: Iterable[str]) -> list[str]:
     >>> columns_named(("question", "info.gold"), ["Info", "Question", "note"])
     ['Question', 'Info.gold']
     """
-    exact = list(present)
+    return list(_columns_named(tuple(names), tuple(present)))
+
+
+# The rows of a file have the same columns.
+@lru_cache(maxsize=1024)
+def _columns_named(names: tuple[str, ...], present: tuple[str, ...]) -> tuple[str, ...]:
     folded: dict[str, str] = {}  # the column, by its folded name
-    for column in exact:
+    for column in present:
         folded.setdefault(folded_name(column), column)
 
     columns: dict[str, None] = {}
     for name in names:
         head, dot, rest = name.partition(".")
-        if name in exact:
+        if name in present:
             columns[name] = None
-        elif head in exact:
+        elif head in present:
             columns[head + dot + rest] = None
         elif folded_name(head) in folded:
             columns[folded[folded_name(head)] + dot + rest] = None
-    return list(columns)
+    return tuple(columns)
 
 
 def normalised(text: str) -> str:

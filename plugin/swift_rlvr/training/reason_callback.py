@@ -43,6 +43,7 @@ class ReasonCallback(TrainerCallback):
         self.grades = GradeLog()
         self.grading = GradingTime()
         self.writes = log is not None
+        self.is_main = True  # of the ranks; known when the training begins
         if log is None:
             from swift_rlvr.training.ms_swift.reward_names import require_ours
 
@@ -61,7 +62,8 @@ class ReasonCallback(TrainerCallback):
                 reward.log = self.grades
         self.judges = Judges.from_rewards(functions_of(self.trainer))
         self.grading.watch(self.trainer)
-        if not state.is_world_process_zero:
+        self.is_main = state.is_world_process_zero
+        if not self.is_main:
             return
         self.log.rewards(self.judges)
         if self.writes:
@@ -111,16 +113,15 @@ class ReasonCallback(TrainerCallback):
         self._write("eval", state.global_step)
 
     def _write(self, mode: str, step: int) -> None:
-        """Log the completions of a batch; every rank hands the figures to its trainer."""
+        for name, values in self.figures(mode, step).items():
+            self.trainer._metrics[mode][name].extend(values)
+
+    def figures(self, mode: str, step: int) -> dict[str, list[float]]:
+        """Log the completions of a batch; what every rank's trainer is to log of them, by name."""
         records = self._records(mode, step)
         if not records:
-            return
-        if self.trainer.accelerator.is_main_process:
-            figures = self.log.records(records)
-        else:
-            figures = self.log.batch_figures(records)
-        for name, values in figures.items():
-            self.trainer._metrics[mode][name].extend(values)
+            return {}
+        return self.log.records(records) if self.is_main else self.log.batch_figures(records)
 
     def _records(self, mode: str, step: int) -> list[Record]:
         """The completions of all ranks since the last call, judged, in the order in which the

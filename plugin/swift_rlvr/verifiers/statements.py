@@ -35,6 +35,7 @@ from swift_rlvr.verifiers.answers import (
     has_unclosed_answer,
     last_answer,
     normalised_answer,
+    with_latex_boxes,
 )
 from swift_rlvr.verifiers.languages import LANGUAGES
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
@@ -97,6 +98,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     >>> final_statement("\\boxed{7} #### 8", form="boxed").answer
     '7'
     """
+    text = with_latex_boxes(text)
     if form is not None:
         return _in_form(text, check_form(form), reader)
     block = last_answer(text)
@@ -244,9 +246,10 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
     # a single character is found much faster than a key is not
-    if "{" not in text:
-        return None
-    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
+    key_end = -1
+    for quote in ('"', "'"):
+        if quote in text and "{" in text:
+            key_end = max(key_end, text.rfind(f"nswer{quote}"))
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
@@ -404,7 +407,7 @@ BLOCK = re.compile(
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 OR = re.compile(r"\bor\b", re.IGNORECASE)
 # "I doubt that the answer is 5", "some say the answer is 5"
-ATTITUDE = re.compile(
+_ATTITUDE = re.compile(
     r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
     re.IGNORECASE,
 )
@@ -516,9 +519,9 @@ def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
         is_repeated = bool(mark.last) and value.startswith(mark.last)
         if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
             return _Stated(None, True)
-    lines = tail.split("\n")
-    letter = _LETTER_ALONE.fullmatch(lines[-1]) if len(lines) > 1 else None
-    if letter and letter[1]:
+    _, line_break, line = rest.rpartition("\n")
+    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
+    if letter:
         return _Stated(Statement("last line", letter[1]), True)
     return _Stated(None, False)
 
@@ -654,7 +657,7 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
         called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
         if called_correct - {letter[1]}:
             return True
-    if DENIAL.search(before) or DENIAL.search(line) or ATTITUDE.search(before) or OR.search(line):
+    if DENIAL.search(before) or DENIAL.search(line) or _ATTITUDE.search(before) or OR.search(line):
         return True
     if behind.spread and not behind.is_block:
         return _gives_another(behind, reader)
@@ -751,6 +754,8 @@ def _last_line(final: str, reader: Reader) -> Statement | None:
     if len(value) > longest or not reader.is_value(value):
         return None
     above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
-    if above and _squeezed(above) != _squeezed(value) and reader.is_value(above):
+    # above it an equation is a step
+    is_other = "=" not in above and _squeezed(above) != _squeezed(value)
+    if above and is_other and reader.is_value(above):
         return None
     return Statement("last line" if line_break else "bare", value)

@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
 from swift_rlvr.training.ms_swift.unusable import LOSSES, RANGES, REFUSED_LOSSES
+from swift_rlvr.training.reason_callback import ReasonCallback
+from swift_rlvr.utils.errors import InputError
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -169,3 +172,14 @@ def test_vllm_takes_what_the_ranges_allow_and_nothing_beyond():
             # Below 0 the trainer's own limit refuses a temperature.
             if limits.setting != "temperature" or value >= 0:
                 assert limits.holds(value) == is_taken, (limits.setting, value)
+
+
+def test_a_trainer_without_rewards_is_told_from_a_fault(tmp_path):
+    """Plain `swift rlhf --rlhf_type gkd --callbacks reward_reasons`; a launch refuses it in the plan."""
+
+    class GKDTrainer:
+        pass
+
+    callback = ReasonCallback(SimpleNamespace(output_dir=tmp_path), GKDTrainer())
+    with pytest.raises(InputError, match="callbacks: .*--rlhf_type grpo; GKDTrainer has none"):
+        callback.on_train_begin(None, SimpleNamespace(is_world_process_zero=True), None)

@@ -10,7 +10,16 @@ from swift_rlvr.verifiers.code.plain import read_asserts
 
 ONLY_TOGETHER = "passes only together with its tests"
 # What the reader declines, since only a runner can do it.
-DECLINED = {"fixture", "tmp_path", "capsys", "async unittest"}
+DECLINED = {"fixture", "tmp_path", "capsys", "async unittest", "expectedFailure"}
+# What is None for another reason, either way.
+OTHERWISE = {
+    "bcb /tmp": "refused by the sandbox",
+    "bcb move": "refused by the sandbox",
+    "bcb copy": "refused by the sandbox",
+    "bcb subprocess real": "refused by the sandbox",
+    "bcb multiprocessing": "refused by the sandbox",
+    "eq to plain": "an object that compares itself",
+}
 # What needs more than values to cross: mutable results, identity, patches, classes of their own.
 TOGETHER = {
     *("open is patched", "input is patched", "a function is patched"),
@@ -18,7 +27,10 @@ TOGETHER = {
     *("derived by the tests", "dataclass", "context manager", "named tuple", "keeps its list"),
     *("memo", "decorator", "docstring and annotations", "async of the tests", "threads"),
     *("own exception", "exception chain", "regular expression", "counter", "path", "logging"),
-    "environment",
+    *("environment", "bcb subprocess patched", "bcb socket", "bcb urllib", "thread pool callback"),
+    *("classeval", "uses a class of the tests", "int enum", "eq to plain class", "protocol"),
+    *("generator throw", "pickle", "weakref", "exit caught", "warnings", "main prints", "uuid"),
+    "array",
 }
 
 
@@ -33,6 +45,9 @@ def test_an_honest_program_is_paid_or_not_graded(name):
     explanation = explained(code, tests)
     if name in DECLINED:
         assert (explanation.reward, explanation.reason) == (None, "bad tests")
+        return
+    if name in OTHERWISE:
+        assert (explanation.reward, explanation.reason) == (None, OTHERWISE[name])
         return
     if name in TOGETHER:
         assert (explanation.reward, explanation.reason) == (None, ONLY_TOGETHER)
@@ -72,8 +87,32 @@ def test_what_the_tests_cannot_do_is_no_fault_of_the_code(tests, reason):
 def test_what_the_sandbox_refuses_the_code_is_not_graded():
     code = "import os\ndef f(x): return os.fork()"
     assert explained(code, "y = [f(1)]\nassert y == [1]").reason == "refused by the sandbox"
-    # Where the tests only compare, what is asked for can be done without.
-    assert explained(code, "assert f(1) == 1").reward == 0.0
+    assert explained(code, "assert f(1) == 1").reason == "refused by the sandbox"
+    # A program that reads and prints can do without.
+    program = {"inputs": ["1"], "outputs": ["1"]}
+    assert explained("import os\nos.fork()", program).reward == 0.0
+
+
+def test_threads_that_call_back_and_tests_that_are_left_out():
+    pool = "from concurrent.futures import ThreadPoolExecutor\n"
+    code = f"{pool}def f(g, xs):\n    with ThreadPoolExecutor(2) as p: return list(p.map(g, xs))"
+    tests = "def g(x): return 2 * x\nassert f(g, [1, 2]) == [2, 4]"
+    assert explained(code, tests).reason == ONLY_TOGETHER
+    skips = (
+        f"{UNITTEST}    @unittest.skip('no')\n    def test_a(self): self.assertEqual(f(1), 2)\n"
+        "    def test_b(self):\n        self.assertEqual(f(1), 1)\n        self.skipTest('later')\n"
+    )
+    assert explained("def f(x): return x", skips).reward == 1.0
+    assert explained("def f(x): return x + 5", skips).reward == 0.0
+    lie = "import unittest\ndef f(x): raise unittest.SkipTest"
+    assert explained(lie, skips).reward in (0.0, None)
+    patched = (
+        f"import unittest.mock\n{UNITTEST}    @unittest.mock.patch('time.time', return_value=5)\n"
+        "    def test_a(self, now):\n        self.assertEqual(f(1), 6)"
+    )
+    code = "import time\ndef f(x): return time.time() + x"
+    assert explained(code, patched).reason == ONLY_TOGETHER
+    assert explained(code, patched, together=True).reward == 1.0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
-from swift_rlvr.contract.datasets import GUESS
+from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
 from swift_rlvr.rewards import REWARDS, Reward
@@ -197,7 +197,8 @@ def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[Chec
     if not is_of_task or not _grades_task(reward, task):
         return
     completions = [("", "an empty completion", 0.0)]
-    if example.gold is not None:
+    # What a format wants may not be what the prompt asks for: the check of the data says so.
+    if example.gold is not None and reward.role == VERIFIER:
         gold = f"the gold of line {example.line} ({task})"
         completions.insert(0, (example.gold, gold, reward.full_reward))
     for completion, what, expected in completions:

@@ -30,11 +30,13 @@ from swift_rlvr.verifiers.code.sources import Program, UnitTest
 # The reasons of a verdict.
 PASSED = "passed"
 WRONG = "wrong"
-# What is no fault of the code: the sandbox refuses what it asked for, or the tests fail by
-# themselves, before they have asked the code for anything.
+# What may be no fault of the code: the sandbox refuses what it asked for; the tests fail by
+# themselves, before they have asked the code for anything; or only the code's own class could say
+# whether its object is equal to a value.
 REFUSED = "refused by the sandbox"
 OWN_ERROR = "error of the tests"
-UNGRADED = (REFUSED, OWN_ERROR)
+COMPARES_ITSELF = "an object that compares itself"
+UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
 # what a child may report of itself; any other word of its report is an "error"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (
@@ -113,7 +115,7 @@ def check_together(
         }
         try:
             with run.child() as child:
-                child.allow(seconds)
+                child.allow(min(len(units), ALL_TESTS) * limits.seconds)
                 report = child.ask(job)
                 if report.get("kind") != "loaded":
                     return [_reported(report)]
@@ -376,12 +378,19 @@ class _Solution:
         except _NotLoaded as failed:
             return failed.verdict
         if report.get("kind") == "opaque":
-            return _wrong(test.expected, _detail(report))
+            verdict = _wrong(test.expected, _detail(report))
+            return (
+                verdict._replace(reason=COMPARES_ITSELF)
+                if report.get("compares_itself")
+                else verdict
+            )
         if report.get("nonce") != nonce:
             self.close()
             return Verdict("ended early")
         if report.get("kind") == "value":
             return _compared(test, report.get("value"))
+        if report.get("kind") == REFUSED:
+            return Verdict(REFUSED, _detail(report))
         return _reported(report)
 
 

@@ -91,6 +91,10 @@ class SandboxError(RuntimeError):
     """Untrusted code cannot be run safely on this machine, and so it is not run at all."""
 
 
+class Stopped(Exception):
+    """Nothing more is to be run (`Zygotes.stop`)."""
+
+
 class Ended(Exception):
     """A child was stopped, or ended without an answer.
 
@@ -302,6 +306,8 @@ class Zygotes:
     def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
         self._arguments = packages, landlock
         self._idle: deque[Zygote] = deque()
+        self._borrowed: set[Zygote] = set()
+        self.is_stopped = False
         self._owner = os.getpid()
         self.close = weakref.finalize(self, _close_all, self._idle)
 
@@ -310,18 +316,33 @@ class Zygotes:
 
     @contextmanager
     def borrow(self) -> Iterator[Zygote]:
-        """One that nobody else uses meanwhile. Raises what `Zygote` does."""
+        """One that nobody else uses meanwhile. Raises what `Zygote` does, and Stopped."""
+        if self.is_stopped:
+            raise Stopped
         zygote = self._take() or Zygote(*self._arguments)
+        self._borrowed.add(zygote)
         is_whole = False
         try:
+            if self.is_stopped:
+                raise Stopped
             yield zygote
             is_whole = True
         finally:
+            self._borrowed.discard(zygote)
             # After an error it may still be about to answer.
             if is_whole and self.close.alive:
                 self._idle.append(zygote)
             else:
                 zygote.close()
+
+    def stop(self) -> None:
+        """Have the threads that use some come to their end at once, after Ctrl-C; none is lent until
+        `is_stopped` is reset.
+        """
+        self.is_stopped = True
+        for zygote in list(self._borrowed):
+            with suppress(ProcessLookupError):
+                os.kill(zygote.pid, signal.SIGKILL)
 
     def _take(self) -> Zygote | None:
         """An idle one that is still alive."""
@@ -369,7 +390,10 @@ class Child:
         # What it may use, in seconds, and until when (`allow`).
         self._most_busy = math.inf
         self._most_asleep = math.inf
-        self._end_of_test = math.inf
+        self._most_waited = math.inf
+        # For how long it was waited for, on the wall, and how much more of that does not count.
+        self._waited = 0.0
+        self._free = 0.0
         self._most_written = _WRITTEN
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
@@ -400,11 +424,12 @@ class Child:
 
     def allow(self, seconds: float) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
-        nothing at all; where the machine is busy, all of that within `LOAD` times as long.
+        nothing at all; where the machine is busy, all of that within `LOAD` times as long, but for
+        the first moments of each exchange.
         """
         self._most_busy = self._busy() + seconds
         self._most_asleep = self._clock.asleep + max(seconds / 3, _TICK)
-        self._end_of_test = time.monotonic() + LOAD * seconds
+        self._most_waited = self._waited + LOAD * seconds
 
     @property
     def used(self) -> float:
@@ -492,19 +517,22 @@ class Child:
         start = time.monotonic()
         if start >= self._clock.next_look and not self._is_due():
             self._look()
-        left = min(self.deadline, self._end_of_test) - start
+        left = min(self.deadline - start, self._most_waited - self._waited)
         if left <= 0 or self._clock.asleep >= self._most_asleep or self._busy() >= self._most_busy:
             raise Ended("timeout")
         try:
             return wait(min(left, max(0.001, self._clock.next_look - start)))
         finally:
-            self._clock.waited(time.monotonic() - start)
+            waited = time.monotonic() - start
+            self._waited += max(0.0, waited - self._free)
+            self._free = max(0.0, self._free - waited)
+            self._clock.waited(waited)
 
     def _look(self) -> None:
         """See what it does and has used. Raises Ended where it has too many threads or has written
         too much.
         """
-        self._clock.look()
+        self._clock.look(self._is_answering())
         if self.folder is None:
             return
         process = self._process.pid
@@ -522,6 +550,13 @@ class Child:
             poll.register(pipe, select.POLLOUT)
         return bool(poll.poll(0))
 
+    def _is_answering(self) -> bool:
+        """Whether something can be read that it has written."""
+        poll = select.poll()
+        for pipe in self._open:
+            poll.register(pipe, select.POLLIN)
+        return bool(poll.poll(0))
+
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to
         be stopped.
@@ -530,6 +565,8 @@ class Child:
         for a parent that waits for the child.
         """
         short_reads = 0
+        # Where a test makes thousands of calls, a busy machine adds a little to each.
+        self._free = _TICK
         while not is_done():
             ready = self._ready(_SHORT_PAUSE if short_reads > _SHORT_READS else 0)
             for pipe in list(self._open):
@@ -538,6 +575,7 @@ class Child:
             for pipe in list(self._unsent):
                 if pipe.fileno() in ready:
                     self._write(pipe)
+            self._clock.judge(is_done())
 
     def _ready(self, pause: float) -> set[int]:
         """The descriptors of the pipes that can be read or written, after a tick at the most and a

@@ -5,7 +5,7 @@ can write. It sees names, arguments and objects that it was given, and never wha
 """
 
 import _thread
-import builtins
+import errno
 import io
 import json
 import sys
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 LONGEST_DETAIL = 300
+# how the kernel answers what the sandbox does not allow
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
 _LONGEST_PRINT = 1 << 16  # characters that the tests see of what a call prints
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the sandbox has refused something."""
+    return isinstance(error, OSError) and error.errno in _REFUSALS
 
 
 def failure(error: BaseException) -> dict[str, object]:
@@ -56,7 +63,12 @@ def run(
             message["raised"] = _OPAQUE
         report(message)
 
+    thread = _thread.get_ident()
+
     def exchange(message: dict) -> dict:
+        if _thread.get_ident() != thread:
+            # One side at a time has something to say: two threads would wait for each other.
+            raise RuntimeError("another thread of the code cannot ask for what the tests have")
         send(message)
         return receive() or sys.exit()
 
@@ -69,7 +81,6 @@ def run(
     peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
     peer.operations |= {
         "name": names.find,
-        "names": names.public,
         "seed": _seed,
         "await": _wait,
         "await next": lambda generator: _wait(generator.__anext__()),
@@ -102,14 +113,6 @@ class Names:
 
     def __init__(self, module: ModuleType):
         self.module = module
-
-    def public(self) -> list[str]:
-        """What ``from solution import *`` means: no builtin, which the tests mean as Python's."""
-        names = []
-        for name in vars(self.module):
-            if name[:1] != "_" and name not in vars(builtins):
-                names.append(name)
-        return names
 
     def find(self, name: str) -> tuple[str, object]:
         """What a name stands for, and whether that is a module, which nobody hands over.
@@ -147,13 +150,17 @@ def _call(names: Names, request: dict) -> dict:
         value = function(*arguments, **keywords)
         # Of an object that cannot be written it may be enough whether it is true.
         value = bool(value) if request.get("asks_truth") else value
-        answer = {"kind": "value", "value": encode(value)}
+        answer: dict[str, object] = {"kind": "value", "value": encode(value)}
     except Opaque as error:
+        compares_itself = isinstance(getattr(type(error.part), "__eq__", None), FunctionType)
         answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
+        answer["compares_itself"] = compares_itself
     except RecursionError:
         answer = {"kind": "error", "detail": "RecursionError"}
     except BaseException as error:
         answer = failure(error)
+        if is_refusal(error):
+            answer["kind"] = "refused by the sandbox"  # `check.REFUSED`
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
 

@@ -21,7 +21,11 @@ _NEAR = 1e-6
 
 
 class Opaque(Exception):
-    """A value that is not made of plain types."""
+    """A value that is not made of plain types; `part` is what is not."""
+
+    def __init__(self, problem: str, part: object = None):
+        super().__init__(problem)
+        self.part = part
 
 
 def encode(value: object, depth: int = 0) -> object:
@@ -59,7 +63,7 @@ def encode(value: object, depth: int = 0) -> object:
     # an array, or a number of numpy's
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return encode(value.tolist())
-    raise Opaque(f"of type {type(value).__name__}")
+    raise Opaque(f"of type {type(value).__name__}", value)
 
 
 def decode(value: Any) -> Any:

@@ -1,0 +1,241 @@
+"""Rows in the schemas of public datasets: nothing of them vanishes, a right answer earns the maximum
+and a wrong one nothing, or the row is refused and counted.
+"""
+
+import json
+
+import pytest
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.tasks import TASKS, RowError, unused_columns
+from swift_rlvr.tasks.columns import passage_text
+
+METALS = ["oxygen", "iron", "wood"]
+ASKS = {"question": "Which is a metal?"}
+PLACE = "Cologne lies on the Rhine, which comes from the Alps and flows into the North Sea."
+
+
+def earned(kind, row, answer):
+    """What the verifier of a task pays for an answer in tags, on the row as it is prepared."""
+    prepared = TASKS[kind].preprocess(row)
+    reward = REWARDS[TASKS[kind].verifier]()
+    completion = f"<think>Well.</think><answer>{answer}</answer>"
+    return reward([completion], **columns_for(reward, [prepared]))[0]
+
+
+def prompt_of(kind, row):
+    return TASKS[kind].preprocess(row)["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "passage"),
+    [
+        (
+            "qa",
+            {"context": PLACE, "question": "Which river?", "answers": {"text": ["Rhine"]}},
+            PLACE,
+        ),
+        ("qa", {"passage": PLACE, "question": "is it so", "answer": True}, PLACE),
+        (
+            "qa",
+            {
+                "question": "Which river?",
+                "answer": "Rhine",
+                "context": {"title": ["Cologne"], "sentences": [["It is old.", " It is big."]]},
+            },
+            "Cologne\nIt is old. It is big.",
+        ),
+        (
+            "qa",
+            {
+                "question": "Which river?",
+                "answer": "Rhine",
+                "paragraphs": [{"idx": 0, "title": "Cologne", "paragraph_text": "It is old."}],
+            },
+            "Cologne\nIt is old.",
+        ),
+        ("qa", {"question": "?", "answer": "a", "context": {"contexts": ["X.", "Y."]}}, "X.\n\nY."),
+        ("choice", {"Article": PLACE, **ASKS, "options": METALS, "answer": "B"}, PLACE),
+        ("choice", {"text": PLACE, **ASKS, "options": METALS, "answer": 1}, PLACE),
+        (
+            "math",
+            {"Body": "Tom has 3 apples.", "Question": "How many?", "Answer": 3.0},
+            "Tom has 3",
+        ),
+        ("math", {"instruction": "Solve it.", "input": "x = 3", "output": "3"}, "Solve it."),
+    ],
+)
+def test_the_passage_stands_before_the_question(kind, row, passage):
+    prompt = prompt_of(kind, row)
+    question = next(row[name] for name in ("question", "Question", "input") if name in row)
+    assert passage in prompt and prompt.index(passage) < prompt.index(question)
+    # With another passage it is another question.
+    column = next(name for name in row if passage_text(row[name]).startswith(passage[:9]))
+    other = {**row, column: "Something else."}
+    assert TASKS[kind].identity(row) != TASKS[kind].identity(other)
+    assert unused_columns(TASKS[kind], row) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "unused"),
+    [
+        ({"evidence": PLACE}, ["evidence"]),
+        ({"evidence": [PLACE, PLACE]}, ["evidence"]),
+        # the answer in other words, which no prompt may show, and what is no prose
+        ({"rationale": PLACE, "long_answer": PLACE, "id": "x" * 80, "source": "web"}, []),
+        # the question is in it: another trainer's prompt, perhaps with the answer
+        ({"text": f"Which river? {PLACE} The answer is the Rhine."}, ["text"]),
+    ],
+)
+def test_what_is_not_used_is_named(columns, unused):
+    row = {"question": "Which river?", "answer": "Rhine", **columns}
+    assert unused_columns(TASKS["qa"], row) == unused
+    assert all(str(value) not in prompt_of("qa", row) for value in columns.values())
+
+
+def test_what_the_trainer_takes_beside_the_messages_is_kept():
+    beside = {
+        "images": ["a.png"],
+        "tools": [{"type": "function"}],
+        "chat_template_kwargs": {"enable_thinking": False},
+        "objects": {"bbox": [[1, 2, 3, 4]]},
+    }
+    for kind, row in (
+        ("math", {"question": "<image>1 + 1?", "answer": "2"}),
+        ("qa", {"question": "<image>Who?", "answer": "Tom"}),
+        ("choice", {"question": "<image>Which?", "options": METALS, "answer": "B"}),
+    ):
+        prepared = TASKS[kind].preprocess({**row, **beside})
+        assert {name: prepared[name] for name in beside} == beside
+        single = TASKS[kind].preprocess({**row, "image": "a.png", "video": None, "audio": ""})
+        assert single["images"] == ["a.png"] and "videos" not in single and "audios" not in single
+        with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
+            TASKS[kind].preprocess(row)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gold", "right", "wrong"),
+    [
+        ("math", {"reward_model": {"ground_truth": '["121"]'}}, ["121"], "120"),
+        ("math", {"reward_model": {"ground_truth": '["6", "\\\\text{C}"]'}}, ["6", "C"], "D"),
+        ("math", {"verification_info": "{'ground_truth': '121'}"}, ["121"], "120"),
+        ("math", {"extra_info": {"answer": "121"}}, ["121"], "120"),
+        ("math", {"answer": "[1, 2]"}, ["[1, 2]"], "1"),
+        ("math", {"answer": None, "answer_number": 2}, ["2"], "3"),
+        # solutions in words, as in Orca-Math
+        ("math", {"answer": "He lifts 390 pounds."}, ["390", "390 pounds"], "39"),
+        ("math", {"answer": "We add 5 and 3, which is 8. So Tom has 8 apples."}, ["8"], "5"),
+        (
+            "math",
+            {"answer": f"{'It is long. ' * 99}\n\nTherefore, he has 216 marks."},
+            ["216"],
+            "21",
+        ),
+        ("math", {"answer": "even", "solution": "We see 5 apples."}, ["even"], "5"),
+        ("qa", {"possible_answers": '["politician", "political leader"]'}, ["politician"], "poet"),
+        ("qa", {"answer": {"value": "Rhine", "aliases": ["Rhein"]}}, ["Rhine", "Rhein"], "Main"),
+        ("qa", {"answer": [{"value": "Rhine", "aliases": ["Rhein"]}]}, ["Rhein"], "Main"),
+        ("qa", {"reward_model": {"ground_truth": {"target": ["Rhine"]}}}, ["Rhine"], "Main"),
+        ("qa", {"answers_spans": {"spans": ["12"], "types": ["number"]}}, ["12"], "13"),
+        ("qa", {"answer": "[1, 2]"}, ["[1, 2]"], "1"),
+        ("qa", {"answer": "Rhine", "answer_aliases": ["Rhein"]}, ["Rhine", "Rhein"], "Main"),
+        ("qa", {"answer": {"number": "12", "spans": [], "date": {}}}, ["12"], "13"),
+        ("qa", {"question": {"text": "Who?"}, "answers": [{"text": "Tom"}]}, ["Tom"], "Ann"),
+        ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
+        ("qa", {"answer": "False"}, ["no", "False"], "True"),
+        ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
+    ],
+)
+def test_golds(kind, gold, right, wrong):
+    row = {"question": "What is it?", **gold}
+    assert [earned(kind, row, answer) for answer in right] == [1.0] * len(right)
+    assert earned(kind, row, wrong) == 0.0
+    assert TASKS[kind].gold_completion(row)
+
+
+@pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", ""])
+def test_what_is_no_answer_is_refused(gold):
+    in_words = {"problem": "Show it.", "answer": gold, "solution": "So there are 5 apples."}
+    with pytest.raises(RowError):
+        TASKS["math"].preprocess(in_words)
+    with pytest.raises(RowError) as error:
+        TASKS["math"].preprocess({"problem": "Show it.", "solution": "...", "answer": gold})
+    assert error.value.label == "no answer that can be read"
+
+
+CHOICES_OF = {"choices": METALS}
+INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {**CHOICES_OF, "answer": "B. iron"},
+        {**CHOICES_OF, "answer": "(B) iron"},
+        {**CHOICES_OF, "answer": r"\boxed{B}"},
+        {**CHOICES_OF, "answer": "<answer>B</answer>"},
+        {**CHOICES_OF, "answer": "1"},
+        {**CHOICES_OF, "correct_option": 1},
+        {**CHOICES_OF, "golden_answers": ["B"]},
+        {"options": "A) oxygen B) iron C) wood", "answer": "B"},
+        {"options": "a ) oxygen , b ) iron , c ) wood", "correct": "b"},
+        {"opa": "oxygen", "opb": "iron", "opc": "wood", "cop": 1},
+        {"option_a": "oxygen", "option_b": "iron", "option_c": "wood", "answer": "B"},
+        {"endings": METALS, "label": "1"},
+        {"answers": METALS, "label": 1},
+        # the number in a column's name, and the index of PIQA
+        {"option1": "oxygen", "option2": "iron", "option3": "wood", "answer": "2"},
+        {"sol1": "oxygen", "sol2": "iron", "sol3": "wood", "label": 1},
+        {"answerA": "oxygen", "answerB": "iron", "answerC": "wood", "label": "2"},
+        {"answer0": "oxygen", "answer1": "iron", "answer2": "wood", "label": 1},
+        {**INSIDE, "answer": "B"},
+        {"question": {"stem": "Which is a metal?", "choices": METALS}, "answerKey": "B"},
+        {
+            "question": None,
+            "question_stem": "Which is a metal?",
+            "choices": METALS,
+            "answerKey": "B",
+        },
+        {"mc1_targets": {"choices": ["iron", "oxygen", "wood"], "labels": [1, 0, 0]}},
+        {"Correct Answer": "iron\n", "Incorrect Answer 1": "oxygen", "Incorrect Answer 2": "wood"},
+        {"correct_answer": "iron", "distractor1": "oxygen", "distractor2": "wood"},
+        {"best_answer": "iron", "incorrect_answers": ["oxygen", "wood"]},
+    ],
+)
+def test_choices(columns):
+    row = {**ASKS, **columns}
+    prepared = TASKS["choice"].preprocess(row)
+    assert sorted(prepared["options"]) == sorted(METALS)
+    assert prepared["options"]["ABC".index(prepared["solution"])] == "iron"
+    prompt = prepared["messages"][-1]["content"]
+    assert "Which is a metal?" in prompt and all(prompt.count(text) == 1 for text in METALS)
+    assert earned("choice", row, prepared["solution"]) == 1.0
+    assert earned("choice", row, "iron") == 1.0 and earned("choice", row, "wood") == 0.0
+
+
+def test_where_the_right_choice_has_a_column_of_its_own_it_is_not_always_a():
+    letters = []
+    for number in range(60):
+        row = {"Question": f"Which is a metal, {number}?", "Correct Answer": "iron"}
+        row |= {"Incorrect Answer 1": "oxygen", "Incorrect Answer 2": "wood"}
+        letters.append(TASKS["choice"].preprocess(row)["solution"])
+        # The order is the row's own.
+        assert TASKS["choice"].preprocess(row)["solution"] == letters[-1]
+    assert all(letters.count(letter) > 8 for letter in "ABC")
+
+
+def test_choices_that_are_missing_are_said_with_the_flag_that_names_them():
+    message = """none in the columns question, answer, x; .*--columns '{"NAME OF THE CHOICES"""
+    with pytest.raises(RowError, match=message):
+        TASKS["choice"].preprocess({**ASKS, "answer": "B", "x": 1})
+    with pytest.raises(RowError, match="expected one of A, B, C, .*got 'B. wood'"):
+        TASKS["choice"].preprocess({**ASKS, **CHOICES_OF, "answer": "B. wood"})
+
+
+def test_a_prompt_of_nemo_gym_is_read():
+    turns = [{"role": "user", "content": "What is 2 squared?"}]
+    row = {"responses_create_params": {"input": turns}, "expected_answer": "4"}
+    assert TASKS["math"].preprocess(row)["messages"][1:] == turns
+    assert earned("math", row, "4") == 1.0
+    as_text = {"responses_create_params": json.dumps({"input": turns}), "expected_answer": "4"}
+    assert TASKS["math"].preprocess(as_text)["messages"][1:] == turns

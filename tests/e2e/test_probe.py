@@ -84,7 +84,8 @@ def chat_server(tmp_path_factory):
             list(map(str, command)), stdout=file, stderr=file, env=environment
         )
     try:
-        while refusal_of_server("127.0.0.1", port) is not None:
+        # It answers another path than a rollout server, with some status.
+        while not (refusal_of_server("127.0.0.1", port) or "").startswith("status"):
             assert server.poll() is None, log.read_text()[-4000:]
             time.sleep(1)
         yield f"http://127.0.0.1:{port}"

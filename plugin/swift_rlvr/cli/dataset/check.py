@@ -1,6 +1,7 @@
 """`swift-rlvr dataset check`: what is wrong with a dataset, before you train on it."""
 
 import json
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -14,6 +15,8 @@ from swift_rlvr.contract import datasets as checking
 from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
+# So many rows are checked where not all are asked for.
+FIRST_ROWS = 2000
 LONGEST_PROBLEM = 200
 LONGEST_CONSTANT = 60
 SHOWN_CONSTANTS = 3
@@ -34,6 +37,9 @@ def check(
             min=0, max=1, help="The largest accepted share of bad rows. Default: the task's."
         ),
     ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all", help=f"Check more than the first {FIRST_ROWS:,} rows.")
+    ] = False,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
@@ -44,13 +50,20 @@ def check(
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
+    # A row that both share may be anywhere.
+    first_only = source.limit is None and not (all_rows or others)
+    checked = replace(source, limit=FIRST_ROWS) if first_only else source
     with Console(stderr=True).status(f"Checking {source}"):
-        findings = checking.check(source, others, limit)
+        findings = checking.check(checked, others, limit)
     if as_json:
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
     else:
-        _print_findings(Console(highlight=False), source, findings)
+        console = Console(highlight=False)
+        _print_findings(console, source, findings)
+        if first_only and findings.rows == FIRST_ROWS:
+            text = f"Only the first {FIRST_ROWS:,} rows were checked; --all checks the rest."
+            console.print(text, style="yellow")
     if findings.failed:
         raise typer.Exit(1)
 

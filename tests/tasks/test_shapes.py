@@ -108,7 +108,7 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept():
         prepared = TASKS[kind].preprocess({**row, **beside})
         assert {name: prepared[name] for name in beside} == beside
         single = TASKS[kind].preprocess({**row, "image": "a.png", "video": None, "audio": ""})
-        assert single["images"] == "a.png" and "videos" not in single and "audios" not in single
+        assert single["images"] == ["a.png"] and "videos" not in single and "audios" not in single
         with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
             TASKS[kind].preprocess(row)
 
@@ -138,6 +138,9 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept():
         ("qa", {"reward_model": {"ground_truth": {"target": ["Rhine"]}}}, ["Rhine"], "Main"),
         ("qa", {"answers_spans": {"spans": ["12"], "types": ["number"]}}, ["12"], "13"),
         ("qa", {"answer": "[1, 2]"}, ["[1, 2]"], "1"),
+        ("qa", {"answer": "Rhine", "answer_aliases": ["Rhein"]}, ["Rhine", "Rhein"], "Main"),
+        ("qa", {"answer": {"number": "12", "spans": [], "date": {}}}, ["12"], "13"),
+        ("qa", {"question": {"text": "Who?"}, "answers": [{"text": "Tom"}]}, ["Tom"], "Ann"),
         ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
         ("qa", {"answer": "False"}, ["no", "False"], "True"),
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
@@ -152,6 +155,9 @@ def test_golds(kind, gold, right, wrong):
 
 @pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", ""])
 def test_what_is_no_answer_is_refused(gold):
+    in_words = {"problem": "Show it.", "answer": gold, "solution": "So there are 5 apples."}
+    with pytest.raises(RowError):
+        TASKS["math"].preprocess(in_words)
     with pytest.raises(RowError) as error:
         TASKS["math"].preprocess({"problem": "Show it.", "solution": "...", "answer": gold})
     assert error.value.label == "no answer that can be read"

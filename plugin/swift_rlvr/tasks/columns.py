@@ -18,8 +18,17 @@ MESSAGES = ("messages", "conversations", "conversation")
 # a dot is within another column.
 NAMES = {
     "problem": (
-        *("problem", "question.stem", "question", "problem_statement", "question_text"),
-        *("problem_text", "question_stem", "stem", "query", "prompt", "input", "instruction"),
+        *("problem", "question.stem", "question.text", "question", "problem_statement"),
+        *(
+            "question_text",
+            "problem_text",
+            "question_stem",
+            "stem",
+            "query",
+            "prompt",
+            "input",
+            "instruction",
+        ),
         *("goal", "ctx", "sentence", "original_text", "question_chinese"),
         *("题目", "题干", "问题", *MESSAGES, "responses_create_params.input"),
     ),
@@ -54,7 +63,7 @@ _TAGS = {"images": "<image>", "videos": "<video>", "audios": "<audio>"}
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
-    *("contents", "context", "document"),
+    *("contents", "context", "document", "summary"),
 )
 # What else may be long: other forms of the answer, which no prompt may show.
 _ABOUT_THE_ANSWER = (
@@ -102,7 +111,8 @@ def value_at(row: Row, path: str) -> Any:
     if path in row:
         return _something(row[path])
     name, dot, rest = path.partition(".")
-    value = row.get(name)
+    columns = columns_named((name,), row)
+    value = row[columns[0]] if columns else None
     while dot:
         value = parsed(value)
         name, dot, rest = rest.partition(".")
@@ -219,12 +229,15 @@ def kept_columns(row: Row, question: str) -> dict[str, Any]:
     for name, names in KEPT.items():
         for column in columns_named(names, row):
             value = _something(row[column])
-            if name not in kept and not (value is None or _is_empty(value)):
-                kept[name] = value
+            if name in kept or value is None or _is_empty(value):
+                continue
+            if name in _TAGS:
+                value = parsed(value)
+                value = list(value) if isinstance(value, (list, tuple)) else [value]
+            kept[name] = value
     for name, tag in _TAGS.items():
         shown = question.count(tag)
-        media = kept.get(name, [])
-        count = len(media) if isinstance(media, (list, tuple)) else 1
+        count = len(kept.get(name, []))
         if shown > count:
             raise RowError(
                 name, f"the question has {tag} {shown} times, and the row {count} {name}"

@@ -17,6 +17,7 @@ COLUMNS = (
     "endings",
     "candidates",
     "alternatives",
+    "choice",
     "选项",
 )
 # What the choices are called in a prompt; MMLU-Pro has ten.

@@ -1,20 +1,19 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-The question and the right answer are looked for under the names in `NAMES`, without regard to case,
-spaces, hyphens and underscores, or under those that the variables SWIFT_RLVR_QUESTION_COLUMN and
-SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the question after the R1-Zero system prompt, which is
-left out where the row has a system prompt of its own, or its question says where the answer stands.
-`messages` that end with a user turn are such a question; where they end with the assistant's and
-there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
-`conversations` are read like `messages`.
+Question and right answer are looked for under the names in `columns.NAMES`, or under those that the
+variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
+system prompt, the passage where there is one, and the question. The system prompt is left out where
+the row has one of its own, or its question says where the answer stands. `messages` that end with a
+user turn are such a question; where they end with the assistant's and there is no question beside
+them, they are the prompt without that turn, as in ms-swift. ShareGPT's `conversations` are read like
+`messages`.
 
-- `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
-- `choice`: `choices` or `options` in any form that `options.py` reads, or columns A, B and so on.
-  The answer is a label, a choice as it is written, or its index from 0. The policy is asked for the
-  letter.
-- `qa`: a text, a list of texts of which any will do, or SQuAD's ``{"text": [...]}``, for
-  `external_exact_match`.
+- `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
+  read.
+- `choice`: the choices in any form that `options.py` reads, and a label, a choice as it is written, or
+  its index from 0. The policy is asked for the letter.
+- `qa`: texts of which any will do, for `external_exact_match`.
 """
 
 import hashlib
@@ -70,6 +69,7 @@ _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 _RIGHT_CHOICE = (
     *("answer_idx", "answer_index", "answer_letter", "answer_label", "answer_choice"),
     *("correct_answer", "correct", "correct_option", "correct_index", "correct_choice"),
+    *("correct_answer_id", "correct_answer_index", "answer_id"),
     *("right_answer", "best_answer", "gold_index", "gold_label", "cop", "mc1_targets"),
 )
 # Where the golds are in one that is an object, the likeliest first.
@@ -77,6 +77,8 @@ _GOLD_KEYS = (
     *("ground_truth", "target", "targets", "value", "text", "spans", "answer", "answers"),
     *("final_answer", "expected_answer", "gold", "number"),
 )
+# Columns with other names of the answer to a question of text.
+_ALIASES = ("answer_aliases", "aliases")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
 # What datasets write where there is no answer that could be graded.
@@ -238,7 +240,7 @@ def golds_in(answer: Any) -> list[Any]:
         return [answer]
     if isinstance(value, Mapping):
         names = columns_named(_GOLD_KEYS, value)
-        held = [value[name] for name in names if value[name] is not None]
+        held = [value[name] for name in names if value[name] not in (None, "", [])]
         golds = golds_in(held[0]) if held else []
         golds += list(value.get("aliases") or [])
         if not golds and is_text:
@@ -279,13 +281,19 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
         golds, is_value = _readable(golds_in(answer))
         if is_value:
             return golds
-        # The box in a later column is better than the answer "even".
+        # The box in a later column is better than the answer "even". Beside "proof" only a box is.
         in_words = in_words or golds
+    if _says_there_is_none(next(iter(answers.values()))):
+        in_words = []
     if not in_words:
         column, answer = next(iter(answers.items()))
         problem = f"expected an answer that external_accuracy can read, got {shown(answer)}"
         raise RowError("answer", problem, "no answer that can be read", in_file=column)
     return in_words
+
+
+def _says_there_is_none(answer: Any) -> bool:
+    return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in _NO_ANSWER
 
 
 def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
@@ -296,7 +304,7 @@ def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
     all_values = True
     for answer in answers:
         gold = readable_gold(answer)
-        if gold is None or gold.text.strip().rstrip(".").casefold() in _NO_ANSWER:
+        if gold is None or _says_there_is_none(gold.text):
             return [], False
         if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
             return [], False
@@ -476,16 +484,20 @@ def choice_gold(row: Row) -> Gold:
 # --- qa: one of several texts
 
 
-def accepted_answers(answers: Mapping[str, Any]) -> list[str]:
+def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
     """The texts of which each is a right answer, in what may be one, by column; RowError where there
     is none. True and Yes are one answer, False and No another.
     """
+    aliases: list[str] = []
+    for name in columns_named(_ALIASES, row):
+        aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
         if texts and all(texts):
             synonyms = [
                 _BOOLEANS[text.casefold()] for text in texts if text.casefold() in _BOOLEANS
             ]
+            texts += aliases
             return [*texts, *synonyms] if len(texts) == 1 else texts
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
@@ -507,14 +519,14 @@ def prepare_qa(row: Row) -> dict[str, Any]:
     question = _read(row)
     prepared = {
         "messages": question.messages,
-        "accepted_answers": accepted_answers(question.answers),
+        "accepted_answers": accepted_answers(row, question.answers),
     }
     return _with_kept(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(_read(row).answers)[0])
+    return Gold(accepted_answers(row, _read(row).answers)[0])
 
 
 @dataclass(frozen=True)

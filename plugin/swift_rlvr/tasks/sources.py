@@ -1,8 +1,9 @@
-"""Where the rows of a dataset come from: a file, a hub or a generator.
+"""Where the rows of a dataset come from: a file, a folder, a hub or a generator.
 
-A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k:test`, each with
-`#N` for the first N rows (ms-swift draws N at random). `FILE` alone is enough where its columns
-tell the task. Rows of `reasoning_gym:TEXT#N` are made.
+A dataset is named as in ms-swift's `--dataset`: `math:FILE`, `math:FOLDER`, `math:openai/gsm8k`, or for
+a task with a dataset of its own `gsm8k` or `gsm8k:test`, each with `#N` for the first N rows (ms-swift
+draws N at random). `FILE` alone is enough where its columns tell the task. Rows of
+`reasoning_gym:TEXT#N` are made.
 """
 
 import ast
@@ -314,7 +315,8 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
         if 2 * check.usable >= check.total:
             fitting.append(task)
     if not fitting:
-        likely = "choice" if columns_named(CHOICES, first) else "math"
+        choices = [value_at(first, name) for name in columns_named(CHOICES, first)]
+        likely = "choice" if any(choices) else "math"
         if {*ONLY_TESTS} & first.keys():
             likely = "code"
         raise InputError(

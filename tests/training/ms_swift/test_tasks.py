@@ -2,6 +2,7 @@
 mixtures.
 """
 
+import gzip
 import json
 import logging
 import shutil
@@ -17,8 +18,11 @@ from swift.rewards import orms
 from swift.utils import import_external_file, remove_response
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 from training.ms_swift.names import NOTES_DATASET, without_nulls
+
+from datasets import Dataset
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -364,3 +368,179 @@ def test_rows_that_are_made():
     ):
         with pytest.raises(ValueError, match=message):
             load(f"reasoning_gym:{name}")
+
+
+IRON = {"question": "Which is a metal?", "choices": ["oxygen", "iron"], "answer": "B"}
+ASKED_IN_WORDS = {"question": "1 + 1?", "answer": "2"}
+PASSAGE = "Cologne lies on the Rhine, which comes from the Alps and flows into the North Sea."
+
+
+def logged(caplog, *arguments, **options):
+    """The rows that `load` gives, and what ms-swift's logger says meanwhile: it does not hand records
+    on to the root logger, where caplog listens.
+    """
+    logger = logging.getLogger("swift")
+    logger.addHandler(caplog.handler)
+    try:
+        return load(*arguments, **options), caplog.text
+    finally:
+        logger.removeHandler(caplog.handler)
+
+
+def test_the_passage_and_what_stands_beside_the_messages_reach_the_trainer(tmp_path, caplog):
+    image = tmp_path / "a.png"
+    rows = [
+        {
+            "context": PASSAGE,
+            "question": f"<image>Which river, {number}?",
+            "answers": {"text": ["Rhine"], "answer_start": [1]},
+            "image": str(image),
+            "tools": [{"type": "function", "function": {"name": "look"}}],
+            "chat_template_kwargs": {"enable_thinking": False},
+            "notes": f"{PASSAGE} That is known.",
+        }
+        for number in range(3)
+    ]
+    write(tmp_path / "rows.jsonl", rows)
+    dataset, text = logged(caplog, f"qa:{tmp_path / 'rows.jsonl'}")
+    assert len(dataset) == 3
+    assert dataset[1]["messages"][-1]["content"] == f"{PASSAGE}\n\n<image>Which river, 1?"
+    assert [picture["path"] for picture in dataset[0]["images"]] == [str(image)]
+    assert without_nulls(dataset[0]["tools"]) == rows[0]["tools"]
+    assert dataset[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    said = "the column 'notes' looks like a part of the question, and no prompt shows it (in 3 of"
+    assert said in text and "'context'" not in text.partition("notes")[0]
+
+
+def test_rows_of_several_kinds_get_the_same_columns(tmp_path):
+    """ms-swift takes the columns of the first 1,000 rows for those of all."""
+    rows = [{"task": "countdown", "nums": [3, 5, 7], "target": 22}] * 1100
+    rows += [{"task": "choice", **IRON}, {"task": "qa", "question": "Who?", "answer": "Tom"}]
+    rows += [{"task": "math", **ASKED_IN_WORDS, "level": level} for level in (3, "hard")]
+    write(tmp_path / "mixed.jsonl", rows)
+    dataset = load(f"mixed:{tmp_path / 'mixed.jsonl'}")
+    assert dataset[0]["options"] is None and dataset[1100]["options"] == ["oxygen", "iron"]
+    assert dataset[0]["nums"] == [3, 5, 7] and dataset[1100]["nums"] is None
+    assert dataset[1101]["accepted_answers"] == ["Tom"] and dataset[1102]["solution"] == "2"
+    assert dataset["level"][-2:] == ["3", "hard"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl.gz", "txt", "csv", "folder"])
+def test_files_as_people_have_them(tmp_path, suffix):
+    path = tmp_path / f"rows.{suffix}"
+    lines = "".join(json.dumps(row) + "\n" for row in [ASKED_IN_WORDS, {"x": 1}, ASKED_IN_WORDS])
+    lines += "{no JSON\n"
+    if suffix == "jsonl.gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    elif suffix == "csv":
+        path.write_text("question;answer\n1 + 1?;2\n;\n1 + 1?;2\n1;2;3\n")
+    elif suffix == "folder":
+        path.mkdir()
+        (path / "one.jsonl").write_text(lines)
+    else:
+        path.write_text(lines)
+    assert load(f"math:{path}")["solution"][:] == ["2", "2"]
+    assert [row["solution"] for row in load(f"math:{path}", streaming=True)] == ["2", "2"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_malformed_line_is_a_bad_row_with_its_number(tmp_path, caplog, streaming):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(GOOD) + '\n{"question"\n' + json.dumps(GOOD))
+    rows, text = logged(caplog, f"gsm8k:{path}", streaming=streaming)
+    assert len(list(rows)) == 2
+    assert "line 2: column 'row': not JSON" in (caplog.text if streaming else text)
+    with pytest.raises(ValueError, match="line 2: column 'row': not JSON"):
+        list(load(f"gsm8k:{path}", strict=True))
+
+
+def test_columns_may_lead_into_a_column(tmp_path):
+    row = {"q": {"text": "1 + 1?"}, "extra_info": {"answer": "2"}, "answer": "It is easy to see."}
+    write(tmp_path / "rows.jsonl", [row])
+    columns = {"q.text": "problem", "extra_info.answer": "answer"}
+    for streaming in (False, True):
+        options = {"columns": columns, "streaming": streaming}
+        (loaded,) = load(f"math:{tmp_path / 'rows.jsonl'}", **options)
+        assert loaded["solution"] == "2"
+        assert loaded["messages"][-1]["content"] == "1 + 1?"
+
+
+class HubOfOurOwn:
+    """Stands in for the loader of a hub: datasets by id, configuration and split."""
+
+    KNOWN = {"openai/gsm8k": {"main": ["train", "test"], "socratic": ["train"]}}
+    KNOWN |= {"org/one": {"plain": ["test"]}, "org/two": {"a": ["train"], "b": ["train"]}}
+
+    def __init__(self):
+        self.asked = []
+
+    def load_dataset(self, name, subset, split, streaming=False, **options):
+        self.asked.append((name, subset, split, sorted(options)))
+        subsets = self.KNOWN[name]
+        if subset not in subsets:
+            raise ValueError(f"BuilderConfig {subset!r} not found. Available: {list(subsets)}")
+        if split not in subsets[subset]:
+            raise ValueError(f"Unknown split {split!r}. Should be one of {subsets[subset]}.")
+        rows = [{"question": f"{name} {subset} {split}?", "answer": "#### 2"}] * 3
+        dataset = Dataset.from_list(rows)
+        return dataset.to_iterable_dataset() if streaming else dataset
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    stand_in = HubOfOurOwn()
+    monkeypatch.setattr("swift.hub.get_hub", lambda use_hf=None: stand_in)
+    return stand_in
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "subset", "split"),
+    [
+        ("math:openai/gsm8k", 3, "main", "train"),
+        ("math:openai/gsm8k:test#2", 2, "main", "test"),
+        ("math:openai/gsm8k/socratic", 3, "socratic", "train"),
+        ("qa:openai/gsm8k:train#1000", 1000, "main", "train"),
+        ("math:org/one", 3, "plain", "test"),
+        ("math:org/two/b", 3, "b", "train"),
+    ],
+)
+@pytest.mark.parametrize("use_hf", [False, True])
+def test_an_id_on_a_hub_stands_where_a_file_does(stand_in, given, count, subset, split, use_hf):
+    name = given.partition(":")[2].partition("#")[0].partition(":")[0]
+    question = f"{'/'.join(name.split('/')[:2])} {subset} {split}?"
+    rows = load(given, use_hf=use_hf)
+    assert len(rows) == count
+    assert rows[0]["messages"][-1]["content"] == question
+    # The run downloads as its flags say, and our commands read the same rows.
+    assert {"download_mode", "hub_token"} <= set(stand_in.asked[-1][-1])
+    read = [row["question"] for _, row in parse_source(given, use_hf).rows()]
+    assert read == [question] * min(count, 3)
+    (first, *_) = load(given.partition("#")[0], use_hf=use_hf, streaming=True)
+    assert first["messages"][-1]["content"] == question
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("math:org/two", r"Available: \['a', 'b'\].*a configuration is math:org/two/CONFIGURATION"),
+        ("math:org/one:train", r"Unknown split 'train'. Should be one of \['test'\]"),
+        ("math:openai/gsm8k/other", r"Available: \['main', 'socratic'\]"),
+    ],
+)
+def test_what_a_hub_leaves_open_is_said(stand_in, given, message):
+    with pytest.raises(InputError, match=message):
+        load(given)
+    with pytest.raises(InputError, match=message):
+        list(parse_source(given).rows())
+
+
+def test_a_local_folder_in_a_hubs_layout(tmp_path, monkeypatch):
+    for split in ("train", "test"):
+        (tmp_path / "org" / "name" / "data").mkdir(parents=True, exist_ok=True)
+        rows = Dataset.from_list([{"Question": f"{split}?", "Final Answer": "2"}])
+        rows.to_parquet(str(tmp_path / "org" / "name" / "data" / f"{split}-00000-of-00001.parquet"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("math:org/name", f"math:{tmp_path}/org/name"):
+        assert load(name)[0]["messages"][-1]["content"] == "train?"
+        assert load(f"{name}:test#1")[0]["messages"][-1]["content"] == "test?"
+        assert next(parse_source(f"{name}:test").rows())[1]["Question"] == "test?"

@@ -17,6 +17,7 @@ from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed
 from swift_rlvr.launch.estimate import local_file, model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.utils.errors import InputError
@@ -234,7 +235,7 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
             remedy = f"relative paths count from {Path.cwd()}"
             return failed(setting, f"there is no file {file}", remedy)
         if file.suffix == ".jsonl":
-            total = check_jsonl(file)  # all lines are JSON
+            total = check_jsonl(file)
         if not names_task:
             return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
@@ -265,6 +266,9 @@ def _id_of_the_other_hub(name: str, launch: Launch, setting: str) -> CheckResult
 def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
     """A file without a task's name, which ms-swift's own preprocessor reads."""
     rows = list(with_columns(file_rows(file), parse_columns(launch.settings.get("columns"))))
+    for line, row in rows:
+        if isinstance(row, UnreadableRow):  # which without a task ends the run
+            raise InputError(f"{file}, line {line}: {row.problem}")
     columns = rows[0][1].keys()
     task = None
     with suppress(InputError):

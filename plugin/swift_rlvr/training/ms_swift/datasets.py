@@ -122,7 +122,11 @@ class TaskPreprocessor(RowPreprocessor):
         tables.append(table_of(batch))
         self._say_what_is_left_out(check, not_used, strict)
         # Some rows alone have choices, images or the columns of another task: all get all columns.
-        return Dataset(pyarrow.concat_tables(tables, promote_options="permissive"))
+        table = pyarrow.concat_tables(tables, promote_options="permissive")
+        if "solution" in table.column_names:
+            # ms-swift copies it to this name, whose type would be that of the first 1,000 rows.
+            table = table.append_column("__#solution", table["solution"])
+        return Dataset(table)
 
     def _say_what_is_left_out(self, check, not_used, strict):
         for column, count in not_used.items():

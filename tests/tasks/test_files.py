@@ -1,0 +1,161 @@
+"""Files and folders as people have them: what is read, without any package, and what a line that
+cannot be read costs.
+"""
+
+import gzip
+import json
+import sys
+
+import pytest
+from swift_rlvr.contract.datasets import check
+from swift_rlvr.tasks.files import UnreadableRow, file_rows
+from swift_rlvr.tasks.row_check import FORGIVEN
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
+
+ROWS = [{"question": "1 + 1?", "answer": 2}, {"question": "2 + 2?", "answer": 4}]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.jsonl", LINES),
+        ("rows.jsonl.gz", gzip.compress(LINES)),
+        ("rows.JSONL", LINES),
+        ("rows.txt", LINES),
+        ("rows.json", json.dumps(ROWS).encode()),
+        ("rows.json", json.dumps({"version": 1, "data": ROWS}).encode()),
+        ("rows.json", LINES),
+        ("rows.json.gz", gzip.compress(json.dumps(ROWS).encode())),
+        ("rows.csv", CSV),
+        ("rows.csv", b"\xef\xbb\xbf" + CSV),
+        ("rows.csv", CSV.replace(b",", b";")),
+        ("rows.csv", b'"question, in words";answer\n1 + 1?;2\n2 + 2?;4\n'),
+        ("rows.csv.gz", gzip.compress(CSV)),
+        ("rows.tsv", CSV.replace(b",", b"\t")),
+        ("rows.txt", CSV.replace(b",", b"\t")),
+    ],
+)
+def test_what_is_read_without_a_package(tmp_path, monkeypatch, name, content):
+    for package in ("datasets", "pyarrow", "pandas", "swift"):
+        monkeypatch.setitem(sys.modules, package, None)  # to import it is an error
+    path = tmp_path / name
+    path.write_bytes(content)
+    rows = [tuple(row.values()) for _, row in file_rows(path)]
+    assert rows == [("1 + 1?", 2), ("2 + 2?", 4)]
+
+
+def test_lines_of_text(tmp_path):
+    (tmp_path / "notes.txt").write_text("One.\n\nTwo, and more.\n")
+    assert list(file_rows(tmp_path / "notes.txt")) == [
+        (1, {"text": "One."}),
+        (3, {"text": "Two, and more."}),
+    ]
+
+
+def test_a_folder_of_files(tmp_path):
+    for number, row in enumerate(ROWS):
+        (tmp_path / f"part-{number}.jsonl").write_text(json.dumps(row))
+    (tmp_path / "notes.md").write_text("No data.")
+    source = parse_source(f"math:{tmp_path}")
+    assert [row for _, row in source.rows()] == ROWS
+    # where the files' names say their split, it is one of them
+    (tmp_path / "train-0.jsonl").write_bytes(LINES)
+    (tmp_path / "test-0.jsonl").write_text(json.dumps(ROWS[1]))
+    assert [row for _, row in parse_source(f"math:{tmp_path}").rows()] == ROWS
+    assert [row for _, row in parse_source(f"math:{tmp_path}:test#5").rows()] == ROWS[1:]
+    with pytest.raises(InputError, match="no data files of the split dev in this folder"):
+        list(parse_source(f"math:{tmp_path}:dev").rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "problem"),
+    [
+        ("rows.jsonl", json.dumps(ROWS[0]), '{"question": "1 +', "not JSON"),
+        ("rows.jsonl", json.dumps(ROWS[0]), "[1]", "expected an object"),
+        ("rows.csv", "1 + 1?,2", "1,2,3", "3 fields, and the first line names 2"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_a_bad_row_with_its_number(
+    tmp_path, name, good, bad, problem
+):
+    header = ["question,answer"] if name.endswith("csv") else []
+    path = tmp_path / name
+    path.write_text("\n".join([*header, good, bad, *[good] * 20]))
+    line = 2 + len(header)
+    found = check(parse_source(f"math:{path}"))
+    assert (found.rows, found.bad, found.too_many) == (22, 1, False)
+    assert [text for number, text in found.problems if number == line and problem in text]
+    usable, problems = parse_source(f"math:{path}").usable_rows()
+    assert len(usable) == 21 and f"line {line}: " in problems and problem in problems
+    # Too many of them are too many bad rows.
+    path.write_text("\n".join([*header, good, *[bad] * (FORGIVEN + 1)]))
+    assert check(parse_source(f"math:{path}")).too_many
+    with pytest.raises(InputError, match="11 of 12 rows cannot be used .*(?s:.)*more than 10%"):
+        parse_source(f"math:{path}").usable_rows()
+
+
+def test_an_unreadable_row_is_refused_wherever_it_is_looked_into(tmp_path):
+    (tmp_path / "rows.jsonl").write_text("{\n" + json.dumps(ROWS[0]))
+    (_, row), _ = file_rows(tmp_path / "rows.jsonl")
+    assert isinstance(row, UnreadableRow)
+    for look in (dict, list, len, str.format_map.__get__("{a}"), lambda row: {**row}):
+        with pytest.raises(ValueError, match="not JSON"):
+            look(row)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("rows.jsonl.gz", LINES, "cannot be read .*[Nn]ot a gzipped file"),
+        ("rows.json", b"{nonsense", "cannot be read as json"),
+        ("rows.json", b"7", "cannot be read as json .expected a list of objects"),
+        ("rows.csv", b"question\n\xff\n", "cannot be read as csv in UTF-8"),
+    ],
+)
+def test_what_is_not_what_its_name_says(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}: {message}"):
+        list(file_rows(tmp_path / name))
+
+
+NESTED = {
+    "q": {"text": "1 + 1?"},
+    "extra_info": '{"answer": "2"}',
+    "answer": "no value at all, is it",
+}
+
+
+def test_columns_may_lead_into_a_column(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(json.dumps(NESTED))
+    columns = {"q.text": "problem", "Extra_Info.answer": "answer", "absent.x": "note"}
+    ((_, row),) = parse_source(f"math:{tmp_path / 'rows.jsonl'}", columns=columns).rows()
+    assert (row["problem"], row["answer"], "note" in row) == ("1 + 1?", "2", False)
+    # a column whose name has a dot, as a flat table has it, comes first
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"q.text": "3?", "q": {"text": "1?"}, "gt": 1}))
+    ((_, row),) = parse_source(f"math:{tmp_path / 'rows.jsonl'}", columns=columns).rows()
+    assert row["problem"] == "3?"
+
+
+@pytest.mark.parametrize(
+    ("rows", "task"),
+    [
+        ([{"problem": "1 + 1?", "solution": "2"}] * 3, "write math:"),
+        ([{"question": "1 + 1?", "answer": "2"}] * 3, "write math:"),
+        ([{"question": "?", "Options": ["a", "b"], "answer": "A"}] * 3, "write choice:"),
+        (
+            [{"problem": "1 + 1?", "solution": r"\boxed{2}"}, {"problem": "?", "solution": "2"}],
+            None,
+        ),
+    ],
+)
+def test_a_task_is_guessed_only_where_it_can_use_the_rows(tmp_path, rows, task):
+    path = tmp_path / "my.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    if task is None:
+        assert parse_source(str(path)).task.name == "numina_math_tir"
+        return
+    with pytest.raises(InputError, match=f"no task is sure to fit .*{task}{path}"):
+        parse_source(str(path))

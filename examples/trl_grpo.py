@@ -1,7 +1,7 @@
 """TRL's GRPOTrainer with our verifier: two steps with the tiny model on a CPU.
 
-A reward of this package is a reward function of TRL. Give the trainer an object of it, and a dataset
-with the columns that the reward reads.
+A reward of this package is a reward function of TRL. `load_dataset` makes the prompts and the columns
+that rewards read, from a file in any of our formats.
 
     python examples/trl_grpo.py
 
@@ -12,31 +12,14 @@ alarms and a page of every completion.
 import tempfile
 
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks.sources import parse_source
-from swift_rlvr.tasks.task import with_system
-from swift_rlvr.utils.files import TINY_MODEL, find_file
+from swift_rlvr.training.trl import load_dataset
+from swift_rlvr.utils.files import TINY_MODEL
 from trl import GRPOConfig, GRPOTrainer
-
-from datasets import Dataset
-
-DATA = find_file("countdown:datasets/countdown/tiny_train.jsonl#32")
-
-
-def training_rows() -> Dataset:
-    """One row for each task: `prompt` for the trainer, `nums` and `target` for the reward."""
-    source = parse_source(DATA)
-    rows = []
-    for _, raw in source.usable_rows()[0]:
-        row = source.task.preprocess(raw)
-        # ms-swift has a flag for the system prompt. In TRL it is part of the prompt.
-        prompt = with_system(row["messages"], source.task.system)
-        rows.append({"prompt": prompt, "nums": row["nums"], "target": row["target"]})
-    return Dataset.from_list(rows)
 
 
 def main() -> None:
-    verifier = REWARDS["countdown"]()
-    form = REWARDS["format"]()
+    rewards = [REWARDS["countdown"](), REWARDS["format"]()]
+    dataset = load_dataset("countdown:datasets/countdown/tiny_train.jsonl#32", rewards)
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(),
         max_steps=2,
@@ -52,9 +35,7 @@ def main() -> None:
         bf16=False,
         seed=42,
     )
-    trainer = GRPOTrainer(
-        str(TINY_MODEL), reward_funcs=[verifier, form], args=config, train_dataset=training_rows()
-    )
+    trainer = GRPOTrainer(str(TINY_MODEL), reward_funcs=rewards, args=config, train_dataset=dataset)
     trainer.train()
 
     print("step  success  format  grad_norm")

@@ -10,6 +10,7 @@ Registered are this package's, and those that installed packages add by the entr
   `--reward_funcs`, such as trl.rewards:accuracy_reward, is an import path of another's reward;
 - what `--dataset` takes: docs/guides/own_data.md;
 - `--callbacks reward_reasons held_out curriculum`: docs/guides/reading_a_run.md, docs/guides/curriculum.md;
+- `megatron rlhf` takes rewards, datasets and reward_reasons: docs/launch/megatron.md;
 - `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`: docs/guides/multi_turn.md.
 
 For ms-swift 4.0.2 and later; `held_out`, `curriculum` and several turns need 4.6. scripts/compat.sh
@@ -57,8 +58,16 @@ for name, reward in REWARDS.items():
     owner = REWARDS.owner(name)
     logger.warning(f"left out the reward {name} of the distribution {owner}: {problem}")
 
+# `megatron rlhf` has callbacks of its own, and on Ray a file in place of flags.
+names_of_rewards = reward_names
+if "swift.megatron" in sys.modules:
+    from swift_rlvr.training.ms_swift import megatron
+
+    megatron.register_callbacks(sys.argv)
+    names_of_rewards = megatron.all_reward_names
+
 # Rewards of others, by their import paths in the flags of this process.
-for name in reward_names(sys.argv):
+for name in names_of_rewards(sys.argv):
     if is_import_path(name):
         orms.setdefault(name, import_reward(name))
 

@@ -80,6 +80,15 @@ def toolkit(folder: Path, release: str = "13.0", header: str = "include/curand_k
     return folder
 
 
+def ninja(folder: Path) -> Path:
+    """A program that stands for ninja, in this folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "ninja"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
 def flags(command: str) -> dict[str, str]:
     """`... --name value value ...` -> {name: "value value"}; of a flag given twice, the last."""
     values: dict[str, list[str]] = {}

@@ -33,6 +33,8 @@ BY_JUDGE = "the judge accepts it"
 # The reason of a completion that passes the tests that it may have seen, and fails those that were
 # added to the row: it knows the tests by heart, or solves only a part of the task.
 MEMORISED = "passes only the visible tests"
+# The reason of a completion on which a function raised an error, which then earns nothing.
+RAISED = "raised an error"
 
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's
 # `--reward_funcs`.
@@ -62,6 +64,21 @@ KNOWN_ROLES = {
     "SoftOverlong": SHAPING,
     "soft_overlong_punishment_reward": SHAPING,
 }
+
+
+def error_shares(figures: Mapping[str, float]) -> dict[str, float]:
+    """The shares of completions on which functions raised, among the figures of a step: by the names
+    of the rewards, without those that raised on none.
+
+    >>> error_shares({"reasons/Short/raised_an_error": 0.25, "reasons/Long/raised_an_error": 0.0})
+    {'Short': 0.25}
+    """
+    suffix = f"/{RAISED.replace(' ', '_')}"
+    shares = {}
+    for name, share in figures.items():
+        if share and name.startswith("reasons/") and name.endswith(suffix):
+            shares[name.removeprefix("reasons/").removesuffix(suffix)] = share
+    return shares
 
 
 class Judgement(NamedTuple):

@@ -12,17 +12,22 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from mixed_rows import COMPLETIONS, VERIFIERS, prepare
 from paths import ROOT
-from swift_rlvr.adapters.grading import grade, row_of
+from pydantic import BaseModel, ConfigDict
+from swift_rlvr.adapters.grading import grade, row_of, same_keys, short_name, task_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func
-from swift_rlvr.adapters.rows import FORMATS
+from swift_rlvr.adapters.rows import FORMATS, PARQUET
 from swift_rlvr.adapters.slime import custom_rm
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_jsonl
 
 ROW = {"nums": [3, 4], "target": 7, "task": "countdown"}
 LABEL = json.dumps(ROW)
@@ -65,6 +70,7 @@ def test_grade():
         (ROW, ["countdown", "external_countdown"], None, "a reward is named twice"),
         ({"nums": [1]}, None, None, "SWIFT_RLVR_REWARD_FUNCS: no reward is named"),
         ({"nums": [1]}, ["countdown"], None, "needs the dataset column 'target'"),
+        ({"solution": "7"}, ["countdown"], None, "needs the dataset column 'nums'"),
     ],
 )
 def test_what_cannot_be_graded_is_named(row, rewards, weights, message):
@@ -90,10 +96,29 @@ def test_rewards_come_from_variables_where_a_trainer_has_no_place_for_them(monke
         (ROW, ROW),
         ("72", {"solution": "72"}),
         (72, {"solution": "72"}),
+        (np.int64(72), {"solution": "72"}),
         ("{1, 2}", {"solution": "{1, 2}"}),
+        ("[1, 2]", {"solution": "[1, 2]"}),
         ('{"open', {"solution": '{"open'}),
-        ("", {}),
-        (None, {}),
+        ("", {"solution": None}),
+        (" ", {"solution": None}),
+        (None, {"solution": None}),
+        (float("nan"), {"solution": None}),
+        ([], {"solution": None}),
+        (np.array([]), {"solution": None}),
+        ([None], {"solution": None}),
+        ([71, "72", None], {"solution": '["71", "72"]'}),
+        (np.array(["71", "72"], dtype=object), {"solution": '["71", "72"]'}),
+        ('["71", "72"]', {"solution": '["71", "72"]'}),  # Skywork-OR1
+        ({"target": np.array(["Rhine"], dtype=object)}, {"solution": "Rhine"}),  # Search-R1
+        ({"value": "Rhine", "aliases": ["Rhein"]}, {"solution": '["Rhine", "Rhein"]'}),  # TriviaQA
+        ({"solution": [71, "72"]}, {"solution": '["71", "72"]'}),
+        ({"target": 7, "numbers": np.array([3, 4])}, {"target": 7, "numbers": [3, 4]}),  # TinyZero
+        (
+            '{"inputs": ["1"], "outputs": ["2"]}',
+            {"tests": {"inputs": ["1"], "outputs": ["2"]}},
+        ),
+        ('[{"input": "1", "output": "2"}]', {"tests": [{"input": "1", "output": "2"}]}),  # PRIME
     ],
 )
 def test_row_of(label, row):
@@ -101,6 +126,67 @@ def test_row_of(label, row):
     with_task = {"task": "countdown", **row}
     assert row_of(label, "countdown") == with_task and row_of(label, "no task of ours") == row
     assert row_of(label, other=1) == {"other": 1, **row}
+    # What extra_info holds may be called anything, and an empty label takes nothing away.
+    theirs = {"label": 1, "task": "algebra", "completions": [], "self": 2, "columns": 3}
+    assert row_of(label, **theirs) == {**theirs, **row}
+    kept = row_of(label, solution="8")["solution"]
+    assert kept == row.get("solution") or kept == "8"
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("openai/gsm8k", "gsm8k"),
+        ("AI-MO/NuminaMath-TIR", "numina_math_tir"),
+        ("numina_olympiads", "math"),
+        ("taco", "code"),
+        ("searchR1_hotpotqa", "qa"),
+        ("countdown", "countdown"),
+        ("algebra", None),
+        (np.array(["math", "qa"]), None),
+        (7, None),
+    ],
+)
+def test_task_of(name, task):
+    assert task_of(name) == task
+
+
+PROGRAM = "```python\nprint(int(input()) + 1)\n```"
+RHINE = "<think>r</think><answer>Rhein</answer>"
+
+
+@pytest.mark.parametrize(
+    ("source", "completion", "label", "rewards", "score", "reason"),
+    [
+        ("searchR1_nq", RHINE, {"target": np.array(["Rhine", "Rhein"])}, None, 1.0, "correct"),
+        ("my_qa", RHINE, {"target": ["Rhine", "Rhein"]}, "exact_match", 1.0, "correct"),
+        ("my_qa", RHINE, "Rhein", "exact_match", 1.0, "correct"),
+        ("countdown", RIGHT, {"target": 7, "numbers": np.array([3, 4])}, None, 1.0, "correct"),
+        ("countdown", RIGHT, {"target": 7, "numbers": [3, 4]}, "countdown", 1.0, "correct"),
+        ("numina_olympiads", r"\boxed{72}", "72", ["accuracy", "code"], 1.0, "correct"),
+        ("numina_olympiads", r"\boxed{72}", ["71", "72"], "accuracy", 1.0, "correct"),
+        ("gsm8k", r"\boxed{72}", '["71", "72"]', ["cosine"], 1.0, "right"),
+        ("taco", PROGRAM, '{"inputs": ["1"], "outputs": ["2"]}', ["code"], 1.0, "all tests passed"),
+        ("taco", PROGRAM, '["assert add(1, 2) == 3"]', ["code"], 0.0, "error"),
+        ("taco", RIGHT, None, ["code"], 0.0, "bad tests"),
+        ("countdown", RIGHT, None, None, 0.0, "bad gold"),
+        ("gsm8k", RIGHT, float("nan"), None, 0.0, "bad gold"),
+        ("my_math", RIGHT, "", "accuracy", 0.0, "bad gold"),
+        ("my_math", RIGHT, '{"answer": "3 + 4"}', "accuracy", 1.0, "correct"),
+    ],
+)
+def test_rows_of_others(source, completion, label, rewards, score, reason):
+    """PRIME, Search-R1, TinyZero and labels as they come out of a parquet file."""
+    result = compute_score(source, completion, label, {"index": 0, "task": "algebra"}, rewards)
+    assert reason in [result[name] for name in result if name.endswith("_reason")]
+    assert (result["score"] > 0) == (score > 0)
+
+
+def test_one_name_or_several(monkeypatch):
+    several = grade(RIGHT, ROW, ["countdown", "format"], [1, 0.5])
+    assert grade(RIGHT, ROW, "countdown,format", "1,0.5") == several
+    assert grade(RIGHT, ROW, np.array(["countdown", "format"]), np.array([1, 0.5])) == several
+    assert grade(RIGHT, ROW, "countdown", 2)["score"] == 2.0
 
 
 def test_verl():
@@ -109,7 +195,7 @@ def test_verl():
     result = compute_score(
         data_source="countdown", solution_str=RIGHT, ground_truth=LABEL, extra_info=None, **more
     )
-    assert result == {"score": 1.0, "countdown": 1.0, "countdown_reason": "correct"}
+    assert result == same_keys({"score": 1.0, "countdown": 1.0, "countdown_reason": "correct"})
     # a user's own file: the task by its name, the columns in extra_info, the label as it is
     own = compute_score("gsm8k", r"<answer>\boxed{72}</answer>", "72", {"index": 3})
     assert own["score"] == 1.0
@@ -123,6 +209,7 @@ def test_openrlhf_grades_no_prompt():
     result = reward_func([prompt + WRONG, prompt + RIGHT], [prompt] * 2, [LABEL] * 2, images=None)
     assert result["rewards"].tolist() == result["scores"].tolist() == [0.0, 1.0]
     assert result["extra_logs"]["countdown"].tolist() == [0.0, 1.0]
+    assert result["extra_logs"]["countdown_graded"].tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="does not begin with its prompt 'Write"):
         reward_func([RIGHT], [prompt], [LABEL])
 
@@ -183,6 +270,31 @@ def test_nemo_gym(monkeypatch, output, rewards):
         result = verify({**request, **row})
         assert (result["countdown"], result["format"]) == rewards
         assert result["reward"] == sum(rewards) and result["response"] == {"output": output}
+        assert not result["mask_sample"]
+
+
+def test_nemo_gyms_models_keep_what_they_allow():
+    """As in a resources server: FastAPI reads the request into one model, the answer is another."""
+
+    class Request(BaseModel):
+        response: dict
+
+    class AnyRequest(Request):
+        model_config = ConfigDict(extra="allow")
+
+    class Response(AnyRequest):
+        reward: float
+        mask_sample: bool = False
+
+    line = {"response": {"output": [message(RIGHT)]}, "expected_answer": LABEL}
+    answer = Response(**verify(AnyRequest(**line).model_dump())).model_dump()
+    assert answer["expected_answer"] == LABEL and answer["countdown_reason"] == "correct"
+    assert (answer["reward"], answer["mask_sample"]) == (1.0, False)
+    ungraded = Response(**verify({**line, "expected_answer": UNGRADED}))
+    assert (ungraded.reward, ungraded.mask_sample) == (0.0, True)
+    # Without it the gold is gone, which is an error and no reward of 0.
+    with pytest.raises(InputError, match="no reward is named"):
+        verify(Request(**line).model_dump())
 
 
 def test_nemo_gyms_lines():
@@ -201,6 +313,81 @@ def test_nemo_rl():
     logs = [[user, right], [user, right, {"role": "environment", "content": RIGHT}]]
     results = step(logs, [{"ground_truth": LABEL}, ROW])
     assert [result["reward"] for result in results] == [1.0, 0.0]
+
+
+def by_verl(completion, row):
+    label, info = row["reward_model"]["ground_truth"], {"index": 0, "num_turns": None}
+    return compute_score(row["data_source"], completion, label, info)
+
+
+def by_openrlhf(completion, row):
+    result = reward_func(["?" + completion], ["?"], [row["label"]])
+    logs = {name: values.item() for name, values in result["extra_logs"].items()}
+    grades = {"score": result["rewards"].item()}
+    for name, value in logs.items():
+        if not name.endswith("_graded"):
+            grades[name] = value if logs[f"{name}_graded"] else None
+    return grades
+
+
+def by_slime(completion, row):
+    arguments = Arguments(reward_key="score")
+    return asyncio.run(custom_rm(arguments, Sample(completion, row["label"])))
+
+
+def by_nemo_gym(completion, row):
+    grades = verify({**row, "response": {"output": [message(completion)]}})
+    return {**grades, "score": grades["reward"]}
+
+
+def by_nemo_rl(completion, row):
+    log = [{"role": "assistant", "content": completion}]
+    (grades,) = step([log], [{"ground_truth": row["expected_answer"]}])
+    return {**grades, "score": grades["reward"]}
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("format", "grades_of"),
+    [
+        ("verl", by_verl),
+        ("openrlhf", by_openrlhf),
+        ("slime", by_slime),
+        ("nemo", by_nemo_gym),
+        ("nemo", by_nemo_rl),
+    ],
+)
+def test_rows_of_several_tasks(monkeypatch, tmp_path, format, grades_of, named):
+    """Math, code, countdown and qa in one file: each is graded by its own verifier, and the others
+    say "other task".
+    """
+    if named:
+        monkeypatch.setenv("SWIFT_RLVR_REWARD_FUNCS", ",".join([*VERIFIERS, "format"]))
+    file = prepare(format, tmp_path)
+    if format in PARQUET:
+        rows = pq.read_table(file).to_pylist()
+    else:
+        rows = [row for _, row in read_jsonl(file)]
+    keys = set()
+    for (task, completions), row in zip(COMPLETIONS.items(), rows, strict=True):
+        own = short_name(TASKS[task].verifier)
+        for completion, right in zip(completions, (1.0, 0.0), strict=True):
+            grades = grades_of(completion, row)
+            assert grades[own] == right
+            assert grades["score"] == right + (1.0 if named else 0.0)
+            others = [grades[name] for name in VERIFIERS if name != own and name in grades]
+            assert others == [None] * len(others)
+            keys.add(tuple(grades))
+    if named or format in ("verl", "openrlhf"):
+        assert len(keys) == 1  # these take the keys of one row for all
+
+
+def test_a_row_that_names_no_task_is_for_the_verifier_whose_columns_it_has():
+    names = ["accuracy", "countdown", "format"]
+    own = grade(r"\boxed{7}", row_of("7", "my_math"), names)
+    assert (own["accuracy"], own["countdown"], own["countdown_reason"]) == (1.0, None, "other task")
+    numbers = grade(RIGHT, {"nums": [3, 4], "target": 7}, names)
+    assert (numbers["accuracy_reason"], numbers["countdown"]) == ("other task", 1.0)
 
 
 @pytest.mark.parametrize("name", [*REWARDS.present, "countdown", "format"])
@@ -226,6 +413,7 @@ HANDED_OVER = {
     "openrlhf": lambda row: (row["label"], None),
     "slime": lambda row: (row["label"], None),
     "nemo": lambda row: (row["expected_answer"], None),
+    "trl": lambda row: ({name: value for name, value in row.items() if name != "prompt"}, None),
 }
 
 

@@ -11,18 +11,21 @@ import subprocess
 import sys
 
 import pytest
+from mixed_rows import COMPLETIONS, MIXED, VERIFIERS, prepare
 from paths import ROOT
+from swift_rlvr.utils.files import TINY_MODEL
 
 pytestmark = pytest.mark.e2e
 
 # What its own code needs of what it requires; without --no-deps it would bring another torch.
-VERL = "--no-deps verl==0.9.1 ray tensordict pyvers omegaconf antlr4-python3-runtime==4.9.3"
+VERL = "--no-deps verl==0.9.1 ray tensordict pyvers omegaconf antlr4-python3-runtime==4.9.3 codetiming orjson"
 SKYRL = "--no-deps skyrl_gym==0.4.0"
 OPENRLHF = "--no-deps openrlhf==0.11.2 pylatexenc"
-VERIFIERS = "verifiers==0.4.0"
+VERIFIERS_PACKAGE = "verifiers==0.4.0"
+TEXTS = json.dumps(list(COMPLETIONS.values()))
 
 COMMON = """
-import asyncio, json, sys
+import asyncio, json, os, sys
 LABEL = json.dumps({"nums": [3, 4], "target": 7, "task": "countdown"})
 RIGHT = "<think>sum</think><answer>3 + 4</answer>"
 WRONG = "<think>sum</think><answer>3 - 4</answer>"
@@ -46,8 +49,41 @@ for text, label in ((RIGHT, LABEL), (WRONG, LABEL), ("3 + 4", LABEL), (RIGHT, UN
                          extra_info={"index": 0, "num_turns": None, "rollout_reward_scores": {}}))
 columns = {key: [result[key] for result in results] for key in results[0]}
 metrics = process_validation_metrics(["countdown"] * 4, list("abcd"), columns)["countdown"]
+
+# A mixed file, by its own reader and reward manager, which decodes tokens and calls in a thread.
+import numpy as np
+import torch
+from transformers import AutoTokenizer
+from verl import DataProto
+from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
+
+file, model, completions = sys.argv[1:4]
+tokenizer = AutoTokenizer.from_pretrained(model)
+config = OmegaConf.create({"cache_dir": "cache", "filter_overlong_prompts": False})
+batch = collate_fn(list(RLHFDataset(file, tokenizer, config)))
+mixed = []
+for rewards in (["accuracy", "code", "countdown", "exact_match", "format"], None):
+    function["reward_kwargs"] = {"rewards": rewards}
+    score = get_custom_reward_fn(OmegaConf.create({"reward": {"custom_reward_function": function}}))
+    async def graded():
+        manager = NaiveRewardManager(config, tokenizer, score)
+        infos = []
+        for index, texts in enumerate(json.loads(completions)):
+            for text in texts:
+                ids = torch.tensor([tokenizer(text)["input_ids"]])
+                tensors = {"responses": ids, "attention_mask": torch.ones_like(ids)}
+                row = {key: np.array([batch[key][index]], dtype=object)
+                       for key in ("data_source", "reward_model", "extra_info")}
+                data = DataProto.from_dict(tensors=tensors, non_tensors=row)
+                infos.append((await manager.run_single(data))["reward_extra_info"])
+        return infos
+    infos = asyncio.run(graded())
+    # As its reward loop and agent loop collect them: the keys of the first one.
+    mixed.append({key: [info[key] for info in infos] for key in infos[0]})
+    process_validation_metrics(list(batch["data_source"].repeat(2)), list("abcdefgh"), mixed[-1])
 show([result["score"] for result in results], [result["countdown_reason"] for result in results],
-     metrics["score"]["mean@1"], metrics["countdown"]["mean@1"])
+     metrics["score"]["mean@1"], metrics["countdown"]["mean@1"], mixed)
 """,
     "skyrl": """
 import skyrl_gym
@@ -62,7 +98,20 @@ for text, label in ((RIGHT, LABEL), (WRONG, LABEL), (RIGHT, UNGRADED)):
     output = env.step(text)
     assert output["done"] and output["observations"] == []
     results.append([output["reward"], output["metadata"]["countdown_reason"], env.get_metrics()])
-show(results)
+
+import pyarrow.parquet
+from skyrl_gym.metrics import aggregate_for_environment
+
+mixed = []
+file, completions = sys.argv[1:3]
+names = ["accuracy", "code", "countdown", "exact_match", "format"]
+for row, texts in zip(pyarrow.parquet.read_table(file).to_pylist(), json.loads(completions), strict=True):
+    for text in texts:
+        env = skyrl_gym.make(row.pop("env_class", "swift_rlvr"), env_config={"rewards": names}, extras=row)
+        env.init(row["prompt"])
+        mixed.append([env.step(text)["reward"], env.get_metrics()])
+show(results, [reward for reward, _ in mixed],
+     aggregate_for_environment("swift_rlvr", [metrics for _, metrics in mixed]))
 """,
     "openrlhf": """
 from openrlhf.utils.agent import SingleTurnAgentExecutor
@@ -74,8 +123,35 @@ results = []
 for text, label in ((RIGHT, LABEL), (WRONG, LABEL), ("none", LABEL), (RIGHT, UNGRADED)):
     query = prompt + text + "<|im_end|>"
     (info,) = asyncio.run(executor._fetch_rewards_via_func([query], [prompt], [label]))
-    results.append([info["rewards"].tolist(), {k: str(v.item()) for k, v in info["extra_logs"].items()}])
-show(results)
+    results.append([info["rewards"].tolist(), {k: v.item() for k, v in info["extra_logs"].items()}])
+
+# A mixed file, by its own reader of prompts, and as it merges what it logs of a batch.
+from types import SimpleNamespace
+import torch
+from datasets import load_dataset
+from openrlhf.datasets import PromptDataset
+from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch
+from transformers import AutoTokenizer
+
+file, model, completions = sys.argv[1:4]
+data = SimpleNamespace(input_key="prompt", label_key="label", apply_chat_template=True)
+strategy = SimpleNamespace(args=SimpleNamespace(data=data), is_rank_0=lambda: True)
+rows = load_dataset("json", data_files=file, split="train", cache_dir="cache")
+prompts = PromptDataset(rows, AutoTokenizer.from_pretrained(model), strategy)
+mixed = []
+for rewards in ("accuracy,code,countdown,exact_match,format", ""):
+    os.environ["SWIFT_RLVR_REWARD_FUNCS"] = rewards
+    experiences = []
+    for index, texts in enumerate(json.loads(completions)):
+        _, prompt, label, _ = prompts[index]
+        for text in texts:
+            (info,) = asyncio.run(executor._fetch_rewards_via_func([prompt + text], [prompt], [label]))
+            logs = {k: torch.tensor([v.flatten()[0].item()]) for k, v in info["extra_logs"].items()}
+            experiences.append(Experience(sequences=torch.zeros(1, 2), rewards=info["rewards"], info=logs))
+    merged = Experience.concat_experiences(experiences, 0)
+    assert len(split_experience_batch(merged)) == 8
+    mixed.append([merged.rewards.flatten().tolist(), {k: v.float().mean().item() for k, v in merged.info.items()}])
+show(results, mixed)
 """,
     "verifiers": """
 import verifiers.v1 as vf
@@ -126,8 +202,21 @@ ends = scored_by(task)
 ''')
 (ends,) = build_rewards(["other.py:ends"])
 turns = [[{"role": "assistant", "content": text}] for text in ("so 7", "so 8")]
+
+names = ["accuracy", "code", "countdown", "exact_match", "format"]
+mixed = []
+for rewards in (names, []):
+    config = taskset_config_type("swift_rlvr_taskset")(
+        id="swift_rlvr_taskset", dataset=sys.argv[2], task={"reward_funcs": rewards})
+    for task, texts in zip(load_taskset(config).load(), json.loads(sys.argv[3]), strict=True):
+        for text in texts:
+            trace = Trace(task=TraceTask(type="RlvrTask", data=task.data), agent=AgentInfo(config=AgentConfig()))
+            trace.nodes.append(MessageNode(message=AssistantMessage(content=text), sampled=True))
+            asyncio.run(task.score(trace))
+            mixed.append(trace.reward)
+
 rows = {"question": ["?", "?"], "solution": ["7", "7"]}
-show(results, [ends(["so 7", "so 8"], **rows), ends(turns, **rows), ends.columns])
+show(results, [ends(["so 7", "so 8"], **rows), ends(turns, **rows), ends.columns], mixed)
 """,
 }
 
@@ -151,37 +240,55 @@ def run(tmp_path):
     return run
 
 
-def test_verl(run):
-    scores, reasons, mean, graded = run("verl", VERL)
+def test_verl(run, tmp_path):
+    arguments = prepare("verl", tmp_path), TINY_MODEL, TEXTS
+    scores, reasons, mean, graded, mixed = run("verl", VERL, *arguments)
     assert scores == [1.5, 0.5, 0.0, 0.5]  # the format reward grades every row
     assert reasons == ["correct", "wrong value", "no answer", "bad gold"]
     assert mean == sum(scores) / 4
     assert graded == 1 / 3  # without the row that is not graded
+    named, by_task = mixed
+    assert named["score"] == [2.0, 1.0] * 4 and by_task["score"] == [1.0, 0.0] * 4
+    for columns in mixed:
+        for index, name in enumerate(VERIFIERS):
+            own = [None] * 8
+            own[2 * index : 2 * index + 2] = [1.0, 0.0]
+            assert columns[name] == own
+            assert columns[f"{name}_reason"].count("other task") == 6
 
 
-def test_skyrl_gym(run):
-    (results,) = run("skyrl", SKYRL)
+def test_skyrl_gym(run, tmp_path):
+    results, mixed, metrics = run("skyrl", SKYRL, prepare("skyrl", tmp_path), TEXTS)
     assert results == [
         [1.0, "correct", {"score": 1.0, "countdown": 1.0}],
         [0.0, "wrong value", {"score": 0.0, "countdown": 0.0}],
         [0.0, "bad gold", {}],
     ]
+    assert mixed == [2.0, 1.0] * 4
+    assert metrics == {"score": 1.5, "format": 1.0, **dict.fromkeys(VERIFIERS, 0.5)}
 
 
-def test_openrlhf(run):
-    (results,) = run("openrlhf", OPENRLHF)
-    assert results == [
-        [[1.0], {"countdown": "1.0"}],
-        [[0.0], {"countdown": "0.0"}],
-        [[0.0], {"countdown": "0.0"}],  # not the example in the prompt
-        [[0.0], {"countdown": "nan"}],
+def test_openrlhf(run, tmp_path):
+    arguments = prepare("openrlhf", tmp_path), TINY_MODEL, TEXTS
+    results, mixed = run("openrlhf", OPENRLHF, *arguments)
+    rewards = [[reward, logs["countdown"], logs["countdown_graded"]] for (reward,), logs in results]
+    assert rewards == [
+        [1.0, 1.0, 1.0],
+        [0.0, 0.0, 1.0],
+        [0.0, 0.0, 1.0],  # not the example in the prompt
+        [0.0, 0.0, 0.0],
     ]
+    (named, means), (by_task, means_by_task) = mixed
+    assert named == [2.0, 1.0] * 4 and by_task == [1.0, 0.0] * 4
+    for name in VERIFIERS:
+        assert means[name] == means_by_task[name] == 1 / 8
+        assert means[f"{name}_graded"] == means_by_task[f"{name}_graded"] == 1 / 4
 
 
 def test_verifiers(run, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"nums": [3, 4], "target": 7}\n{"nums": [5, 6], "target": 11}\n')
-    results, others = run("verifiers", VERIFIERS, rows)
+    results, others, mixed = run("verifiers", VERIFIERS_PACKAGE, rows, MIXED, TEXTS)
     (count, roles, has_system), right, wrong, by_tool = results
     assert (count, roles, has_system) == (2, ["user"], True)
     assert (right[0], right[1]["countdown_reason"]) == (1.5, "correct")
@@ -190,3 +297,4 @@ def test_verifiers(run, tmp_path):
     assert (by_tool[0], by_tool[1]["countdown_reason"]) == (0.0, "no answer")
     # in the other direction
     assert others == [[0.5, 0.0], [0.5, 0.0], ["question", "solution"]]
+    assert mixed == [2.0, 1.0] * 4 + [1.0, 0.0] * 4

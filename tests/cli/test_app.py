@@ -115,7 +115,7 @@ def test_compare(tmp_path):
 def test_mistakes_in_evaluate_and_report(tmp_path):
     message = refused("evaluate", "model", "--dataset", tmp_path / "no.jsonl", "--out", tmp_path)
     assert message == f"Error: cannot read {tmp_path}/no.jsonl: No such file or directory"
-    assert "expected a training run: a folder that has logging.jsonl" in refused(
+    assert "expected a training run, a folder that has logging.jsonl" in refused(
         "report", tmp_path, "--out", tmp_path
     )
 

@@ -1,5 +1,9 @@
 """`swift-rlvr check`: over ours and other people's rewards and tasks, whatever those do."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from commands import ran, refused
 from distributions import distribution, python
@@ -112,4 +116,72 @@ class Needy(Good):
     assert (
         result.stdout.endswith("\n1 skipped\n")
         and "no-package is not installed, and it needs it" in result.stdout
+    )
+
+
+OWN = """
+from helper import is_right
+from swift_rlvr.rewards import reward
+
+EXAMPLES = [("so 7", {"gold": "7"}, 1.0), ("so 8", {"gold": "7"}, 0.0), ("7", {"gold": None}, None)]
+
+@reward("external_mine", role="verifier", examples=EXAMPLES)
+async def mine(completions, gold):
+    return list(map(is_right, completions, gold))
+
+def bare(completion, gold):
+    return is_right(completion, gold)
+
+def plain(completions, gold, **kwargs):
+    return list(map(is_right, completions, gold))
+
+plain.examples = EXAMPLES
+plain.role = "verifier"
+"""
+
+
+@pytest.fixture
+def own_folder(tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    (tmp_path / "helper.py").write_text(
+        "def is_right(text, gold):\n    return float(text.split()[-1:] == [gold])\n"
+    )
+    return tmp_path
+
+
+def in_folder(folder, *words):
+    """The console script, which does not have the working folder on its path."""
+    command = [sys.executable, "-P", "-m", "swift_rlvr.cli", *words]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "plugin")}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_a_file_of_ones_own_and_functions_in_it(own_folder):
+    rules = len(REWARD_RULES)
+    done = in_folder(own_folder, "check", "mine.py", "mine.py:plain", "mine:mine")
+    text = " ".join(done.stdout.split())
+    for name, owner in (
+        ("mine.py:mine", "mine.py"),
+        ("mine.py:plain", "mine.py"),
+        ("mine:mine", "mine"),
+    ):
+        assert f"passed reward {name} {owner} {rules} rules" in text, done.stdout + done.stderr
+    assert "3 passed" in text and done.returncode == 0
+    bare = in_folder(own_folder, "check", "mine.py:bare")
+    assert bare.returncode == 1 and "it has no examples" in bare.stdout
+
+
+def test_a_file_without_rewards_is_refused(own_folder):
+    done = in_folder(own_folder, "check", "helper.py")
+    assert "helper.py has no @reward; to name a function, write helper.py:function" in done.stderr
+    assert "there is no file none.py" in in_folder(own_folder, "check", "none.py").stderr
+
+
+def test_rewards_shows_how_a_function_of_ones_own_is_called(own_folder):
+    shown = in_folder(own_folder, "rewards", "mine.py:plain").stdout
+    assert "mine.py:plain, verifier, logged as plain" in shown
+    assert "Takes: a batch of texts at a time, all other columns" in shown
+    assert (
+        "external_mine, verifier, logged as MineReward"
+        in in_folder(own_folder, "rewards", "mine.py").stdout
     )

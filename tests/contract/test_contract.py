@@ -2,9 +2,12 @@
 
 import faulty
 import pytest
+from rewards import own_kinds
 from swift_rlvr.contract import check_reward, check_task, problems_of
-from swift_rlvr.contract.rewards import REWARD_RULES
+from swift_rlvr.contract.rewards import REWARD_RULES, rules_of
 from swift_rlvr.contract.tasks import TASK_RULES
+from swift_rlvr.rewards.function import function_reward
+from swift_rlvr.rewards.signature import read_signature
 
 
 def test_what_keeps_all_rules_passes():
@@ -47,3 +50,50 @@ def test_rows_of_a_file_in_place_of_the_examples():
     assert check_task(faulty.TASK, [{"sum": "1 + 6"}]) == []
     (finding,) = check_task(faulty.TASK, [{"sum": "1 + 6"}, {"sum": "1 + 6"}])
     assert finding.problem == "`identity` says that examples 1 and 2 ask the same"
+
+
+EXAMPLES = [("so 7", {"gold": "7"}, 1.0), ("so 8", {"gold": "7"}, 0.0), ("7", {"gold": None}, None)]
+
+
+def of_function(function, examples=EXAMPLES):
+    signature = read_signature(function, "kind")
+    return function_reward(
+        function,
+        "external_kind",
+        "Kind",
+        role="verifier",
+        signature=signature,
+        examples=examples,
+        reasons=["asked"],
+    )
+
+
+# The rules that call a reward as the trainers do; the others are the same for every reward.
+OF_TRAINERS = (
+    "its examples earn",
+    "it requires its columns",
+    "texts and messages",
+    "a batch is graded",
+    "its explanations",
+)
+
+
+@pytest.mark.parametrize("function", own_kinds.KINDS)
+def test_every_kind_of_function_is_called_as_the_trainers_call_it(function):
+    made = function() if isinstance(function, type) else function
+    for part in OF_TRAINERS:
+        assert broken(REWARD_RULES, part, of_function(made)) == []
+
+
+@pytest.mark.parametrize(
+    "function", [own_kinds.in_a_key, own_kinds.messages_where_nothing_says_so, own_kinds.too_few]
+)
+def test_a_function_of_a_batch_that_pays_all_the_same_does_not_pass(function):
+    assert broken(REWARD_RULES, "its examples earn", of_function(function)) != []
+    assert broken(REWARD_RULES, "a batch is graded", of_function(function)) != []
+
+
+def test_a_function_without_examples_does_not_pass_and_says_so_once():
+    bare = of_function(own_kinds.batch, examples=())
+    (problem,) = broken(rules_of(bare), "", bare)[1:]  # after that it does not pickle
+    assert "it has no examples, and without them nothing else can be tried" in problem

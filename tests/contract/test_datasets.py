@@ -7,6 +7,7 @@ import commands
 import pytest
 from paths import DATASETS
 from swift_rlvr.contract.datasets import Paid, check
+from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -156,6 +157,7 @@ def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
     found = check(parse_source(f"mixed:{path}"))
     unusable = "tests cannot be used: "
     assert found.remarks == {
+        "the prompt does not name a function or class that the tests use": 1,
         f"{unusable}tests import numpy for all, which is not in the standard library": 1,
         f"{unusable}tests contain no assert and no statement that does anything": 1,
     }
@@ -278,25 +280,39 @@ def test_other_file_types(tmp_path):
         check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
 
 
-def test_what_a_constant_earns_is_said_with_the_rows_that_pay_it(tmp_path):
+def test_what_is_earned_without_work_is_said_with_the_rows_that_pay_it(tmp_path):
     golds = ["7", "0", "7", "7.0", r"\frac{1}{2}", "12"]
     rows = [
-        {"problem": f"No. {n}?", "solution": rf"\boxed{{{gold}}}"} for n, gold in enumerate(golds)
+        {"problem": f"What is it{'?' * n}", "solution": rf"\boxed{{{gold}}}"}
+        for n, gold in enumerate(golds, start=1)
     ]
     path = write(tmp_path / "rows.jsonl", rows)
     found = json.loads(ran("check", f"math:{path}", "--json"))
-    assert found["constant_rows"] == len(golds)
-    shares = {constant["answer"]: constant["share"] for constant in found["constants"]}
+    assert found["attacked"] == len(golds)
+    means = {earned["strategy"]: earned["mean"] for earned in found["earned"]}
     # 7 also where the gold is written 7.0; 12 stands once, and is no constant of this file
-    assert shares == {"7": 3 / 6, "0": 1 / 6, "1/2": 1 / 6}
-    assert found["constants"][0]["lines"] == [1, 3, 4]
+    assert means == {"the constant 7": 3 / 6, "the constant 0": 1 / 6, "the constant 1/2": 1 / 6}
+    assert found["earned"][0]["lines"] == [1, 3, 4]
     shown = ran("check", f"math:{path}", columns=200)
-    assert "Always answering 7 is right for 50.0% of the first 6 rows: line 1, 3, 4" in shown
+    text = "Without any work, the constant 7 earns 0.500 a row (the first 6 rows: line 1, 3, 4)."
+    assert text in shown
 
 
-def test_a_task_whose_answers_all_differ_pays_no_constant():
+def test_a_task_whose_answers_all_differ_pays_for_no_strategy():
     found = check(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
-    assert found.constants == []
+    assert found.earned == []
+
+
+def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path):
+    lenient = tmp_path / "lenient.py"
+    lenient.write_text(
+        "def contains(completion, solution):\n    return float(solution in completion)\n"
+        "contains.role = 'verifier'\n"
+    )
+    path = write(tmp_path / "rows.jsonl", [{"problem": "What is 40 + 2?", "answer": "42"}])
+    reward = import_reward(f"{lenient}:contains")()
+    found = check(parse_source(f"math:{path}"), rewards=[reward])
+    assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
 
 
 def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkeypatch):

@@ -1,4 +1,11 @@
-"""A probe with real vLLM sampling: of a running rollout server, and of an engine of its own."""
+"""A probe with real vLLM sampling: of a running rollout server, of an engine of its own, and of
+vLLM's own server.
+"""
+
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 from commands import ran
@@ -6,6 +13,7 @@ from paths import DATASETS
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
+from swift_rlvr.utils.network import free_port, refusal_of_server
 
 pytestmark = pytest.mark.e2e
 DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
@@ -52,3 +60,49 @@ def test_progress_of_vllm_counts_completions_that_have_begun_as_half():
         engine.sample(conversations, on_progress=shares.append)
     # Two of sixteen end at once, which were half done.
     assert shares == [0.5 + number / 16 for number in range(1, 9)]
+
+
+@pytest.fixture(scope="module")
+def chat_server(tmp_path_factory):
+    """vLLM's own server with OpenAI's API, a key and a context of 200 tokens."""
+    log = tmp_path_factory.mktemp("server") / "log"
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", TINY_MODEL, "--served-model-name", "tiny", "--max-model-len", 200),
+        *("--host", "127.0.0.1", "--port", port, "--api-key", "a key", "--enforce-eager"),
+    ]
+    environment = {
+        **os.environ,
+        "VLLM_PLUGINS": "",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    with log.open("w") as file:
+        server = subprocess.Popen(
+            list(map(str, command)), stdout=file, stderr=file, env=environment
+        )
+    try:
+        while refusal_of_server("127.0.0.1", port) is not None:
+            assert server.poll() is None, log.read_text()[-4000:]
+            time.sleep(1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    data = DATA[:2]
+    flags = ["--server", chat_server, "--model", "tiny", "--num_generations", 8]
+    shown = ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
+    summary = read_json(tmp_path / "probe" / "summary.json")
+    # As in the test above: all sampling settings are ours.
+    assert 0.08 < summary["success"] < 0.42
+    assert 40 < summary["mean_tokens"] < 80
+    # The prompts have about 110 tokens, so that the context ends what our limit would not.
+    assert 0 < summary["cut_short"] == summary["cut_off"] < 0.2
+    assert "of these by the server's context" in shown
+    assert summary["settings"]["served_model"] is None

@@ -4,6 +4,7 @@ what a user gives.
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,7 @@ from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl, write_jsonl
 
 pytestmark = pytest.mark.slow  # as a whole
@@ -312,3 +314,29 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
         evaluate(
             replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options
         )
+
+
+def test_a_template_that_opens_the_thinking(tmp_path):
+    """As R1's distills have it: the completions begin inside the thinking, and their format is as
+    good as without.
+    """
+    folder = tmp_path / "opening"
+    shutil.copytree(TINY_MODEL, folder)
+    template = folder / "chat_template.jinja"
+    opened = template.read_text().replace("assistant\n", "assistant\n<think>")
+    assert opened != template.read_text()
+    template.write_text(opened)
+    dataset = f"{DATASETS}/countdown/tiny_test.jsonl#20"
+
+    summaries = []
+    for model in (TINY_MODEL, folder):
+        settings = SamplingSettings(str(model), temperature=0, max_completion_length=200)
+        out = tmp_path / f"of_{model.name}"
+        summaries.append(evaluate(settings, dataset, out, QUIET))
+        assert all(
+            record.completion.startswith("<think>")
+            for record in read_records(out / "records.jsonl")
+        )
+    plain, opening = summaries
+    assert plain["format"] == opening["format"] > 0.8
+    assert plain["success"] == opening["success"]

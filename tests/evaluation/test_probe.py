@@ -31,6 +31,8 @@ RIGHT = [0, 1, 2, 3, 4, 4, 2, 0]  # of the four samples of each row
 class StandIn:
     """Writes so many right completions for each row, and counts what it is asked for."""
 
+    served_model = None
+
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
         self.right, self.batch_size, self.fails_at, self.asked, self.seeds = (
             right,
@@ -368,7 +370,7 @@ def command(*arguments):
         ),
         (
             ["--server", "http://127.0.0.1:9"],
-            "Error: --server: http://127.0.0.1:9: no rollout server answers there",
+            "Error: --server: http://127.0.0.1:9/v1: no server answers there",
         ),
     ],
 )

@@ -353,7 +353,8 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
         "interval": [0.5, 1.0],
         "p": 0.0156,
     }
-    comparison = compare(summary, summary | {"settings": {"seed": 1}}) | {"paired": paired}
+    before, after = summary | {"settings": {}}, summary | {"settings": {"seed": 1}}
+    comparison = compare(before, after) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
     assert "This is significant." in text and "seed differs: None before, 1 after." in text
@@ -739,7 +740,7 @@ def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
     [
         (
             {"step": ["1"]},
-            "completions.jsonl, line 1: no completion: expected 'completion' or 'response'",
+            "completions.jsonl, line 1: no completion: expected a column such as completion",
         ),
         (
             {"step": ["1"], "prompt": [], "completion": ["a"]},
@@ -756,7 +757,7 @@ def test_bad_completions_and_missing_run_are_refused(run, tmp_path, row, message
     with pytest.raises(InputError, match=message):
         read_run(run)
     with pytest.raises(
-        InputError, match="expected a training run: a folder that has logging.jsonl"
+        InputError, match="expected a training run, a folder that has logging.jsonl"
     ):
         find_run(tmp_path / "nothing")
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.cli.app import app
-from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
-from swift_rlvr.evaluation.score import Block, default_rewards, grade_block, score
+from swift_rlvr.evaluation.completion_files import Block, find_files
+from swift_rlvr.evaluation.completion_forms import read_items, with_columns_from_prompt
+from swift_rlvr.evaluation.score import default_rewards, grade_block, score
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -81,7 +82,7 @@ def graded(records) -> list[Grade]:
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, workers):
-    monkeypatch.setattr("swift_rlvr.evaluation.score._BLOCK_SIZE", 5_000)
+    monkeypatch.setattr("swift_rlvr.evaluation.completion_files._BLOCK_SIZE", 5_000)
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     rows = [list(map(record, range(1500))), list(map(record, range(7, 300)))]
     for file, part in zip(files, rows, strict=True):
@@ -131,7 +132,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
     file.write_bytes(b"\n".join(line for line, _ in lines))
     blank = sum(not line.strip() for line, _ in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("swift_rlvr.evaluation.score._BLOCK_SIZE", size)
+        patch.setattr("swift_rlvr.evaluation.completion_files._BLOCK_SIZE", size)
         records, summary = scored([file], workers=1)
     assert graded(records) == direct(rows)
     assert [row["line"] for row in records] == [
@@ -150,25 +151,22 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
         ("[1]", "expected an object such as {...}, got [1]"),
         (
             '{"nums": [1], "text": "a"}',
-            "no completion: expected 'completion' or 'response', got 'nums', 'text'",
+            "no completion: expected a column such as completion, response or output (--columns "
+            "names another), or messages that end with the assistant's turn, got 'nums', 'text'",
         ),
-        ("{}", "no completion: expected 'completion' or 'response', got nothing"),
+        ("{}", "got nothing"),
+        ('{"completion": null}', "got 'completion'"),
         (
-            '{"completion": null}',
-            "completion: expected a text, a list of messages or a list of completions, got null",
+            '{"completion": 3}',
+            "completion: expected a text, a list of messages or a list of completions, got 3",
         ),
-        ('{"completion": 3}', "got 3"),
         ('{"completion": {"role": "assistant"}}', 'got {"role": "assistant"}'),
         ('{"completion": []}', "got []"),
         (
             '{"completion": ["a", "b"], "prompt": ["p"]}',
             "unequal length: completion has 2, prompt has 1",
         ),
-        # The numbers of one task are no list with a value for each completion.
-        (
-            '{"completion": ["a", "b"], "nums": [1, 2, 3], "target": 6}',
-            "completion has 2, nums has 3",
-        ),
+        ('{"responses": [], "answer": "7"}', "responses: expected a text, a list of messages or"),
     ],
 )
 def test_malformed_lines(line, message):
@@ -188,6 +186,8 @@ def test_malformed_lines(line, message):
             [(None, [{"role": "assistant", "content": "a"}])],
         ),
         ({"completion": ["a", "b"], "advantages": [0.1, -0.1]}, [(1, "a"), (2, "b")]),
+        # The numbers of one row are no list with a value for each completion.
+        ({"completion": ["a", "b"], "nums": [1, 2], "target": 3}, [(1, "a"), (2, "b")]),
         (
             {"step": [], "prompt": [], "completion": []},
             [],
@@ -325,32 +325,32 @@ def test_summary_of_several_rewards(tmp_path, registry):
     )
 
 
-def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
+def test_default_rewards_are_the_verifiers_and_formats_of_the_first_lines(tmp_path, registry):
     def chosen(*rows):
         file = tmp_path / "x.jsonl"
         file.write_bytes(b"garbage\n\n" + lines_of(rows))
-        rewards, left_out = default_rewards([file])
-        assert left_out == ["external_test_code"]  # which needs no columns
+        rewards, left_out = default_rewards(find_files([file]))
+        assert left_out == []
         return [reward.name for reward in rewards]
 
-    assert chosen(record(0)) == ["external_countdown", "external_test_length"]
-    assert chosen({"completion": "a", "limit": 3}) == [
-        "external_test_length",
+    assert chosen(record(0)) == ["external_countdown"]
+    assert chosen({"completion": "a", "limit": 3}) == ["external_test_limit"]
+    assert chosen(table([record(0)])) == ["external_countdown"]
+    # Of a mixture, all of them.
+    assert chosen(record(0), {"completion": "a", "limit": 3}) == [
+        "external_countdown",
         "external_test_limit",
     ]
-    assert chosen(table([record(0)])) == ["external_countdown", "external_test_length"]
     with pytest.raises(InputError, match="no line can be graded: .*line 1: not JSON"):
         chosen()
 
 
-def test_no_reward_fits(tmp_path, registry, monkeypatch):
-    monkeypatch.delitem(REWARDS, "external_test_length")
+def test_no_verifier_fits(tmp_path):
     file = tmp_path / "x.jsonl"
-    file.write_bytes(lines_of([{"completion": "a", "gold": 1}]))
-    with pytest.raises(
-        InputError, match="line 1: no reward fits 'completion', 'gold'; choose one with --rew"
-    ):
-        default_rewards([file])
+    file.write_bytes(lines_of([{"completion": "a", "Loesung": 1}]))
+    message = "line 1: no right answer in 'completion', 'Loesung'; expected one in a column such as"
+    with pytest.raises(InputError, match=message):
+        default_rewards(find_files([file]))
 
 
 def test_files_that_cannot_be_graded(tmp_path):
@@ -358,11 +358,12 @@ def test_files_that_cannot_be_graded(tmp_path):
     empty.write_text("")
     blank.write_text("\n \n")
     bad.write_text("{\n[]\n")
+    (tmp_path / "none").mkdir()
     for file, message in {
         empty: "the file is empty",
         blank: "all lines are empty",
         bad: "no line can be graded: .*line 1: not JSON.*line 2: expected an object",
-        tmp_path: "Is a directory",
+        tmp_path / "none": "none: expected a folder with records.jsonl or other .jsonl files",
         tmp_path / "no.jsonl": "No such file",
     }.items():
         with pytest.raises(InputError, match=message):
@@ -376,6 +377,7 @@ def test_files_that_cannot_be_graded(tmp_path):
         "blank.jsonl",
         "empty.jsonl",
         "good.jsonl",
+        "none",
     ]
 
 

@@ -7,6 +7,7 @@ ports, servers, rewards, and ms-swift where it parses arguments.
 
 import ast
 import errno
+import fcntl
 import json
 import os
 import re
@@ -25,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import planned, toolkit
+from helpers import ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli import app
@@ -37,6 +38,7 @@ from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
+from swift_rlvr.training.recipes import read_recipe
 from swift_rlvr.utils import nvcc
 from swift_rlvr.utils.network import free_port
 from swift_rlvr.verifiers.code import SandboxError
@@ -48,6 +50,7 @@ TASK = {"nums": [3, 5, 7], "target": 22}
 UNSOLVABLE = {"nums": [1, 1], "target": 22}
 WORD_PROBLEM = {"question": "How many?", "answer": "1 + 1 = 2\n#### 2"}
 VALIDATION = f"countdown:{DATASETS / 'countdown' / 'tiny_validation.jsonl'}"
+TINY_ROWS = f"countdown:{DATASETS / 'countdown' / 'tiny_train.jsonl'}"
 GSM8K = f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}"
 HELD_OUT = "--callbacks reward_reasons held_out"
 OUTPUT = "output/no-such-run"
@@ -176,6 +179,34 @@ def test_what_ms_swift_does_not_know_is_named():
     }
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
+
+
+@pytest.mark.slow
+def test_what_only_the_training_refuses_is_named():
+    words = "--loss_type gspo --temperature 2.5 --callbacks reward_reasons mine"
+    said = {each["name"]: each for each in report(*split(words)) if each["status"] == "failed"}
+    assert "importance_sampling_level sequence" in said["loss_type"]["remedy"]
+    assert said.keys() == {"loss_type", "temperature", "callbacks"}
+
+
+@pytest.mark.slow
+def test_without_vllm_the_tiny_run_passes_too():
+    assert {each["status"] for each in report("--use_vllm", "false")} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("--reward_model /none", "failed"),
+        ("--reward_model Qwen/no-such-thing-here", "none"),  # may be on a hub
+        ("--ref_model plugin/none", "failed"),
+        (f"--teacher_model {TINY}", "none"),
+        ("--ref_adapters none", "failed"),
+    ],
+)
+def test_a_second_model_that_is_not_there(words, status):
+    found, said = outcome(objective.other_models, *split(words))
+    assert found == status and (status == "none" or "there is no folder" in said), said
 
 
 @pytest.mark.slow
@@ -751,19 +782,21 @@ def test_what_gpus_can_compute(monkeypatch, cuda, card, words, status, message):
 
 @pytest.fixture
 def without_nvcc(monkeypatch, tmp_path):
-    """A machine without CUDA's compiler and without FlashInfer's compiled kernels."""
+    """A machine with FlashInfer and ninja, without CUDA's compiler and FlashInfer's compiled
+    kernels.
+    """
     for name in ("CUDA_HOME", "CUDA_PATH", "FLASHINFER_NVCC", nvcc.SAMPLER):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
-    monkeypatch.setattr(nvcc, "find_spec", lambda name: None)
-    monkeypatch.setenv("PATH", "/none")
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: name == "flashinfer")
+    monkeypatch.setenv("PATH", str(ninja(tmp_path / "bin").parent))
 
 
 def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     blackwell = gpus(capability=10.0)
     status, message = outcome(machine.capabilities, recipe=GPUS, on=blackwell)
     assert status == "warning" and "compiles FlashInfer's attention for it, and cannot" in message
-    assert "no nvcc found (CUDA_HOME" in message and "-> set CUDA_HOME to" in message
+    assert "no nvcc found (CUDA_HOME" in message and "CUDA_HOME names a CUDA toolkit" in message
     monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 
@@ -1058,6 +1091,10 @@ def test_a_folder_that_is_used(monkeypatch, tmp_path):
         status == "passed"
         and "has no checkpoint to resume from, so the run starts at step 0" in message
     )
+    with (tmp_path / "run" / "trainer.log").open("ab") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
+    assert status == "failed" and "another run is writing to it -> wait until it ends" in message
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
@@ -1302,6 +1339,120 @@ def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
     status, message = outcome(rewards.grades)
     assert status == "failed" and "gives the gold of line 1 (countdown) 0.5" in message
     assert "gives an empty completion 0.5" in message
+
+
+def graded_together(*paid: tuple[str, list[float | None] | str], of: str = "") -> tuple[str, str]:
+    """What the check says where ms-swift's process has returned this for two rows, each with a right
+    and a wrong completion.
+    """
+    names = " ".join(name for name, _ in paid)
+    return outcome(
+        rewards.together,
+        "--dataset",
+        f"{of or TINY_ROWS}#2",
+        "--reward_funcs",
+        *split(names),
+        paid=dict(paid),
+    )
+
+
+COUNTDOWN_PAID = ("external_countdown", [1.0, 0.0] * 4)
+
+
+def test_right_completions_are_graded_by_all_rewards_together():
+    status, message = graded_together(COUNTDOWN_PAID, ("format", [1.0] * 8))
+    assert status == "passed"
+    assert (
+        "line 1 (countdown) earns 2 (external_countdown 1, format 1), and a wrong one 1" in message
+    )
+    status, message = graded_together(("external_countdown", [0.0] * 8))
+    assert status == "failed" and "gives the right completion of line 1 (countdown) 0" in message
+    status, message = graded_together(("external_countdown", [None] * 8))
+    assert status == "failed" and "no verifier grades the right completion" in message
+    status, message = graded_together(COUNTDOWN_PAID, ("mine", [0.0, 1.0] * 4))
+    assert status == "failed" and "(external_countdown 0, mine 1): no more" in message
+    status, message = graded_together(COUNTDOWN_PAID, ("mine", "KeyError: 'gold'"))
+    assert status == "failed" and "mine cannot grade the first rows: KeyError: 'gold'" in message
+
+
+def test_a_run_for_the_format_alone_is_named():
+    status, message = graded_together(("format", [1.0] * 8))
+    assert (
+        status == "warning"
+        and "earns 1 (format 1), and a wrong one 1 (format 1): no more" in message
+    )
+    assert "a reward that verifies answers" in message
+
+
+def test_each_task_of_a_mixed_file_is_graded(tmp_path):
+    rows = [{**TASK, "task": "countdown"}, {**WORD_PROBLEM, "task": "gsm8k"}]
+    path = write(tmp_path / "mixed.jsonl", *rows)
+    batch = rewards.rows_to_grade(Launch(planned(CPU, "--dataset", f"mixed:{path}")))
+    completions = [row["messages"][-1]["content"] for row in batch]
+    assert [rewards.GUESS in text for text in completions] == [False, True] * 2
+    assert "target" not in batch[2] and "solution" in batch[2]
+    status, message = graded_together(
+        ("external_countdown", [1.0, 0.0, None, None]),
+        ("external_accuracy", [None, None, 1.0, 0.0]),
+        of=f"mixed:{path}",
+    )
+    assert status == "passed"
+    assert "line 1 (countdown) earns 1 (external_countdown 1), and a wrong one 0" in message
+    assert "line 2 (gsm8k) earns 1 (external_accuracy 1), and a wrong one 0" in message
+
+
+OWN_REWARDS = """
+from swift_rlvr.rewards import reward
+
+@reward("external_own_batch", role="verifier")
+async def own_batch(completions, target, **kwargs):
+    return [float(f"= {each}" in text) for text, each in zip(completions, target)]
+
+@reward("external_own_failing", role="shaping")
+def own_failing(completion, target):
+    return target / 0
+"""
+
+
+@pytest.mark.slow
+def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
+    (tmp_path / "mine.py").write_text(OWN_REWARDS)
+    plugins = ["plugin/rlvr_plugin.py", str(tmp_path / "mine.py")]
+    names = ["external_countdown", "external_own_batch", "external_own_failing"]
+    late = report("--external_plugins", *plugins, "--reward_funcs", *names[1:2])
+    (failure,) = [each for each in late if each["status"] == "failed" and each["name"] == "rewards"]
+    assert "its file before this package's plugin" in failure["remedy"]
+    right = report("--external_plugins", *reversed(plugins), "--reward_funcs", *names)
+    (failure,) = [each for each in right if each["status"] == "failed"]
+    assert failure["name"] == "grading"
+    assert "external_own_failing raised on every completion so far: ZeroDiv" in failure["message"]
+    assert f"{tmp_path / 'mine.py'}, line 10: return target / 0" in failure["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [GPUS, "my_data"])
+def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same(recipe):
+    found = report(
+        *("--dataset", GSM8K, "--model", TINY, "--learning_rat", 1, "--reward_funcs", "accuracy"),
+        *("--max_length", 512, "--max_completion_length", 256),
+        *("--model_type", "qwen2", "--template", "qwen2_5"),
+        recipe=recipe,
+    )
+    by_name = {each["name"]: each for each in found}
+    assert (
+        by_name["GPUs"]["status"] == "warning"
+        and "none is visible here" in by_name["GPUs"]["message"]
+    )
+    assert by_name["lengths"]["status"] == by_name["dataset"]["status"] == "passed"
+    assert "no setting learning_rat" in by_name["settings"]["message"]
+    assert "earns 1 (accuracy 1), and a wrong one 0" in by_name["grading"]["message"]
+    assert not {"ports", "memory", "disk", "driver"} & by_name.keys()
+
+
+def test_a_cpu_recipe_is_for_this_machine():
+    for recipe in sorted((ROOT / "scripts" / "configs").glob("*.yaml")):
+        is_for_cpu = "_cpu" in recipe.name or recipe.name == "r1_zero_trl.yaml"
+        assert doctor.for_gpus(read_recipe(recipe)) != is_for_cpu, recipe
 
 
 def test_a_parameter_of_a_recipe(tmp_path):

@@ -192,6 +192,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         ),
         (3, {}, ["--vllm_server_host="], "vllm_server_host: is needed with vllm_mode server"),
         (3, {"NNODES": "0"}, [], "NNODES: must be at least 1, got 0"),
+        (3, {}, ["--rlhf_type", "dpo"], "rlhf_type: dpo has no rewards of completions"),
         (3, {}, ["stray"], "expected a flag, such as --max_steps 100, got 'stray'"),
         (
             3,
@@ -342,6 +343,19 @@ def test_longer_completions_reach_vllm_in_the_trainers_process(recipe):
     assert context("countdown_colocate", *longer, "--vllm_max_model_len", 5000) == 5000
     # Its context is not the sum of its lengths.
     assert context("countdown_tiny_1gpu", *longer) == 640
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_without_vllm_none_of_the_recipes_settings_of_vllm_is_left(recipe, mode):
+    """ms-swift refuses vllm_mode then, and connects to a server that is named."""
+    path = recipe(vllm_mode=mode, vllm_max_model_len=900, beta=0.04)
+    words = ["--use_vllm", "false", "--reward_funcs", "format"]
+    plan = planned(path, *words, machine=machine(2), environ={"PORT": "8001"})
+    assert plan.server is None and plan.hosts == () and plan.train_gpus == ("0", "1")
+    assert not any(name.startswith("vllm_") for name in plan.settings)
+    typed = flags(plan.trainer.argv)
+    assert not any(name.startswith("vllm_") for name in typed) and path not in plan.trainer.argv
+    assert (typed["beta"], typed["use_vllm"], typed["reward_funcs"]) == ("0.04", "false", "format")
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
@@ -699,7 +713,6 @@ def test_a_plugin_that_has_a_reward_of_ours_is_not_joined_by_ours(recipe):
     assert f"not added: external_plugins plugin/rlvr_plugin.py, because {why}" in plan.added
 
 
-def test_nothing_is_added_to_a_recipe_that_has_it_or_is_not_for_grpo(recipe):
+def test_nothing_is_added_to_a_recipe_that_has_it():
     plan = planned("scripts/configs/countdown.yaml", machine=machine(3), environ={})
     assert plan.added == ()
-    assert planned(recipe(rlhf_type="gkd"), machine=machine(3), environ={}).added == ()

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 from helpers import done_within
 from rich.console import Console
+from swift_rlvr.cli import train
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.plan import Plan, Process, Variables
@@ -423,6 +425,75 @@ def test_two_runs_do_not_write_into_one_folder(plan):
     assert "BlockingIOError" in refused[0] and len(refused) == 2
 
 
+def test_a_second_launch_is_refused_before_its_plan_is_shown(plan, monkeypatch):
+    made = plan(RUN_ON, None)
+    refused = []
+
+    def second():
+        console = Console(file=io.StringIO())
+        with pytest.raises(InputError, match="another run is writing to it"):
+            train._launch(made, console)
+        refused.append(console.file.getvalue())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = after((made.output / LOG).exists, second)
+    assert run(made)[0] == 130
+    thread.join()
+    assert refused == [""]
+    supervisor.refuse_second_run(made)  # the folder is free again, for RESUME=1
+
+
+QUIET_RANK = """
+os.environ.pop("LOCAL_RANK", None)
+rank = [sys.executable, "-c", "import os, time; os.kill(os.getpid(), 19); time.sleep(1800)"]
+child = subprocess.Popen(rank, env={**os.environ, "LOCAL_RANK": "1"})
+"""
+QUIET_SERVER = """
+await_ready()
+os.kill(int((folder / "pid").read_text()), signal.SIGSTOP)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            QUIET_RANK,
+            r"no step for \d+ s, after step 1: rank 1 of the trainer \(process \d+\) is stopped\n",
+        ),
+        (
+            QUIET_SERVER,
+            r"the rollout server does not answer at 127.0.0.1:\d+ \(timed out\); "
+            r"the rollout server \(process \d+\) is stopped\n",
+        ),
+        (
+            "",
+            r"the server answers, and nothing is stopped; the rollout server \(process \d+\) uses \d+%",
+        ),
+    ],
+)
+def test_who_does_not_answer_is_said_where_there_is_no_step(plan, monkeypatch, body, expected):
+    monkeypatch.setattr(supervisor, "QUIET", 1)
+    monkeypatch.setattr(supervisor, "QUIET_STEPS", 0)
+    console = Console(file=io.StringIO(), width=300)
+    made = plan(body + RUN_ON, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)
+
+    def is_said():
+        return re.search(expected, console.file.getvalue())
+
+    thread = after(is_said, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert supervise(made, console) == 130
+    thread.join()
+    assert not processes(made)
+
+
+def test_a_long_step_is_no_reason_to_warn(plan, monkeypatch):
+    """The limit is three times the longest step, of which the first one's time is ms-swift's."""
+    monkeypatch.setattr(supervisor, "QUIET", 0)
+    status, shown = run(plan("await_ready()\nlog(1, step_time=20)\ntime.sleep(2)\nlog(2)\n"))
+    assert status == 0 and "no step for" not in shown
+
+
 def test_a_file_system_without_locks_is_no_reason_to_stop(plan, monkeypatch):
     def refuse(file, operation):
         raise OSError(errno.ENOSYS, "Function not implemented")
@@ -444,6 +515,31 @@ def test_a_rank_that_fails_is_told_before_torchrun_has_ended_the_others(plan):
         ", after step 1\n" in shown
         and "  [rank1]: OSError: [Errno 28] No space left on device\n" in shown
     )
+
+
+NO_SPACE = "OSError: [Errno 28] No space left on device: 'checkpoint-2'"
+OF_SAFETENSORS = "SafetensorError: Error while serializing: I/O error: No space left on device"
+OF_TORCH = "RuntimeError: basic_ios::clear: iostream error"
+OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576"
+
+
+@pytest.mark.parametrize(
+    ("error", "free", "said"),
+    [
+        (NO_SPACE, 3_000_000_000, "The disk is full, or a quota is used up: 3.0 GB are free for"),
+        (OF_SAFETENSORS, 0, "The disk is full, or a quota is used up: 0 bytes are free for"),
+        (OF_TORCH, 12_000, "The disk is full, or a quota is used up: 12.0 kB are free for"),
+        (OF_TORCHS_WRITER, 0, "The disk is full, or a quota is used up: 0 bytes are free for"),
+        (OF_TORCH, 3_000_000_000, "A file could not be written, and 3.0 GB are free for"),
+        ("RuntimeError: CUDA error", 0, None),
+    ],
+)
+def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free, said):
+    usage = shutil.disk_usage(".")._replace(free=free)
+    monkeypatch.setattr(supervisor.shutil, "disk_usage", lambda folder: usage)
+    status, shown = run(plan(f"log(1)\nprint({error!r}, flush=True)\nsys.exit(1)\n"), columns=300)
+    assert status == 1
+    assert said in shown if said else "are free for" not in shown
 
 
 def test_a_worker_of_the_server_that_is_gone_is_the_cause_and_not_the_trainer(plan):

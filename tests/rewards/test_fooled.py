@@ -64,7 +64,7 @@ def test_a_longer_wrong_answer_earns_more_of_the_cosine():
         # (reward, what closes it, columns, the answer, what it earns then)
         ("exact_match", {"literal": True}, {"accepted_answers": "[0, 1]"}, "(0, 1)", 0.0),
         ("exact_match", {"literal": True}, {"accepted_answers": "a"}, "A", 0.0),
-        ("exact_match", {"literal": True}, {"accepted_answers": "'a'"}, '"a"', 0.0),
+        ("exact_match", {"literal": True}, {"accepted_answers": "'a'"}, '"a"', 1.0),
     ],
 )
 def test_parameters_close_what_verifiers_can_be_fooled_by(

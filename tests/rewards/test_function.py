@@ -1,21 +1,27 @@
 """A reward that is a function: what the decorator makes of it, and what holds whatever it does."""
 
+import asyncio
 import doctest
+import inspect
 import os
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from paths import ROOT
-from rewards import function_rewards
+from rewards import function_rewards, own_kinds
 from rewards.function_rewards import careless, short, word_count
 from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
-from swift_rlvr.success import role_of
+from swift_rlvr.rewards.function import as_messages
+from swift_rlvr.rewards.imported import _reward_class
+from swift_rlvr.success import RAISED, role_of
 from swift_rlvr.utils.errors import NotInstalledError
 
 WORDS = "one two"
+STATE = SimpleNamespace(global_step=3)
 
 
 def test_it_is_a_reward_like_any_other():
@@ -75,9 +81,11 @@ def test_reasons_and_optional_columns():
         (None, (None, "not graded")),
         ((None, "bad count"), (None, "bad count")),
         ((0, "too long"), (0.0, "too long")),
-        (float("nan"), (0.0, "error")),
-        ("right", (0.0, "error")),
-        ((1.0, "a", "b"), (0.0, "error")),
+        (float("nan"), (None, "not graded")),
+        (float("inf"), (0.0, RAISED)),
+        ("right", (0.0, RAISED)),
+        ("1.0", (0.0, RAISED)),
+        ((1.0, "a", "b"), (0.0, RAISED)),
     ],
 )
 def test_what_a_function_may_return(value, grade):
@@ -96,6 +104,158 @@ def test_it_is_not_asked_about_a_missing_text_or_a_missing_gold():
     grades = word_count.grades(completions, count=[2, 2, 2, None])
     assert grades == [(0.0, "no text")] * 3 + [(None, "not graded")]
     assert function_rewards.CALLS == []
+
+
+HOW = {
+    "decorated": lambda function: reward("external_kind", role="verifier")(function),
+    "by import path": lambda function: _reward_class("own_kinds:kind", "kind", function)(),
+}
+
+
+def made(how, function):
+    """A reward of a function, which is registered for nobody."""
+    if how == "by import path" and inspect.isclass(function):
+        function = function()
+    try:
+        return HOW[how](function)
+    finally:
+        REWARDS.present.pop("external_kind", None)
+
+
+def as_ms_swift_calls(reward):
+    """All columns as lists, and what its trainer knows of a completion."""
+    count = len(own_kinds.TEXTS)
+    turns = [{"role": "user", "content": "?"}]
+    return reward(
+        own_kinds.TEXTS,
+        gold=own_kinds.GOLD,
+        messages=[[*turns, *as_messages(text)] for text in own_kinds.TEXTS],
+        request_id=["chatcmpl-1"] * count,
+        finish_reason=["stop"] * count,
+        rollout_infos=[{}] * count,
+        response_token_ids=[[1, 2]] * count,
+        trainer_state=STATE,
+    )
+
+
+def as_trl_calls(reward):
+    count = len(own_kinds.TEXTS)
+    return reward(
+        prompts=[[{"role": "user", "content": "?"}]] * count,
+        completions=list(map(as_messages, own_kinds.TEXTS)),
+        completion_ids=[[1, 2]] * count,
+        gold=own_kinds.GOLD,
+        trainer_state=STATE,
+        log_extra=lambda column, values: None,
+        log_metric=lambda name, value: None,
+    )
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("function", [*own_kinds.KINDS, 0, 1])
+def test_every_kind_of_function_earns_the_same_in_both_trainers(function, how):
+    if function in (0, 1):
+        pytest.importorskip("swift.rewards")
+        function = own_kinds.ms_swift()[function]
+    for call in (as_ms_swift_calls, as_trl_calls):
+        assert call(made(how, function)) == own_kinds.EARNED
+    if function not in (own_kinds.of_the_state, own_kinds.of_the_state_alone):
+        row = {"gold": "7", "messages": [{"role": "user", "content": "?"}]}
+        assert made(how, function).explain("so 7", row).reward == 1.0
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("function", own_kinds.ONLY_FAIL)
+def test_a_function_that_fails_on_every_row_ends_the_run(function, how):
+    for call in (as_ms_swift_calls, as_trl_calls):
+        with pytest.raises(ValueError, match="raised on every completion so far: .*Error") as info:
+            call(made(how, function))
+        assert info.value.__cause__ is not None, "its traceback"
+
+
+def test_it_ends_the_run_also_where_one_row_is_graded_at_a_time():
+    always = made("decorated", own_kinds.always_raises)
+    assert always(["7"], gold=["7"]) == [0.0], "which may be what the model wrote"
+    with pytest.raises(ValueError, match="on every completion so far: ZeroDivisionError"):
+        always(["7"], gold=["7"])
+
+
+@pytest.mark.parametrize(
+    "function", [own_kinds.raises_sometimes, own_kinds.raises_sometimes_together]
+)
+def test_a_completion_on_which_it_raises_earns_nothing_and_the_others_their_own(function):
+    sometimes = made("decorated", function)
+    grades = sometimes.grades(["so 7", "so seven", "so 8", "7"], gold=["7"] * 4)
+    assert grades == [
+        (1.0, "full reward"),
+        (0.0, RAISED),
+        (0.0, "no reward"),
+        (1.0, "full reward"),
+    ]
+    # It has worked, so that a batch on which it fails does not end the run.
+    assert sometimes(["seven", "eight"], gold=["7"] * 2) == [0.0, 0.0]
+
+
+def test_a_batch_is_never_graded_one_by_one():
+    """Where a function compares completions, each alone would be the best."""
+
+    @reward("external_longest", role="shaping")
+    def longest(completions):
+        if "bad" in completions:
+            raise ValueError("bad")
+        return [float(text == max(completions, key=len)) for text in completions]
+
+    del REWARDS["external_longest"]
+    assert longest(["a", "bad", "aaaa"]) == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("function", own_kinds.CANNOT_BE_TOLD)
+def test_a_function_of_which_it_cannot_be_told_what_it_takes_is_refused(function, how):
+    with pytest.raises(ValueError, match=r"kind: \(.*\) does not say what it takes: name a"):
+        made(how, function)
+
+
+def test_what_it_takes_can_be_said():
+    @reward("external_kind", role="shaping", batch=True, messages=True)
+    def answers(answers, **columns):
+        return [float(len(answer)) for answer in answers]
+
+    @reward("external_kind_2", role="shaping", batch=False)
+    def answer(answer):
+        return 1.0
+
+    del REWARDS["external_kind"], REWARDS["external_kind_2"]
+    assert answers(["two turns", as_messages("a") * 2]) == [1.0, 2.0]
+    assert answer(["x"]) == [1.0]
+
+
+def test_coroutines_of_one_event_loop_run_at_the_same_time():
+    """What a function keeps from one batch to the next, such as a semaphore, belongs to one loop."""
+    together = asyncio.Barrier(3)
+
+    @reward("external_waiting", role="shaping")
+    async def waiting(completion):
+        await together.wait()
+        return 1.0
+
+    del REWARDS["external_waiting"]
+    for _ in range(2):
+        assert waiting(["a", "b", "c"]) == [1.0] * 3
+
+
+def test_what_trl_logs_reaches_trl():
+    logged = []
+    logs = made("decorated", own_kinds.logs)
+    logs(["so 7"], gold=["7"], log_extra=lambda *extra: logged.append(extra))
+    assert logged == [("gold", ["7"]), ("LogsReward/reason", ["full reward"])]
+
+
+def test_what_only_a_trainer_has_is_asked_for():
+    state = made("decorated", own_kinds.of_the_state)
+    assert state.columns == ("gold",), "a dataset need not have it"
+    with pytest.raises(ValueError, match="needs 'trainer_state', which does not come with these"):
+        state(["so 7"], gold=["7"])
 
 
 def test_a_function_that_raises_pays_nothing_and_says_so_once(caplog, monkeypatch):
@@ -132,7 +292,6 @@ def test_a_package_that_is_missing_is_not_the_policys_fault(error):
             ["count"],
             "must take the completion and the columns count",
         ),
-        (lambda: 1.0, None, "must take the completion and the columns"),
     ],
 )
 def test_a_function_that_does_not_take_its_columns_is_refused(function, columns, message):
@@ -167,6 +326,62 @@ def test_it_pickles_by_the_name_of_the_function(tmp_path):
         check=True,
     )
     assert shown.stdout == "('mine',) [1.0]\n"
+
+
+MAIN = """
+from swift_rlvr.rewards import reward
+
+@reward("external_mine", role="verifier")
+def mine(completion, gold):
+    return is_right(completion, gold)
+
+def is_right(completion, gold):
+    return float(completion == gold)
+
+if __name__ == "__main__":
+    import pathlib, sys, {module} as pickle
+    pathlib.Path(sys.argv[1]).write_bytes(pickle.dumps(type(mine)()))
+"""
+LOADED = """
+import pathlib, pickle, sys
+print(pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())(["7", "8"], gold=["7", "7"]))
+"""
+
+
+def ran_script(folder, name, text, *arguments):
+    (folder / name).write_text(text)
+    env = os.environ | {"PYTHONPATH": str(ROOT / "plugin")}
+    command = [sys.executable, name, *arguments]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_one_of_a_script_can_be_shipped_to_a_worker_of_ray(tmp_path):
+    """Ray pickles with cloudpickle, and its workers have another `__main__`."""
+    pytest.importorskip("cloudpickle")
+    dumped = ran_script(tmp_path, "main.py", MAIN.format(module="cloudpickle"), "mine.pickle")
+    assert dumped.returncode == 0, dumped.stderr
+    assert ran_script(tmp_path, "worker.py", LOADED, "mine.pickle").stdout == "[1.0, 0.0]\n"
+
+
+def test_one_of_a_script_pickles_for_a_process_with_that_script(tmp_path):
+    main = MAIN.format(module="pickle") + LOADED.replace("\n", "\n    ")
+    loaded = ran_script(tmp_path, "main.py", main, "mine.pickle")
+    assert loaded.stdout == "[1.0, 0.0]\n", loaded.stderr
+
+
+def test_one_of_a_plugin_file_pickles_by_the_file(tmp_path):
+    """ms-swift imports it under a name that no other process knows."""
+    (tmp_path / "mine.py").write_text(MAIN.format(module="pickle"))
+    plugin = """
+import importlib.util, pathlib, pickle, sys
+spec = importlib.util.spec_from_file_location("_swift_external_1f", "mine.py")
+module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+pathlib.Path(sys.argv[1]).write_bytes(pickle.dumps(type(module.mine)()))
+"""
+    assert ran_script(tmp_path, "plugin.py", plugin, "mine.pickle").stderr == ""
+    loaded = ran_script(tmp_path, "worker.py", LOADED, "mine.pickle")
+    assert loaded.stdout == "[1.0, 0.0]\n", loaded.stderr
 
 
 def test_its_doctests_are_found():

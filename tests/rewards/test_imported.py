@@ -119,8 +119,7 @@ def test_a_reward_of_this_kind_is_itself():
         (f"{MODULE}:", "must be module:function or file.py:function"),
         (":f", "must be module:function or file.py:function"),
         (f"{MODULE}:number", "must be a function, got 7"),
-        (f"{MODULE}:no_completions", "must take completions, or completion as its first parameter"),
-        (f"{MODULE}:only_in_trl", "needs log_extra, which only TRL's trainer has"),
+        (f"{MODULE}:no_completions", r"no_completions: \(solution\) does not say what it takes"),
     ],
 )
 def test_what_cannot_be_imported_is_named(path, message):
@@ -133,8 +132,17 @@ def test_what_a_function_gets_wrong_is_named():
         built("right")(["x"])
     with pytest.raises(ValueError, match="must return a list of 2 numbers.*returned \\[1.0\\]"):
         built("too_few")(["x", "y"])
-    with pytest.raises(ValueError, match="KeyError: 'gold'; its columns are the parameters"):
-        built("reads_kwargs")(["x"], gold=["x"])
+    with pytest.raises(ValueError, match="needs 'log_extra', which does not come with these rows"):
+        built("only_in_trl")(["x"])
+
+
+def test_one_error_changes_no_later_verdict():
+    """The shape of a completion is read once, and not tried out."""
+    reward = built("short")
+    assert reward(["abc"] * 2, limit=[5, 5]) == [1.0, 1.0]
+    assert reward(["abc"] * 2, limit=["5", 5]) == [0.0, 1.0]
+    assert reward(["abc" * 9] * 2, limit=[5, 5]) == [0.0, 0.0], "of messages the length would be 1"
+    assert built("reads_kwargs")(["x", "y"], gold=["x", "x"]) == [1.0, 0.0]
 
 
 def test_two_rewards_of_one_name_are_refused():

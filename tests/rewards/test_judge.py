@@ -313,7 +313,7 @@ def test_a_parameter_that_does_not_fit_is_refused(parameters, problem):
 
 def test_exact_match_asks_about_texts_and_not_about_numbers(server):
     reward = EXACT_MATCH(judge_url=server.url, judge_model="m", partial=True)
-    answers = ["<answer>a river in Cologne</answer>", "<answer>1946</answer>", "Rhine"]
+    answers = ["<answer>a river in Cologne</answer>", "<answer>1946</answer>", "It is the Rhine"]
     golds = [["the Rhine", "Rhein"], ["1945"], ["Rhine"]]
     grades = reward.grades(answers, accepted_answers=golds)
     assert [grade.reason for grade in grades] == [BY_JUDGE, "wrong answer", "no answer"]

@@ -72,6 +72,16 @@ def test_a_parameter_says_it_for_all_rows(monkeypatch):
     assert REWARDS["accuracy"]()([CUT_OFF, CLOSED], solution=["7"] * 2) == [0.0, 1.0]
 
 
+def test_columns_of_other_trainers_are_ignored_and_ours_is_checked():
+    reward = REWARDS["boxed"]()
+    for prompts in ("<think>", ["<think>"] * 2, {"a": 1}, 7):
+        assert reward([r"\boxed{7}"], solution=["7"], messages=None, **{"prompts": prompts}) == [
+            1.0
+        ]
+    with pytest.raises(ValueError, match="'thinking_opened' must hold one value per completion"):
+        reward([r"\boxed{7}"], solution=["7"], thinking_opened=[True, True])
+
+
 def test_each_row_says_it_for_itself():
     reward = REWARDS["accuracy"]()
     texts = [r"\boxed{7}"] * 3

@@ -135,6 +135,16 @@ def test_completions_that_pass_only_the_visible_tests_raise_an_alarm_with_some_o
     assert [(each.kind, each.completions) for each in raised] == [("memorised", ("table",))]
 
 
+def raises_errors(step, row):
+    row["reasons/MineReward/raised_an_error"] = 0.02 if step <= 40 else 0.2
+
+
+def test_a_function_that_raises_errors_is_named_in_the_step_in_which_it_does():
+    (alarm,) = run(raises_errors)
+    assert (alarm.kind, alarm.step) == ("errors", 41)
+    assert "MineReward raised an error on 20% of the completions" in alarm.message
+
+
 def test_a_few_programs_that_are_almost_right_raise_none():
     def almost(step, row):
         row["memorised"] = 0.06

@@ -175,6 +175,114 @@ def test_an_answer_at_the_end_of_messages_is_left_out():
         CODE.preprocess({**row, "messages": [answer]})
 
 
+ASSERT = "assert add_two(1, 2) == 3"
+CALL_OF_JSON = {"fn_name": "add_two", "inputs": [[1, 2]], "outputs": [3]}
+IN_PYTEST = f"from solution import *\ndef test_it():\n    {ASSERT}"
+IN_UNITTEST = (
+    f"import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        {ASSERT}\n"
+)
+# Columns of tests that need a function add_two, which the question does not name.
+NAMELESS = {
+    "a source": {"tests": {"functional": ASSERT}},
+    "calls": {"tests": {"functional": CALL_OF_JSON}},
+    "pytest": {"tests": {"pytest": IN_PYTEST}},
+    "assert_case": {"tests": {"inputs": [None], "outputs": [None], "assert_case": [ASSERT]}},
+    "a list as JSON": {"tests": json.dumps([ASSERT])},
+    "a source in ground_truth": {"ground_truth": json.dumps({"functional": ASSERT})},
+    "calls in ground_truth": {"reward_model": {"ground_truth": {"functional": CALL_OF_JSON}}},
+    "pytest in ground_truth": {"reward_model": {"ground_truth": {"pytest": IN_PYTEST}}},
+    "a list in ground_truth": {"ground_truth": json.dumps([ASSERT])},
+    "test_code": {"test_code": IN_UNITTEST},
+    "check": {
+        "test": "def check(candidate):\n    assert candidate(1, 2) == 3",
+        "fn_name": "add_two",
+    },
+    "module": {"Unit-Tests": "import solution\nassert solution.add_two(1, 2) == 3"},
+}
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_the_prompt_names_what_the_tests_call(name):
+    prepared = CODE.preprocess({"Question": "Add two numbers.", **NAMELESS[name]})
+    prompt = prepared["messages"][-1]["content"]
+    assert "Write a function `add_two`." in prompt
+    assert "standard input" not in prompt
+    columns = {column: [prepared.get(column)] for column in ("tests", "entry_point", "task")}
+    answers = {"a + b": 1.0, "a - b": 0.0}
+    for result, reward in answers.items():
+        answer = f"```python\ndef add_two(a, b):\n    return {result}\n```"
+        assert REWARDS["code"]()([answer], **columns) == [reward]
+
+
+@pytest.mark.parametrize(
+    ("question", "tests", "said"),
+    [
+        # A word of the language is no name of a function.
+        ("Please add two numbers.", ["assert add(1, 2) == 3"], "Write a function `add`."),
+        ("Write add(a, b).", ["assert add(1, 2) == 3"], ""),
+        ("Write `add`.", ["assert add(1, 2) == 3"], ""),
+        ("Write is_even.", ["assert is_even(2)"], ""),
+        ("Stack.", "s = LIFO()\ns.push(1)\nassert s.pop() == 1", "Write a class `LIFO`."),
+        (
+            "Solve it.",
+            {"fn_name": "Solution().solve", "inputs": [[1]], "outputs": [1]},
+            "Write a class `Solution` with a method `solve`.",
+        ),
+        (
+            "Code and decode.",
+            ["from math import pi\nassert to_code(to_text([1]), pi) == [1]"],
+            "The tests use these names, which your code has to define: `to_code`, `to_text`.",
+        ),
+        ("Sum.", ["assert sum([1]) == 1"], "Write a function `sum`."),
+        ("Any.", ["assert ("], ""),
+    ],
+)
+def test_only_what_a_question_does_not_say_is_added(question, tests, said):
+    prepared = CODE.preprocess({"question": question, "tests": tests})
+    rest = "Write it in Python, in one ```python block."
+    parts = [part for part in (question, said, rest) if part]
+    assert prepared["messages"][-1]["content"] == "\n\n".join(parts)
+
+
+def test_messages_stay_as_they_are_and_a_name_that_they_lack_is_remarked():
+    messages = [{"role": "user", "content": "Add two numbers."}]
+    prepared = CODE.preprocess({"messages": messages, "tests": [ASSERT]})
+    assert prepared["messages"] == messages
+    problem = "the prompt does not name a function or class that the tests use"
+    assert REWARDS["code"].remarks(prepared) == [problem]
+    named = [{"role": "user", "content": "Write add_two(a, b)."}]
+    assert REWARDS["code"].remarks({**prepared, "messages": named}) == []
+
+
+def test_cases_in_several_columns_all_count_and_parts_of_a_question_are_shown():
+    row = {
+        "description": "Add two numbers.",
+        "input_format": "Two numbers.",
+        "examples": [{"input": "1 2", "output": "3"}],
+        "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
+        "private_tests": {"input": ["5 5\n"], "output": ["10\n"]},
+        "generated_tests": {"input": [], "output": []},
+        "solutions": {"language": [3], "solution": [SUM]},
+    }
+    prepared = CODE.preprocess(row)
+    assert json.loads(prepared["tests"]) == CASES
+    assert "Input\n\nTwo numbers.\n\nExample input\n\n1 2" in prepared["messages"][-1]["content"]
+    assert REWARDS["code"]()([CODE.gold_completion(row)], tests=[prepared["tests"]]) == [1.0]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_names_of_columns_are_compared_like_everywhere(name):
+    row, said = ROWS[name]
+    odd = {column.replace("_", " ").title(): value for column, value in row.items()}
+    prepared = CODE.preprocess(odd)
+    expected = CODE.preprocess(row)
+    for column in ("messages", "tests", "entry_point"):
+        assert prepared.get(column) == expected.get(column)
+    assert CODE.gold_completion(odd) == CODE.gold_completion(row)
+    for column, names in CODE.find_columns(odd).items():
+        assert names and {*names} <= odd.keys(), column
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_no_prompt_shows_what_was_added(name):
     row = {**ROWS[name][0], "added_tests": '["assert add(70, 7) == 77"]'}

@@ -358,7 +358,7 @@ def test_exact_match(answer, gold, right, partial):
         reward = REWARDS["exact_match"](partial=parameter)
         texts = [
             f"<think>{gold}</think><answer>{answer}</answer>",
-            gold,
+            f"I think that it is {gold}",
             f"<answer>{gold}",
             "<answer> </answer>",
         ]

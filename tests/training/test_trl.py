@@ -5,9 +5,11 @@ What imports TRL runs in one process of its own: importing ms-swift, as other te
 transformers' callbacks for good.
 """
 
+import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -17,6 +19,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from curriculum_replay import assert_drawn_by_level
+from mixed_rows import MIXED
 from paths import DATASETS, words
 from report_pages import Document
 from rich.console import Console
@@ -29,7 +32,7 @@ from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt, to_messages
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
@@ -91,13 +94,11 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
     """What TRL's trainer logs of a step, and its further columns, in a script that has our reward
     and no callback of ours.
     """
-    from swift_rlvr.training.trl import trainer_class_of
+    from swift_rlvr.training.trl import load_dataset, trainer_class_of
     from trl import GRPOConfig
 
-    from datasets import Dataset
-
-    rows = [row for _, row in read_jsonl(COUNTDOWN / "tiny_train.jsonl")][:2]
-    dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in rows])
+    reward = REWARDS["countdown"]()
+    dataset = load_dataset(f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#2", [reward])
     config = GRPOConfig(
         output_dir=str(folder),
         max_steps=1,
@@ -110,7 +111,6 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
         use_cpu=True,
         bf16=False,
     )
-    reward = REWARDS["countdown"]()
     trainer = trainer_class_of(False)(
         str(TINY_MODEL), reward_funcs=[reward], args=config, train_dataset=dataset
     )
@@ -132,12 +132,39 @@ def opening_model(folder: Path) -> Path:
     return model
 
 
+def loaded_rows(folder: Path) -> dict:
+    """What `load_dataset` makes of several files, for scripts that have TRL's trainer."""
+    from swift_rlvr.evaluation.models import load_tokenizer
+    from swift_rlvr.training.trl import load_dataset
+
+    own = folder / "own.jsonl"
+    rows = [{"Frage": f"{n} + 2?", "final_answer": str(n + 2)} for n in range(20)]
+    rows += [{"Frage": "Prove it.", "final_answer": "proof"}]
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = {"Frage": "problem"}
+    countdown, accuracy = REWARDS["countdown"](), REWARDS["accuracy"]()
+    opening = load_tokenizer(str(TINY_MODEL))
+    opening.chat_template += "{{ '<think>\\n' }}"
+    return {
+        "own": load_dataset(f"math:{own}", [accuracy], columns=names, system="Think.").to_list(),
+        "mixed": load_dataset(str(MIXED), [countdown, accuracy, len]).to_list(),
+        "fewer": load_dataset(str(MIXED), [countdown, accuracy]).column_names,
+        "thinking": load_dataset(str(MIXED), processing_class=opening)["thinking_opened"][:],
+        "refused": refusal(load_dataset, f"math:{own}#5", [countdown], columns=names),
+    }
+
+
+def refusal(function: Callable, *args: object, **kwargs: object) -> str:
+    with pytest.raises(InputError) as error:
+        function(*args, **kwargs)
+    return str(error.value)
+
+
 def refused_dataset() -> str:
     from swift_rlvr.training.trl import as_dataset
 
-    with pytest.raises(InputError) as error:
-        as_dataset([{"prompt": "a", "solution": 1}, {"prompt": "b", "solution": "one"}])
-    return str(error.value)
+    rows = [{"prompt": "a", "solution": 1}, {"prompt": "b", "solution": "one"}]
+    return refusal(as_dataset, rows)
 
 
 def run_commands(folder: Path) -> dict:
@@ -192,6 +219,7 @@ def run_commands(folder: Path) -> dict:
         "held_out": held_out.output,
         "script": script,
         "refused dataset": refused_dataset(),
+        "loaded": loaded_rows(folder),
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
         "mistakes": {flags: (each.exit_code, each.output) for flags, each in mistakes.items()},
@@ -362,6 +390,38 @@ def test_in_a_script_without_our_callback_the_reasons_are_in_trls_own_log(result
         name = f"reasons/CountdownReward/{reason.replace(' ', '_')}"
         assert shares[name] == pytest.approx(count / BATCH)
     assert logged["rewards/CountdownReward/mean"] == pytest.approx(counts["correct"] / BATCH)
+
+
+def test_a_script_loads_what_the_training_loads(results):
+    loaded = results["loaded"]
+    assert len(loaded["own"]) == 20  # without the proof
+    assert loaded["own"][0]["solution"] == "2" and loaded["own"][0]["task"] == "math"
+    turns = [turn["role"] for turn in loaded["own"][0]["prompt"]]
+    assert turns == ["system", "user"]
+    assert loaded["refused"].startswith("reward_funcs: external_countdown grades no row of")
+
+
+def test_a_script_loads_rows_of_several_tasks(results):
+    loaded = results["loaded"]
+    assert [row["task"] for row in loaded["mixed"]] == ["math", "code", "countdown", "qa"]
+    # Where a function's columns are not known, all are kept.
+    assert {"accepted_answers", "tests"} <= loaded["mixed"][0].keys()
+    assert loaded["mixed"][0]["accepted_answers"] is None
+    assert loaded["fewer"] == ["prompt", "nums", "solution", "target", "task"]
+
+
+def test_rewards_are_told_where_the_template_opens_the_thinking(results):
+    """A box in a thinking that never ends is no answer."""
+    assert results["loaded"]["thinking"] == [True] * 4
+    cut_off = [[{"role": "assistant", "content": r"It may be \boxed{7}."}]]
+    accuracy = REWARDS["accuracy"]()
+    assert accuracy(cut_off, solution=["7"]) == [1.0]
+    assert accuracy(cut_off, solution=["7"], thinking_opened=[True]) == [0.0]
+    assert accuracy(cut_off, solution=["7"], thinking_opened=[None]) == [1.0]
+    closed = "Yes.</think><answer>7</answer>"
+    opened = ["<|im_start|>assistant\n<think>\n"]
+    assert accuracy([cut_off[0][0]["content"]], solution=["7"], prompts=opened) == [0.0]
+    assert REWARDS["format"]()([closed], prompts=opened) == [1.0]
 
 
 def test_a_column_that_no_table_can_hold_is_named(results):

@@ -5,16 +5,16 @@ out.
 """
 
 import pytest
-from helpers import toolkit
+from helpers import ninja, toolkit
 from swift_rlvr.utils import nvcc as module
 from swift_rlvr.utils.nvcc import find_nvcc, why_no_nvcc
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A toolkit where CUDA's installer puts it, and no compiled kernels beside FlashInfer."""
+    """A toolkit where CUDA's installer puts it, FlashInfer, and no compiled kernels beside it."""
     monkeypatch.setattr(module, "DEFAULT_CUDA_HOME", str(tmp_path / "usr/local/cuda"))
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "find_spec", lambda name: name == "flashinfer")
     return toolkit(tmp_path / "usr/local/cuda")
 
 
@@ -50,6 +50,7 @@ def test_a_variable_counts_before_the_path_and_the_path_before_the_default(tmp_p
 )
 def test_an_nvcc_fits_if_it_is_new_and_has_the_header(tmp_path, home, release, header, problem):
     environ = {"CUDA_HOME": str(toolkit(tmp_path / "cuda", release, header))}
+    environ["PATH"] = str(ninja(tmp_path / "bin").parent)
     if problem:
         assert problem in why_no_nvcc(environ)
     else:
@@ -62,5 +63,12 @@ def test_without_nvcc_and_with_one_that_does_not_run(tmp_path, home, monkeypatch
     (home / "bin/nvcc").unlink()
     assert why_no_nvcc({"PATH": ""}).startswith("no nvcc found (CUDA_HOME")
     # The package with FlashInfer's compiled kernels makes it needless.
-    monkeypatch.setattr(module, "find_spec", lambda name: name == "flashinfer_jit_cache")
+    packages = ["flashinfer", "flashinfer_jit_cache"]
+    monkeypatch.setattr(module, "find_spec", lambda name: name in packages)
     assert why_no_nvcc({"PATH": ""}) == ""
+
+
+def test_without_flashinfer_or_ninja_nothing_is_compiled(home, monkeypatch):
+    assert why_no_nvcc({"PATH": ""}) == "no ninja on the PATH, which runs nvcc"
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert why_no_nvcc({"PATH": ""}) == "flashinfer is not installed"

@@ -19,15 +19,16 @@ _NOT_COLUMNS = ("responses_create_params", "response", "expected_answer")
 def verify(request: Mapping[str, Any]) -> dict[str, Any]:
     """A request of NeMo Gym with its `reward`, each reward and each reason.
 
-    The row is every other field; `expected_answer` is a label, see `row_of`. The reward is 0.0
-    where no reward of ours grades the row.
+    The row is every other field; `expected_answer` is a label, see `row_of`. Where no reward of ours
+    grades the row, the reward is 0.0, and `mask_sample` keeps the sample out of the scores.
 
     request: with `response`, in the form of OpenAI's Responses API, whose items are in `output`.
     """
     columns = {name: value for name, value in request.items() if name not in _NOT_COLUMNS}
-    row = row_of(request.get("expected_answer"), **columns)
+    row = row_of(request.get("expected_answer", {}), **columns)
     grades = grade(_messages(request["response"].get("output") or []), row)
-    return {**request, "reward": grades.pop("score") or 0.0, **grades}
+    score = grades.pop("score")
+    return {**request, "reward": score or 0.0, "mask_sample": score is None, **grades}
 
 
 def step(
@@ -40,7 +41,7 @@ def step(
     results = []
     for log, data in zip(message_logs, metadata, strict=True):
         columns = {name: value for name, value in data.items() if name != "ground_truth"}
-        grades = grade(list(log), row_of(data.get("ground_truth"), **columns))
+        grades = grade(list(log), row_of(data.get("ground_truth", {}), **columns))
         results.append({"reward": grades.pop("score") or 0.0, **grades})
     return results
 

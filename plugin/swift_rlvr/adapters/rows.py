@@ -1,6 +1,6 @@
 """The rows of other trainers: what `swift-rlvr dataset prepare --format` writes.
 
-In each form one label holds the columns of a row as a JSON object, which `grading.row_of` reads:
+But for TRL's, one label holds the columns of a row as a JSON object, which `grading.row_of` reads:
 their types differ from task to task, and a parquet file has one schema.
 """
 
@@ -57,12 +57,23 @@ def nemo_row(task: str, row: Mapping[str, Any], index: int) -> Row:
     }
 
 
+def trl_row(task: str, row: Mapping[str, Any], index: int) -> Row:
+    """The lines that TRL's GRPOTrainer takes as its dataset: `prompt` and the row's columns.
+
+    >>> row = {"messages": [{"role": "user", "content": "?"}], "nums": [1, 2], "target": 3}
+    >>> trl_row("countdown", row, 0)
+    {'prompt': [{'role': 'user', 'content': '?'}], 'nums': [1, 2], 'target': 3, 'task': 'countdown'}
+    """
+    return {"prompt": row["messages"], **_columns(task, row)}
+
+
 FORMATS: dict[str, Callable[[str, Mapping[str, Any], int], Row]] = {
     "verl": verl_row,
     "skyrl": skyrl_row,
     "openrlhf": label_row,
     "slime": label_row,
     "nemo": nemo_row,
+    "trl": trl_row,
 }
 # The others are JSON lines.
 PARQUET = ("verl", "skyrl")
@@ -77,6 +88,10 @@ def write_parquet(path: Path, rows: Sequence[Row]) -> None:
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
 
 
-def _label(task: str, row: Mapping[str, Any]) -> str:
+def _columns(task: str, row: Mapping[str, Any]) -> Row:
     columns = {name: value for name, value in row.items() if name != "messages"}
-    return json.dumps({**columns, "task": columns.get("task") or task}, ensure_ascii=False)
+    return {**columns, "task": columns.get("task") or task}
+
+
+def _label(task: str, row: Mapping[str, Any]) -> str:
+    return json.dumps(_columns(task, row), ensure_ascii=False)

@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from swift_rlvr import __version__
 from swift_rlvr.cli import flags
+from swift_rlvr.cli.attack import attack
 from swift_rlvr.cli.check import check
 from swift_rlvr.cli.compare import compare
 from swift_rlvr.cli.dataset.check import check as dataset_check
@@ -121,6 +122,7 @@ for command in (
     plugin,
     new,
     check,
+    attack,
 ):
     app.command(command.__name__, cls=Command)(command)
 # The flags of a launch are ms-swift's and TRL's: too many for typer to know.

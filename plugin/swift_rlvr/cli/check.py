@@ -10,6 +10,8 @@ from rich.text import Text
 from swift_rlvr.cli.render import plain, table
 from swift_rlvr.contract import RULES, Checked, Subject, check_registered
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.build import reward_class
+from swift_rlvr.rewards.imported import is_import_path, paths_in_file
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.registry import OWN, Refused
@@ -36,7 +38,10 @@ class Result(NamedTuple):
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Rewards, tasks or installed packages. Default: all of them."),
+        typer.Argument(
+            help="Rewards, tasks, installed packages, FILE.py, FILE.py:FUNCTION, MODULE:FUNCTION."
+            " Default: all that are installed."
+        ),
     ] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Time limit for one rule, in seconds.")
@@ -55,7 +60,7 @@ def check(
 
     Exit status: 1 if a check fails.
 
-    swift-rlvr check my_task
+    swift-rlvr check my_rewards.py
     """
     refused = [*REWARDS.refused, *TASKS.refused]
     if names:
@@ -82,7 +87,8 @@ def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
     """The rewards and tasks that are meant, in the order of the registries; all without a name.
 
     Args:
-        names: of rewards, tasks or packages. A reward and a task may share a name.
+        names: of rewards, tasks or packages, files and import paths. A reward and a task may share
+            a name.
         refused: the packages with an entry point that cannot be loaded.
     """
     subjects = [Subject("reward", name) for name in REWARDS]
@@ -92,6 +98,13 @@ def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
 
     meant = []
     known = set(refused)
+    for name in names:
+        if is_import_path(name) or name.endswith(".py"):
+            known.add(name)
+            paths = [name] if is_import_path(name) else paths_in_file(name)
+            for path in paths:
+                reward_class(path)  # it is refused now, and not by each rule
+                meant.append(Subject("reward", path))
     for subject in subjects:
         names_of_subject = {
             subject.name,
@@ -112,6 +125,8 @@ def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
 
 
 def _owner(subject: Subject) -> str:
+    if is_import_path(subject.name):
+        return subject.name.rpartition(":")[0]
     registry = REWARDS if subject.kind == "reward" else TASKS
     return registry.owner(subject.name)
 

@@ -6,37 +6,44 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.evaluation import compare as comparing
-from swift_rlvr.runs.records import read_records
-from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import read_json, write_json
+from swift_rlvr.evaluation.graded_files import evaluated
+from swift_rlvr.tasks.sources import parse_columns, parse_source
+from swift_rlvr.utils.jsonl import write_json
 
 
 def compare(
     before: Annotated[
-        Path, typer.Argument(help="Folder or summary.json of the evaluation before training.")
+        Path,
+        typer.Argument(help="Folder or summary.json of an evaluation, or a file of completions."),
     ],
-    after: Annotated[
-        Path, typer.Argument(help="Folder or summary.json of the evaluation after training.")
-    ],
+    after: Annotated[Path, typer.Argument(help="The same after training, or of another model.")],
     out: Annotated[
         Path | None,
         typer.Option(help="Write both evaluations and the comparison to this .json file."),
     ] = None,
+    dataset: flags.Answered = None,
+    columns: flags.Columns = "",
 ) -> None:
     """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The test needs two folders with records.jsonl, evaluated on the same tasks.
+    The test needs the completions of both, for the same tasks. Completions of other
+    tools are read as by swift-rlvr score, and graded.
+
+    swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
     console = Console(highlight=False, soft_wrap=True)
-    comparison = comparing.compare(_read_summary(before), _read_summary(after))
-    records_before = before / "records.jsonl"
-    records_after = after / "records.jsonl"
-    if records_before.is_file() and records_after.is_file():
-        comparison["paired"] = comparing.paired(
-            list(read_records(records_before)), list(read_records(records_after))
-        )
+    answered = None if dataset is None else parse_source(dataset)
+    first = evaluated(before, parse_columns(columns), answered)
+    second = evaluated(after, parse_columns(columns), answered)
+    comparison = comparing.compare(first.summary, second.summary)
+    if first.records and second.records:
+        comparison["paired"] = comparing.paired(first.records, second.records)
+    for path, evaluation in ((before, first), (after, second)):
+        for text in evaluation.notes:
+            console.print(note(f"{path}: {text}"))
 
     figures = comparing.figures_table(comparison["before"], comparison["after"])
     print_figures(console, "Held-out tasks", ("", "before", "after"), figures)
@@ -51,13 +58,3 @@ def compare(
     if out is not None:
         write_json(out, comparison)
         console.print(f"written: {out}", markup=False)
-
-
-def _read_summary(path: Path) -> dict:
-    path = path / "summary.json" if path.is_dir() else path
-    summary = read_json(path)
-    if "success" not in summary:
-        raise InputError(
-            f'{path}: expected a summary written by `swift-rlvr evaluate`; this file has no "success"'
-        )
-    return summary

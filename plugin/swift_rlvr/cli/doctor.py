@@ -54,13 +54,21 @@ def doctor(words: flags.Launch = None) -> None:
 
 def results_of(words: Sequence[str]) -> list[CheckResult]:
     """What the doctor says of a launch; one that cannot even be planned is one failed check."""
-    from swift_rlvr.launch.doctor import check
+    from swift_rlvr.launch.doctor import check, for_gpus, with_assumed_gpus
 
     if not words or words[0].startswith("-"):
         words = ["countdown", *words]
     try:
         machine = this_machine()
-        recipe, overrides = read_words(words, machine)
+        may_be_login_node = not machine.gpus and not machine.driver_problem
+        try:
+            recipe, overrides = read_words(words, machine)
+        except InputError:  # among others for an experiment that has no recipe for a CPU
+            if not may_be_login_node:
+                raise
+            recipe, overrides = read_words(words, with_assumed_gpus(machine))
+        if may_be_login_node and recipe is not None and for_gpus(recipe):
+            machine = with_assumed_gpus(machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
             problem = "is a recipe for another trainer; doctor checks recipes for ms-swift (rlhf_type: grpo)"
             raise InputError(problem, words[0])

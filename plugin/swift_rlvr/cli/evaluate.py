@@ -8,17 +8,17 @@ import typer
 from rich.console import Console
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import print_figures
+from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.evaluation import compare as comparing
-from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.utils.errors import InputError
 
 
 def evaluate(
     context: typer.Context,
-    model: flags.Model,
     dataset: Annotated[str, flags.dataset_option("Held-out tasks (500 of a NAME without #N)")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
+    model: flags.Model = None,
+    model_name: flags.ServedModel = None,
     num_generations: flags.NumGenerations = 1,
     temperature: flags.Temperature = 1.0,
     max_completion_length: flags.MaxCompletionLength = 1024,
@@ -42,20 +42,31 @@ def evaluate(
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a model on held-out tasks and grade its completions."""
-    from swift_rlvr.evaluation import evaluate as evaluation
+    """Sample a model on held-out tasks and grade its completions.
 
-    sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
+    With --server no GPU and no weights are needed here. The key is in OPENAI_API_KEY:
+
+    swift-rlvr evaluate --server URL --model NAME --dataset math:FILE --out eval
+    """
+    from swift_rlvr.evaluation import evaluate as evaluation
+    from swift_rlvr.evaluation.probe import LONGER_CONTEXT
+
+    sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
     several_seeds = _read_seeds(seeds)
     summary = evaluation.evaluate(
         sampling, dataset, out, console, system, several_seeds, greedy, columns
     )
+    name = str(comparing.model_of(summary))
     if greedy:
         figures = comparing.figures_table(summary, summary["greedy"])
-        print_figures(console, model, ("measure", "sampled", "greedy"), figures)
+        print_figures(console, name, ("measure", "sampled", "greedy"), figures)
     else:
-        print_figures(console, model, ("measure", "value"), comparing.figures_table(summary))
+        print_figures(console, name, ("measure", "value"), comparing.figures_table(summary))
+    if summary["cut_short"]:
+        share = f"{summary['cut_short']:.1%}"
+        text = f"the server's own context ended {share} of the completions: {LONGER_CONTEXT}"
+        console.print(note(text), soft_wrap=True)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
 
 

@@ -12,14 +12,16 @@ from rich.console import Console
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_explanation
-from swift_rlvr.evaluation.completion_files import (
-    COMPLETION_KEYS,
+from swift_rlvr.evaluation.completion_files import Reading
+from swift_rlvr.evaluation.completion_forms import (
     Item,
+    NoCompletionError,
     is_completion,
     items_of,
     read_object,
     with_columns_from_prompt,
 )
+from swift_rlvr.evaluation.score import verifiers_for
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.tasks import RowError
@@ -60,7 +62,11 @@ def explain(
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
     item = Item(None, None, {}) if row is None else _read_row(row)
-    columns = with_columns_from_prompt({**item.row, **_columns(nums, target, gold, column or [])})
+    try:
+        columns = Reading().filled(item.row)
+    except LineError as error:
+        raise InputError(f"the right answer cannot be read: {error}", field="row") from error
+    columns = with_columns_from_prompt({**columns, **_columns(nums, target, gold, column or [])})
     text = _completion(completion, item)
     if reward_funcs is None:
         reward_funcs = _fitting_rewards(columns)
@@ -85,12 +91,8 @@ def explain(
 
 
 def _fitting_rewards(columns: Mapping[str, Any]) -> list[str]:
-    """The verifiers whose columns there are, where the user names no reward."""
-    names = []
-    if {"nums", "target"} <= columns.keys():
-        names.append("external_countdown")
-    if "solution" in columns:
-        names.append("external_accuracy")
+    """The verifiers whose columns there are, where the user names no reward; none that runs code."""
+    names = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
     if not names:
         raise InputError(
             "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
@@ -122,10 +124,10 @@ def _item_of(line: str | bytes, where: str, position: int | None) -> Item:
     """One completion of a line, which holds several in ms-swift's tables; position: from 1."""
     try:
         row = read_object(line)
-        if not any(key in row for key in COMPLETION_KEYS):
-            # A row of a dataset, without a completion.
-            return Item(None, None, row)
         items = items_of(row)
+    except NoCompletionError:
+        # A row of a dataset.
+        return Item(None, None, row)
     except LineError as error:
         raise InputError(f"{where}: {error}", field="row") from error
     if position is None:

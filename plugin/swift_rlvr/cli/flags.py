@@ -30,6 +30,17 @@ def dataset_option(what: str) -> Any:
     return typer.Option(metavar="DATASET", help=f"{what}: {DATASET}", autocompletion=dataset_names)
 
 
+def sampling_settings(context: typer.Context) -> SamplingSettings:
+    """The settings of a command that samples; InputError without a model, or with two."""
+    settings = settings_in(SamplingSettings, context)
+    name = context.params["model_name"]
+    if name is None and "model" not in settings:
+        raise InputError("give a folder, a hub id or, with --server, the model's name", "model")
+    if name is not None and settings.setdefault("model", name) != name:
+        raise InputError(f"MODEL is {settings['model']} already, got {name}", "model_name")
+    return SamplingSettings(**settings)
+
+
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     """The settings of `cls` among a command's options: those given, and those with a default."""
     names = {setting.name for setting in fields(cls)}
@@ -60,7 +71,10 @@ def recipe_names() -> list[str]:
 # `swift_rlvr.training.arguments`.
 Launch = Annotated[list[str] | None, typer.Argument(autocompletion=recipe_names)]
 LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
-Model = Annotated[str, option(SamplingSettings, "model", typer.Argument)]
+Model = Annotated[str | None, option(SamplingSettings, "model", typer.Argument, show_default=False)]
+ServedModel = Annotated[
+    str | None, typer.Option("--model", help="The model's name, in place of MODEL.")
+]
 NumGenerations = Annotated[int, option(SamplingSettings, "num_generations")]
 Temperature = Annotated[float, option(SamplingSettings, "temperature")]
 MaxCompletionLength = Annotated[int, option(SamplingSettings, "max_completion_length")]
@@ -83,6 +97,10 @@ Columns = Annotated[
         help='Rename columns, as in ms-swift: \'{"Problem Statement": "problem"}\'.',
         show_default=False,
     ),
+]
+Answered = Annotated[
+    str | None,
+    dataset_option("For completions without right answers, the rows with the same ids"),
 ]
 System = Annotated[
     str | None,

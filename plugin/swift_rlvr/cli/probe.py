@@ -11,17 +11,17 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_figures, table
 from swift_rlvr.evaluation import compare as comparing
-from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.utils.errors import InputError
 
 
 def probe(
     context: typer.Context,
-    model: flags.Model,
     dataset: Annotated[
         str, flags.dataset_option("The rows to train on (500 of a NAME without #N)")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    model: flags.Model = None,
+    model_name: flags.ServedModel = None,
     num_generations: flags.NumGenerations = 16,
     group_size: Annotated[int, typer.Option(help="Completions per prompt in training.")] = 8,
     keep: Annotated[
@@ -47,11 +47,13 @@ def probe(
     exist, you can change --keep or --group_size without sampling again.
 
     swift-rlvr probe MODEL --dataset gsm8k --keep 0.1..0.9 --out hard
+
+    swift-rlvr probe --server http://127.0.0.1:8000 --model NAME --dataset gsm8k --out hard
     """
     from swift_rlvr.evaluation import probe as probing
 
     pass_rates = None if keep is None else probing.parse_keep(keep)
-    sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
+    sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
     try:
         summary = probing.probe(
@@ -64,7 +66,9 @@ def probe(
     no_spread = comparing.figure_text(summary, "no_spread", ".3f")
     figures = comparing.figures_table(summary)
     figures.append((f"groups of {group_size} without a gradient", no_spread))
-    print_figures(console, f"{model} on {dataset}", ("measure", "value"), figures)
+    print_figures(
+        console, f"{comparing.model_of(summary)} on {dataset}", ("measure", "value"), figures
+    )
     console.print("", _pass_rates(summary), sep="\n")
     files = f"\n{out}: records.jsonl, probe.jsonl, summary.json"
     console.print(files, markup=False, soft_wrap=True)

@@ -6,12 +6,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note
+from swift_rlvr.tasks.sources import parse_columns, parse_source
 from swift_rlvr.utils.jsonl import read_json
+
+COMPARISON = "comparison.json"
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or ms-swift's --output_dir.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders of runs or evaluations, of the quickstart, ms-swift's --output_dir, or files of completions."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
     comparison: Annotated[
         list[Path] | None,
@@ -23,18 +32,26 @@ def report(
             min=1, help="Most completions on the page. Default: 200,000; beyond that, a sample."
         ),
     ] = None,
+    dataset: flags.Answered = None,
+    columns: flags.Columns = "",
 ) -> None:
     """Write a page about one or several runs: verdict, curves, tables, all completions.
 
     The page is a single file that you open in a browser. You can make it while a
-    run is still training; it then lists what is missing.
+    run is still training; it then lists what is missing. Completions of other
+    tools are read as by swift-rlvr score, and graded.
     """
     from swift_rlvr.evaluation.report import write_report
 
-    comparisons = [read_json(path) for path in comparison or []]
+    if comparison is None:
+        # The quickstart writes it beside its run.
+        comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]
+    comparisons = [read_json(path) for path in comparison]
     notes: list[str] = []
     with Console(stderr=True).status("Reading the runs"):
-        written = write_report(runs, out, comparisons, limit, notes.append)
+        answered = None if dataset is None else parse_source(dataset)
+        new_names = parse_columns(columns)
+        written = write_report(runs, out, comparisons, limit, notes.append, new_names, answered)
     console = Console(highlight=False, soft_wrap=True)
     for text in notes:
         console.print(note(text))

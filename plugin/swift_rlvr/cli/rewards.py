@@ -13,6 +13,9 @@ from rich.text import Text
 from swift_rlvr.cli.flags import reward_names
 from swift_rlvr.cli.render import plain_help
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.build import reward_class
+from swift_rlvr.rewards.function import FunctionReward
+from swift_rlvr.rewards.imported import is_import_path, paths_in_file
 from swift_rlvr.rewards.parameters import variable
 from swift_rlvr.utils.errors import InputError
 
@@ -21,7 +24,7 @@ def rewards(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Name of a reward, with or without external_.",
+            help="Name of a reward, with or without external_, or FILE.py:FUNCTION.",
             show_default="all",
             autocompletion=reward_names,
         ),
@@ -33,9 +36,11 @@ def rewards(
     """
     console = Console(highlight=False, markup=False)
     if name is not None:
-        if name not in REWARDS:
-            raise InputError(f"there is no reward {name!r}; {REWARDS.suggestion(name)}", "name")
-        show_one(console, REWARDS[name]())
+        paths = paths_in_file(name) if name.endswith(".py") else [name]
+        for path in paths:
+            if not is_import_path(path) and path not in REWARDS:
+                raise InputError(f"there is no reward {path!r}; {REWARDS.suggestion(path)}", "name")
+            show_one(console, reward_class(path)())
         return
     for reward_name, cls in REWARDS.items():
         docstring = inspect.getdoc(cls) or ""
@@ -56,6 +61,8 @@ def show_one(console: Console, reward: Reward) -> None:
     console.print(f"\n{docstring}\n")
     console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
     console.print(f"Columns: {columns_text(reward)}")
+    if isinstance(reward, FunctionReward):
+        console.print(f"Takes: {reward.signature}")
     console.print(f"Reasons: {', '.join(reward.reasons)}")
     for example in cls.examples:
         row = json.dumps(dict(example.row))

@@ -9,18 +9,28 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import LONGEST_DETAIL, table, visible
+from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
+from swift_rlvr.evaluation.completion_files import find_files
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
+from swift_rlvr.tasks.sources import parse_columns, parse_source
 from swift_rlvr.utils.errors import InputError
 
 
 def score(
-    files: Annotated[list[Path], typer.Argument(help="Files with completions (.jsonl).")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Files with completions, or folders of them; NAME:FILE reads the right answers as the task NAME does.",
+        ),
+    ],
     reward_funcs: flags.RewardNames = None,
+    dataset: flags.Answered = None,
+    columns: flags.Columns = "",
     out: Annotated[
         Path | None,
         typer.Option(help="Write the reward and reason of each completion to this .jsonl file."),
@@ -41,13 +51,19 @@ def score(
 ) -> None:
     """Grade files of completions, and count rewards and reasons.
 
-    A line is a record from records.jsonl (swift-rlvr evaluate and every training
-    write one), an object with "completion" and the columns of the rewards, or a
-    table from ms-swift's completions.jsonl.
+    Read are records (swift-rlvr evaluate and every training write them), what
+    ms-swift and swift infer write, verl's dumps, samples of
+    lm-evaluation-harness, output of OpenAI's batch API, conversations that end
+    with an answer, and lines with one or several completions. The right answer
+    has any name that is usual in a dataset.
 
-    Without --reward_funcs, all rewards whose columns are on the first line are
-    used. Rewards that run code are not: name them yourself. With --against, the
-    rewards are those of the earlier verdicts.
+    Without --reward_funcs, the verifier and the format are those of the first
+    lines. Rewards that run code are not used: name them yourself. With
+    --against, the rewards are those of the earlier verdicts.
+
+    swift-rlvr score samples_gsm8k.jsonl
+
+    swift-rlvr score batch_output.jsonl --dataset math:questions.jsonl
 
     swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
@@ -62,24 +78,26 @@ def score(
         stored = {name for grades in verdicts.values() for name in grades}
         reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
+    answered = None if dataset is None else parse_source(dataset)
+    readings = find_files(files, parse_columns(columns), answered)
     errors = Console(stderr=True)
     left_out: list[str] = []
     if reward_funcs:
         rewards = build_rewards(reward_funcs)
     else:
-        rewards, left_out = default_rewards(files)
+        rewards, left_out = default_rewards(readings)
     if left_out:
         names = ", ".join(left_out)
         verb = "It runs" if len(left_out) == 1 else "They run"
         flag = " ".join(f"--reward_funcs {name}" for name in left_out)
         text = f"Not used: {names}. {verb} code from the completions; to allow that, add {flag}."
         errors.print(text, style="yellow", highlight=False, soft_wrap=True)
-    columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
+    parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
-    with Progress(*columns, console=errors, transient=True, disable=hidden) as progress:
+    with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
         bar = progress.add_task("", total=1.0)
         summary = score_files(
-            files,
+            readings,
             rewards,
             out,
             workers=workers,
@@ -100,16 +118,19 @@ def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: P
     console = Console(highlight=False)
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
-        console.print(f"Rewards chosen by the columns of the first line: {names}", style="dim")
+        console.print(f"Verifier and format of the first lines: {names}", style="dim")
     count = summary["completions"]
     seconds = summary["seconds"]
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
     time = f"{seconds:.2f} s, {pace(count, seconds)}"
-    console.print(f"{count:,} completions graded by {processes} in {time}")
+    completions = "completion" if count == 1 else "completions"
+    console.print(f"{count:,} {completions} graded by {processes} in {time}")
     if summary["from_prompt"]:
         count = summary["from_prompt"]
         console.print(f"nums and target of {count:,} completions were read from their prompts")
     _show_rewards(console, summary)
+    _show_files(console, summary)
+    _show_ungraded(console, summary)
     _show_unusable(console, summary)
     _show_changes(console, summary)
     if out is not None:
@@ -132,6 +153,29 @@ def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
     console.print("", table("reward", *numbers, numbers=numbers, rows=rewards), "", sep="\n")
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
+
+
+def _show_files(console: Console, summary: dict[str, Any]) -> None:
+    """The means of each of several files, such as verl's dumps by step."""
+    if len(summary["files"]) == 1:
+        return
+    names = list(summary["rewards"])
+    rows = []
+    for file, means in summary["means_by_file"].items():
+        cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
+        rows.append((file, *cells))
+    console.print("")
+    print_figures(console, "Means by file", ("file", *names), rows)
+
+
+def _show_ungraded(console: Console, summary: dict[str, Any]) -> None:
+    """A note for each reward that could grade no completion."""
+    for name, figures in summary["rewards"].items():
+        if figures["graded"]:
+            continue
+        reason = next(iter(figures["reasons"]))
+        remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""
+        console.print(note(f"{name} graded nothing ({reason}){remedy}"), soft_wrap=True)
 
 
 def _show_unusable(console: Console, summary: dict[str, Any]) -> None:

@@ -56,6 +56,10 @@ def train(words: flags.Launch = None) -> None:
 
 def _launch(plan: Plan, console: Console) -> int:
     """Show a plan, check it, and train with ms-swift as it says. The exit status."""
+    from swift_rlvr.launch.supervisor import refuse_second_run, supervise
+
+    if not plan.variables.dry_run:
+        refuse_second_run(plan)
     _show_plan(plan, console)
     if plan.variables.dry_run:
         _check_datasets(plan, console)
@@ -69,7 +73,6 @@ def _launch(plan: Plan, console: Console) -> int:
     from swift_rlvr.cli.doctor import print_results
     from swift_rlvr.launch import doctor
     from swift_rlvr.launch.checks.machine import wanted_ports
-    from swift_rlvr.launch.supervisor import supervise
 
     # From before the check on: of two launches at once only one finds the ports free.
     with reserved(port for port, _, _ in wanted_ports(plan)):

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.rewards import REWARD_RULES
+from swift_rlvr.contract.rewards import REWARD_RULES, rules_of
 from swift_rlvr.contract.tasks import TASK_RULES
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.build import reward_class
 from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import Row
 from swift_rlvr.utils.errors import NotInstalledError
@@ -35,7 +36,7 @@ class Finding(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A registered reward or task, by its full name."""
+    """A registered reward or task, by its full name, or a reward by its import path."""
 
     kind: str  # "reward" or "task"
     name: str
@@ -51,7 +52,7 @@ class Checked(NamedTuple):
 def check_reward(reward: type[Reward] | Reward) -> list[Finding]:
     """Return the rules that a reward breaks, and how. Takes a class, or what `@reward` has made."""
     cls = type(reward) if isinstance(reward, Reward) else reward
-    return _findings(REWARD_RULES, cls)
+    return _findings(rules_of(cls), cls)
 
 
 def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
@@ -70,7 +71,7 @@ def _findings(rules: dict[str, Rule], item: Any) -> list[Finding]:
 
 
 def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, Checked]:
-    """Try the rules on registered rewards and tasks, each rule in a process that can be ended.
+    """Try the rules on rewards and tasks, each rule in a process that can be ended.
 
     A rule that takes longer than `seconds` is broken, and the further rules of its subject are
     left out.
@@ -110,12 +111,12 @@ def _load() -> None:
 
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
     subject, rule = pair
-    item: Any
-    if subject.kind == "reward":
-        item = REWARDS[subject.name]
-    else:
-        item = TASKS[subject.name]
-    return list(problems_of(RULES[subject.kind][rule], item))
+    if subject.kind == "task":
+        return list(problems_of(TASK_RULES[rule], TASKS[subject.name]))
+    cls = reward_class(subject.name)
+    if rule not in rules_of(cls):
+        return []
+    return list(problems_of(REWARD_RULES[rule], cls))
 
 
 def problems_of(rule: Rule, item: Any) -> Iterator[str]:

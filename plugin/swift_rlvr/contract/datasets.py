@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from swift_rlvr.contract.attack import GUESS, Earned, grades_of, paid_by
 from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
-from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
-from swift_rlvr.rewards.build import columns_for, missing_column
+from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
@@ -28,7 +29,6 @@ from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
 from swift_rlvr.verifiers.answer_forms import FORMS
-from swift_rlvr.verifiers.answers import boxed_answer
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -36,30 +36,13 @@ FIRST_ROWS = 2000
 SHOWN = 10
 # How the problem of a row that repeats another one begins.
 REPEATS = "asks the same as"
-# An answer that is right for no row. A gold that cannot be read still equals itself, so the right
-# answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
-# for the row, and one that pays it pays everything.
-GUESS = "271828183"
-
-# Answers that need no reading of the question. With them and the most frequent golds the check finds
-# out what a policy earns that has learned nothing else.
-CONSTANTS = ("0", "1", "1/2", "A", "Yes")
-FREQUENT_GOLDS = 3
-# The first so many rows are graded for that.
-CONSTANT_ROWS = 1000
-# A constant that earns more than this share of the rows is a warning.
-CONSTANT_SHARE = 0.02
+# What a policy earns that does no work is tried on the first so many rows.
+ATTACKED_ROWS = 200
+# A strategy that earns more than this share of the rows is a warning.
+MUCH = 0.02
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
-
-
-class Constant(NamedTuple):
-    """An answer that is the same for every row."""
-
-    answer: str
-    share: float  # its mean reward, over all rows that were graded for it
-    lines: list[int]  # the first SHOWN rows that pay for it
 
 
 class Disagreement(NamedTuple):
@@ -118,9 +101,10 @@ class Findings:
     duplicates: int = 0
     # The first SHOWN.
     problems: list[Problem] = field(default_factory=list)
-    # What constants earn, the best one first, and of how many rows.
-    constants: list[Constant] = field(default_factory=list)
-    constant_rows: int = 0
+    # The strategies of `attack` that were paid, the best one first, and on how many rows they were
+    # tried.
+    earned: list[Earned] = field(default_factory=list)
+    attacked: int = 0
     # Golds that external_exact_match takes for that of another row: how many, and the first SHOWN.
     folded_golds: int = 0
     folded: list[FoldedGold] = field(default_factory=list)
@@ -155,6 +139,11 @@ class Findings:
             doubts.append(
                 f"{_rows(self.untried)}: the tests were not tried, since there is no reference solution"
             )
+        for earned in self.earned:
+            if earned.strategy.knows_gold:
+                doubts.append(
+                    f"{_rows(len(earned.paid))}: {earned.strategy.name!r} is paid, though it does not state the answer"
+                )
         if not self.verified and not self.untried and self.bad < self.rows:
             doubts.append(f"{_rows(self.rows)}: no verifier has graded a right answer")
         return doubts
@@ -171,7 +160,7 @@ class Findings:
             "disagreements": disagreements,
             "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
             "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
-            "constants": [constant._asdict() for constant in self.constants],
+            "earned": [earned.as_json() for earned in self.earned],
             "folded": [gold._asdict() for gold in self.folded],
         }
         return {**vars(self), **computed}
@@ -220,17 +209,6 @@ class Graders:
                 raise InputError(f"{reward.name} {problem}", "--reward_funcs")
             graders.append(reward)
         return graders
-
-
-def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
-    """What a reward says of completions, with the columns of their rows; InputError where it
-    raises.
-    """
-    columns = columns_for(reward, [asked.row for asked in rows])
-    try:
-        return reward.grades(completions, **columns)
-    except Exception as error:  # it may be anyone's
-        raise InputError(f"{reward.name} raises {type(error).__name__}: {error}") from error
 
 
 def check(
@@ -300,10 +278,10 @@ def check(
                 continue
             for reward in graders.of(asked):
                 graded.setdefault(reward, []).append(asked)
-                is_first = findings.constant_rows < CONSTANT_ROWS
+                is_first = findings.attacked < ATTACKED_ROWS
                 if reward.role == VERIFIER and is_first and not reward.runs_code:
                     verified.setdefault(reward, []).append(asked)
-                    findings.constant_rows += 1
+                    findings.attacked += 1
 
         for reward, asked_rows in graded.items():
             bad += _grade(findings, reward, asked_rows)
@@ -311,7 +289,7 @@ def check(
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
         progress(findings.rows)
     findings.total = findings.rows if first is None else _total(source, findings.rows, first)
-    findings.constants = _constants(verified)
+    findings.earned = paid_by(verified)
     return findings
 
 
@@ -337,30 +315,6 @@ def _note_folded(findings: Findings, texts: GoldTexts | None, asked: AskedRow) -
     findings.folded_golds += 1
     if len(findings.folded) < SHOWN:
         findings.folded.append(folded)
-
-
-def _constants(verified: dict[Reward, list[AskedRow]]) -> list[Constant]:
-    """What constant answers earn on the rows of each verifier, the best one first."""
-    golds: Counter[str] = Counter()
-    for rows in verified.values():
-        answers = (asked.gold.answer for asked in rows if asked.gold is not None)
-        golds.update(boxed_answer(answer) or answer for answer in answers)
-    frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
-    count = sum(map(len, verified.values()))
-
-    constants = []
-    for answer in dict.fromkeys((*CONSTANTS, *frequent)):
-        earned = 0.0
-        lines = []
-        for reward, rows in verified.items():
-            grades = grades_of(reward, rows, [asked.answering(answer) for asked in rows])
-            for asked, (value, _) in zip(rows, grades, strict=True):
-                if value:
-                    earned += value
-                    lines.append(asked.line)
-        if lines:
-            constants.append(Constant(answer, earned / count, sorted(lines)[:SHOWN]))
-    return sorted(constants, key=lambda constant: -constant.share)
 
 
 def _require_same_columns(source: Source, against: Sequence[Source]) -> None:

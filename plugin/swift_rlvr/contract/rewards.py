@@ -4,17 +4,19 @@ import copy
 import math
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
 from operator import methodcaller
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from swift_rlvr.rewards import Example, Grade, Reward
-from swift_rlvr.rewards.function import RAISED, FunctionReward
-from swift_rlvr.success import VERIFIER
+from swift_rlvr.rewards import Example, Explanation, Grade, Reward
+from swift_rlvr.rewards.function import FunctionReward, as_messages
+from swift_rlvr.rewards.signature import PROMPTS, TOKENS
+from swift_rlvr.success import RAISED, VERIFIER
 from swift_rlvr.tasks.task import Row, shown
 from swift_rlvr.utils.parallel import map_within
 
@@ -50,6 +52,9 @@ CODE = "__import__('pathlib').Path({!r}).touch()"
 # What may stand in a column in place of its value.
 JUNK = (None, "", "no such value", -1, float("nan"))
 Problems = Iterator[str]
+# What a trainer hands over beside the row.
+QUESTION = [{"role": "user", "content": "?"}]
+STATE = SimpleNamespace(global_step=0, max_steps=1)
 
 
 def _built(cls: type[Reward]) -> Problems:
@@ -64,6 +69,12 @@ def _built(cls: type[Reward]) -> Problems:
 
 
 def _exemplified(cls: type[Reward]) -> Problems:
+    if not cls.examples:
+        yield (
+            "it has no examples, and without them nothing else can be tried: "
+            "examples=[(completion, row, reward), ...] of @reward, or an attribute of the function"
+        )
+        return
     values = [example.reward for example in cls.examples]
     earned = {value for value in values if value is not None}
     if len(earned) < 2:
@@ -81,7 +92,7 @@ def _exemplified(cls: type[Reward]) -> Problems:
 def _columns(cls: type[Reward]) -> Problems:
     reward = cls()
     best = _best(cls)
-    columns = _listed([best.row])
+    columns = _listed(cls, [best.row])
     for name in reward.columns:
         if name not in columns:
             yield f"the examples have no column {name!r}"
@@ -90,13 +101,13 @@ def _columns(cls: type[Reward]) -> Problems:
         del others[name]
         if repr(name) not in _refusal(reward, [best.completion], others):
             yield f"a missing column {name!r} must raise a ValueError that names it"
-        shorter = _listed([best.row] * 2)
+        shorter = _listed(cls, [best.row] * 2)
         shorter[name] = columns[name]
         if repr(name) not in _refusal(reward, [best.completion] * 2, shorter):
             yield f"a column {name!r} of another length must raise a ValueError that names it"
     before = copy.deepcopy(columns)
     extra = {"trainer_state": object(), "finish_reason": [None], "other": ["x"]}
-    (value,) = reward([best.completion], **columns, **extra)
+    (value,) = reward([best.completion], **{**extra, **columns})
     if not _same(value, best.reward):
         yield "it must ignore the columns that it does not declare"
     if columns != before:
@@ -106,6 +117,8 @@ def _columns(cls: type[Reward]) -> Problems:
 def _shapes(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls, cls.examples)
     expected = reward(completions, **columns)
+    if _as_ms_swift_calls(reward, completions, columns) != expected:
+        yield "called with all columns that ms-swift's trainer has, it gives different rewards"
     parts = [[{"type": "text", "text": text}] for text in completions]
     shapes: tuple[tuple[str, list[Any]], ...] = (
         ("messages", completions),
@@ -113,7 +126,7 @@ def _shapes(cls: type[Reward]) -> Problems:
     )
     for shape, contents in shapes:
         batch = [[{"role": "assistant", "content": content}] for content in contents]
-        if reward(batch, **columns) != expected:
+        if _as_trl_calls(reward, batch, columns) != expected:
             yield f"completions as {shape}, which TRL passes, get different rewards than the same texts"
     # TRL ends a completion so where the turn after the call was cut off.
     of_a_tool = [[{"role": "tool", "content": text}] for text in completions]
@@ -121,6 +134,54 @@ def _shapes(cls: type[Reward]) -> Problems:
         yield "it grades the messages of a tool as if the policy had written them"
     if any(value is not None and type(value) is not float for value in expected):
         yield f"a reward must be a float or None, got {expected!r:.80}"
+
+
+def _as_ms_swift_calls(
+    reward: Reward, completions: Sequence[str], columns: Mapping[str, Any]
+) -> list[float | None]:
+    """Texts, all columns as lists, and what ms-swift knows of each completion."""
+    count = len(completions)
+    rollout = {
+        "messages": [[*QUESTION, *as_messages(text)] for text in completions],
+        "request_id": [f"request-{number}" for number in range(count)],
+        "prompt_id": ["prompt-0"] * count,
+        "finish_reason": ["stop"] * count,
+        "is_truncated": [False] * count,
+        "rollout_infos": [{}] * count,
+        "response_token_ids": [[1, 2]] * count,
+        "trainer_state": STATE,
+    }
+    return reward(completions, **_without_own(reward, rollout), **columns)
+
+
+def _as_trl_calls(
+    reward: Reward, completions: Sequence[Any], columns: Mapping[str, Any]
+) -> list[float | None]:
+    """Message lists by name, and TRL's names for the same."""
+    count = len(completions)
+    rollout = {
+        "prompts": [QUESTION] * count,
+        "completion_ids": [[1, 2]] * count,
+        "trainer_state": STATE,
+        "log_extra": _log_nothing,
+        "log_metric": _log_nothing,
+    }
+    return reward(completions=completions, **_without_own(reward, rollout), **columns)
+
+
+def _without_own(reward: Reward, rollout: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trainer has beside the columns of the examples, on which a grade may depend."""
+    return {
+        name: values
+        for name, values in rollout.items()
+        if name not in reward.columns
+        and name not in reward.optional_columns
+        and not (isinstance(reward, FunctionReward) and name in reward.signature.trainers)
+    }
+
+
+def _log_nothing(name: str, values: Any) -> None:
+    """In place of TRL's `log_extra` and `log_metric`."""
 
 
 def _batches(cls: type[Reward]) -> Problems:
@@ -144,7 +205,7 @@ def _explained(cls: type[Reward]) -> Problems:
     cases: list[tuple[Any, Row]] = [(example.completion, example.row) for example in cls.examples]
     cases += [("", best.row), (None, best.row)]
     for completion, row in cases:
-        explanation = reward.explain(completion, row)
+        explanation = _explain(reward, completion, row)
         grade = _grade(reward, completion, row)
         if not _same(explanation.reward, grade.reward) or explanation.reason != grade.reason:
             explained = f"{explanation.reward} ({explanation.reason})"
@@ -160,7 +221,7 @@ def _golds(cls: type[Reward]) -> Problems:
     for name, value in product(best.row, JUNK):
         place = f"{value!r} in the column {name!r}"
         row = {**best.row, name: value}
-        columns = _listed([best.row, row, best.row])
+        columns = _listed(cls, [best.row, row, best.row])
         before, grade, after = reward.grades([best.completion] * 3, **columns)
         if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
             yield f"a row with {place} changes the rewards of other rows"
@@ -235,10 +296,18 @@ def _routed(cls: type[Reward]) -> Problems:
     reward = cls(tasks=("mine", "ours"))
     best = _best(cls)
     expected = {"mine": best.reward, "theirs": None, None: best.reward, "ours": best.reward}
-    columns = _listed([best.row] * 4)
+    columns = _listed(cls, [best.row] * 4)
     values = reward([best.completion] * 4, **columns, task=list(expected))
     if len(values) != 4 or not all(map(_same, values, expected.values())):
         yield "rows of another task must give None, and other rows the same as without the column `task`"
+
+
+def rules_of(cls: type[Reward]) -> dict[str, Callable[[type[Reward]], Problems]]:
+    """The rules that can be tried on a reward: of one without examples those that need none."""
+    if cls.examples:
+        return REWARD_RULES
+    without = (_built, _exemplified)
+    return {name: rule for name, rule in REWARD_RULES.items() if rule in without}
 
 
 def _best(cls: type[Reward]) -> Example:
@@ -254,13 +323,26 @@ def _least(cls: type[Reward]) -> float:
     return min(example.reward for example in cls.examples if example.reward is not None)
 
 
-def _listed(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """The rows as columns, with None where a row lacks one."""
-    columns: dict[str, list[Any]] = {}
+def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
+    """The rows as columns, with None where a row lacks one, and what a function needs of the
+    trainer.
+    """
+    columns: dict[str, Any] = {}
     for number, row in enumerate(rows):
         for name, value in row.items():
             column = columns.setdefault(name, [None] * len(rows))
             column[number] = value
+    of_trainer = {
+        **dict.fromkeys(PROMPTS, [QUESTION] * len(rows)),
+        **dict.fromkeys(TOKENS, [[1, 2]] * len(rows)),
+        "trainer_state": STATE,
+        "log_extra": _log_nothing,
+        "log_metric": _log_nothing,
+    }
+    if issubclass(cls, FunctionReward):
+        for name in cls.signature.trainers:
+            if name in of_trainer:
+                columns.setdefault(name, of_trainer[name])
     return columns
 
 
@@ -270,17 +352,25 @@ def _batch(
     """A reward, with the completions and the columns of these examples."""
     _best(cls)  # raises where no example has a reward
     completions = [example.completion for example in examples]
-    columns = _listed([example.row for example in examples])
+    columns = _listed(cls, [example.row for example in examples])
     return cls(), completions, columns
 
 
 def _grade(reward: Reward, completion: object, row: Row) -> Grade:
-    return reward.grades([completion], **_listed([row]))[0]
+    return reward.grades([completion], **_listed(type(reward), [row]))[0]
+
+
+def _explain(reward: Reward, completion: object, row: Row) -> Explanation:
+    columns = _listed(type(reward), [row])
+    whole = {
+        name: values[0] if isinstance(values, list) else values for name, values in columns.items()
+    }
+    return reward.explain(completion, whole)
 
 
 def _error(reward: Reward, completion: object, row: Row) -> str:
     """What a function raises for a completion."""
-    return reward.explain(completion, row).rules[0].detail
+    return _explain(reward, completion, row).rules[0].detail
 
 
 def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:

@@ -8,7 +8,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from swift_rlvr.contract.datasets import GUESS, grades_of, in_words
+from swift_rlvr.contract.attack import GUESS, grades_of
+from swift_rlvr.contract.datasets import in_words
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import VERIFIER

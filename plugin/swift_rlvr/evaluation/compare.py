@@ -28,10 +28,21 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     old = before.get("settings", {})
     new = after.get("settings", {})
     different = {}
-    for name in sorted((old.keys() | new.keys()) - {"model", "weights"}):
+    # A file of completions has no settings.
+    both_have_some = "settings" in before and "settings" in after
+    names = old.keys() | new.keys() if both_have_some else set()
+    for name in sorted(names - {"model", "weights", "served_model"}):
         if old.get(name) != new.get(name):
             different[name] = [old.get(name), new.get(name)]
     return {"before": dict(before), "after": dict(after), "different_settings": different}
+
+
+def model_of(summary: Mapping[str, Any]) -> str | None:
+    """The model that was evaluated: the one that a server has answered with, else the one asked
+    for.
+    """
+    settings = summary.get("settings", {})
+    return settings.get("served_model") or settings.get("model")
 
 
 def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -43,8 +54,9 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for label, name, form in _measures(summaries):
         texts = [figure_text(summary, name, form) for summary in flat]
-        # Success has a row also where nothing was graded.
-        if name == "success" or set(texts) != {"-"}:
+        # Success has a row also where nothing was graded; a context is seldom too short.
+        is_seldom = name == "cut_short" and not any(summary.get(name) for summary in flat)
+        if name == "success" or (set(texts) != {"-"} and not is_seldom):
             rows.append((label, *texts))
 
     highest_shares: Counter[str] = Counter()
@@ -77,6 +89,7 @@ def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, st
         ("format", "format", ".3f"),
         ("mean length in tokens", "mean_tokens", ".0f"),
         ("cut off at the length limit", "cut_off", ".3f"),
+        ("of these by the server's context", "cut_short", ".3f"),
     ]
 
 

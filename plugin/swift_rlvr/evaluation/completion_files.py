@@ -1,142 +1,329 @@
-"""The lines of a file of completions: their forms, and what is wrong with a line that cannot be
-used.
+"""Files of completions: which there are, how each is read, and the columns that a verifier needs of
+a row, whatever the file calls them.
 
-- a record, as everything here writes it: see `swift_rlvr.runs.records`.
-- ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of
-  messages, with its columns. `response`, as `swift infer` writes it, is read where there is no
-  `completion`.
-- ``{"step": [...], "prompt": [...], "completion": [...], ...}``: many completions, in lists of
-  equal length, one value for each. ms-swift's completions.jsonl has one such table per logging
-  step. Of the dataset's columns it holds at most `solution`; nums and target are read from the
-  prompt if that is the one of the Countdown task.
+`swift_rlvr.evaluation.completion_forms` describes the lines. The gold may have any name that is usual
+in a dataset: a row without the columns of its verifier is read as `math:FILE` or `choice:FILE` would
+read it. `score`, `compare` and `report` read files in this way.
 """
 
-import codecs
-from collections.abc import Mapping
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from swift_rlvr.evaluation.completion_forms import (
+    COMPLETION_KEYS,
+    Item,
+    NoCompletionError,
+    is_completion,
+    is_lm_eval_sample,
+    items_of,
+    read_object,
+    with_columns_from_prompt,
+)
+from swift_rlvr.evaluation.grade_samples import optional_columns
+from swift_rlvr.runs.folder import COMPLETIONS, RECORDS
 from swift_rlvr.runs.records import is_record
-from swift_rlvr.tasks.countdown import read_prompt
-from swift_rlvr.utils.jsonl import LineError, brief, parse_object
-from swift_rlvr.verifiers.messages import last_text
+from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.columns import value_at
+from swift_rlvr.tasks.files import COMPRESSED, UnreadableRow, data_suffix, file_rows
+from swift_rlvr.tasks.options import COLUMNS as CHOICES
+from swift_rlvr.tasks.options import choices_in_columns
+from swift_rlvr.tasks.sources import Source, with_columns
+from swift_rlvr.tasks.task import columns_named, folded_name
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, opened
 
-COMPLETION_KEYS = ("completion", "response")
-# Columns that can be read from a prompt.
-FROM_PROMPT = frozenset(("nums", "target"))
+# Bytes in a block: few enough for the cores to share a file, enough to be worth handing over.
+_BLOCK_SIZE = 1 << 18
+# Lines of a file by which its rewards are chosen.
+_FIRST_LINES = 1000
+# Tasks by the columns of their verifiers; rows of the others have a question and an answer.
+_BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa")
 
 
-class Item(NamedTuple):
-    """One completion, with the other columns of its line.
+class Block(NamedTuple):
+    """Whole lines of a file, the first of which has the number `first_line`."""
 
-    position: from 1, among the completions of the line; None where the line has only one.
+    file: str
+    first_line: int
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the lines of a file are read.
+
+    task: the name of the task that reads the gold; empty where the columns of each row tell it.
+    columns: new names of columns, as in `parse_columns`.
+    filter: of a file of lm-evaluation-harness, which repeats a completion for each of its filters,
+        the one to read.
+    id_column, golds: for completions without a gold, the columns of their verifier, by the value of
+        the completions' column `id_column`.
     """
 
-    position: int | None
-    completion: object
-    row: dict[str, Any]
+    task: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    filter: str = ""
+    id_column: str = ""
+    golds: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    def items(self, line: bytes | str) -> list[Item]:
+        """The completions of one line, none where it repeats those of another; LineError where it
+        has none or is malformed.
+        """
+        row = read_object(line)
+        if self.filter and row.get("filter") != self.filter:
+            return []
+        if self.columns and not is_record(row):
+            try:
+                ((_, row),) = with_columns(iter([(0, row)]), self.columns)
+            except InputError as error:
+                raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
+        items = items_of(row)
+        if self.golds:
+            return [item._replace(row=self._with_gold(item.row)) for item in items]
+        return items
+
+    def _with_gold(self, row: dict[str, Any]) -> dict[str, Any]:
+        key = row.get(self.id_column)
+        if str(key) not in self.golds:
+            raise LineError(f"no row of the dataset has the {self.id_column} {key!r:.60}")
+        return {**row, **self.golds[str(key)]}
+
+    def filled(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row with the columns of its verifier, where it lacks them and has what they are made
+        of: Countdown's prompt, or a gold under another name; else the row itself.
+
+        LineError where its gold cannot be read.
+        """
+        row = with_columns_from_prompt(row)
+        task = TASKS[self.task] if self.task else task_of(row)
+        if task.is_mixed:
+            task = task_of(row)
+        if set(task.reward_columns) <= row.keys():
+            return row
+        # The completion is no gold, though a dataset may keep its gold under that name.
+        raw = {name: row[name] for name in row if name not in COMPLETION_KEYS}
+        found = task.find_columns(raw)
+        missing = [name for name in task.columns if not found.get(name)]
+        if task.any_columns and missing == ["problem"]:
+            # Only the gold is read here, and a file of completions may lack the question.
+            raw["problem"] = "?"
+        elif missing:
+            return row
+        try:
+            prepared = task.preprocess(raw)
+        except RowError as error:
+            raise LineError(str(error)) from error
+        return {**row, **_verified_columns(task.of(prepared), prepared)}
 
 
-def read_items(line: bytes | str) -> list[Item]:
-    """The completions of one line; LineError where it has none or is malformed.
+def _verified_columns(task: Task, prepared: Mapping[str, Any]) -> dict[str, Any]:
+    """What the verifier reads of a preprocessed row beside the question, and its task."""
+    names = (*task.reward_columns, *optional_columns(task), "task")
+    return {name: prepared[name] for name in names if name in prepared}
 
-    >>> read_items('{"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3}')[0].row["target"]
-    3
-    >>> [(item.position, item.completion) for item in read_items('{"step": ["7", "7"], "completion": ["a", "b"]}')]
-    [(1, 'a'), (2, 'b')]
+
+def task_of(row: Mapping[str, Any]) -> Task:
+    """The task that a row names, else the one whose columns it has: a row with a question and an
+    answer is of `choice` where it has choices, and else of `math`.
     """
-    return items_of(read_object(line))
+    name = row.get("task")
+    if isinstance(name, str) and name in TASKS:
+        return TASKS[name]
+    for name in _BY_COLUMNS:
+        if set(TASKS[name].reward_columns) <= row.keys():
+            return TASKS[name]
+    # Not where the right choice and the wrong ones have columns of their own: the order in which the
+    # model has seen them is unknown.
+    has_choices = any(value_at(row, name) for name in columns_named(CHOICES, row))
+    if has_choices or choices_in_columns(row)[0]:
+        return TASKS["choice"]
+    return TASKS["math"]
 
 
-def items_of(row: dict[str, Any]) -> list[Item]:
-    """The completions of a line's object, as `read_items` reads them."""
-    if is_record(row):
-        return [_record_item(row)]
-    key = next((key for key in COMPLETION_KEYS if key in row), None)
-    if key is None:
-        raise LineError(
-            f"no completion: expected 'completion' or 'response', got {column_names(row)}"
+def find_files(
+    names: Iterable[str | Path],
+    columns: Mapping[str, str] | None = None,
+    answered: Source | None = None,
+) -> dict[str, Reading]:
+    """How each file is read, by its path. A name is a file, a folder with such files, or NAME:FILE
+    with the task that reads the gold.
+
+    answered: the dataset with the gold, where the completions have none.
+
+    InputError for a folder without completions, and where the dataset has not the id of the first
+    one.
+    """
+    readings: dict[str, Reading] = {}
+    for name in names:
+        task, place = split_name(name)
+        for path in map(str, _files_at(place)):
+            readings[path] = Reading(task, columns or {}, _first_filter(path))
+    if answered is not None:
+        golds = _Golds(answered)
+        for path, reading in readings.items():
+            readings[path] = golds.join(path, reading)
+    return readings
+
+
+def split_name(name: str | Path) -> tuple[str, Path]:
+    """The task that stands before a file or folder, and the file or folder.
+
+    >>> split_name("qa:out/x.jsonl"), split_name("out/x.jsonl")
+    (('qa', PosixPath('out/x.jsonl')), ('', PosixPath('out/x.jsonl')))
+    """
+    task, _, rest = str(name).partition(":")
+    if not rest or task not in TASKS or Path(name).exists():
+        return "", Path(name).expanduser()
+    return task, Path(rest).expanduser()
+
+
+def _files_at(path: Path) -> list[Path]:
+    """The file itself, or those with completions in a folder."""
+    if not path.is_dir():
+        return [path]
+    # Of a run or an evaluation; of ms-swift; of lm-evaluation-harness; of verl, one for each step.
+    for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
+        files = [file for file in path.glob(pattern) if _has_completions(str(file))]
+        if files:
+            return sorted(files, key=_with_numbers)
+    raise InputError(f"{path}: expected a folder with {RECORDS} or other .jsonl files")
+
+
+def _has_completions(path: str) -> bool:
+    """Whether a file is no dataset, by its first line."""
+    for block in read_blocks([path]):
+        for _, item in read_block(block, Reading()):
+            return not isinstance(item, NoCompletionError)
+    return False
+
+
+def _with_numbers(path: Path) -> list[tuple[int, str]]:
+    """A key by which 2.jsonl comes before 10.jsonl."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", path.name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def _first_filter(path: str) -> str:
+    """The filter of the first sample of lm-evaluation-harness in a file, where there is one."""
+    for block in read_blocks([path]):
+        for line in block.text.splitlines():
+            try:
+                row = read_object(line)
+            except LineError:
+                continue
+            return str(row.get("filter") or "") if is_lm_eval_sample(row) else ""
+    return ""
+
+
+class _Golds:
+    """The rows of a dataset with what their verifiers read, to be found by an id."""
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        usable, _ = source.usable_rows()
+        for _, raw in usable:
+            prepared = source.task.preprocess(raw)
+            self.rows.append((raw, _verified_columns(source.task.of(raw), prepared)))
+
+    def join(self, path: str, reading: Reading) -> Reading:
+        """The reading of a file that finds the golds of its completions."""
+        _, _, row = next(first_rows({path: reading}))
+        ids = [name for name in row if is_id(name) and row[name] is not None]
+        for id_column in ids:
+            names = [name for name in self.rows[0][0] if is_id(name)]
+            # The column of the same name comes first.
+            for name in sorted(names, key=lambda name: name != id_column):
+                golds = {str(raw.get(name)): gold for raw, gold in self.rows}
+                # An id tells all rows apart.
+                if len(golds) == len(self.rows) and str(row[id_column]) in golds:
+                    return replace(reading, id_column=id_column, golds=golds)
+        seen = ", ".join(f"{name} {row[name]!r:.40}" for name in ids) or "no id"
+        raise InputError(
+            f"{self.source}: no row belongs to the first completion in {path}, which has {seen}; "
+            "expected a column such as id or custom_id with the same values",
+            "dataset",
         )
-    if is_completion(row[key]):
-        return [Item(None, row[key], row)]
-    return _table_items(row, key)
 
 
-def _record_item(record: dict[str, Any]) -> Item:
-    columns = dict(record.get("row", {}))
-    columns["messages"] = record.get("messages")
-    columns["prompts"] = record.get("messages")
-    if isinstance(record.get("tokens"), int):
-        # Rewards for length only count the tokens.
-        columns["response_token_ids"] = [0] * record["tokens"]
-    return Item(None, record["completion"], columns)
+def is_id(name: str) -> bool:
+    """Whether a column is called as one with an id: custom_id, uid, index."""
+    folded = folded_name(name)
+    return folded.endswith("id") or folded in ("index", "idx", "key")
 
 
-def _table_items(table: dict[str, Any], key: str) -> list[Item]:
-    """The completions of a table, whose columns are lists. Columns that are no lists are ignored."""
-    completions = table[key]
-    lists = {name: values for name, values in table.items() if isinstance(values, list)}
-    # An empty list alone is no table; ms-swift writes empty tables with several columns.
-    if key not in lists or (not completions and len(lists) == 1):
-        raise LineError(
-            f"{key}: expected a text, a list of messages or a list of completions, "
-            f"got {brief(completions)}"
-        )
-    for name, values in lists.items():
-        if len(values) != len(completions):
-            raise LineError(
-                f"lists of unequal length: {key} has {len(completions)}, {name} has {len(values)}"
-            )
-    items = []
-    for position, row_values in enumerate(zip(*lists.values(), strict=True), start=1):
-        row = dict(zip(lists, row_values, strict=True))
-        items.append(Item(position, row[key], row))
-    return items
-
-
-def read_object(line: bytes | str) -> dict[str, Any]:
-    """The JSON object on a line, which may begin with a byte order mark; LineError for anything
-    else.
+def read_blocks(files: Iterable[str]) -> Iterator[Block]:
+    """The files in blocks of whole lines, in order. Each row of a .json, .csv or .parquet file is a
+    line.
     """
-    if isinstance(line, bytes):
-        line = line.removeprefix(codecs.BOM_UTF8)
-    return parse_object(line)
+    for path in files:
+        if data_suffix(Path(path)) not in ("", ".jsonl", ".txt"):
+            for number, row in file_rows(Path(path)):
+                value = row.problem if isinstance(row, UnreadableRow) else row
+                yield Block(path, number, json.dumps(value, default=str).encode())
+            continue
+        with opened(path) as file:
+            number = 1
+            unpacked: Any = gzip.GzipFile(fileobj=file) if path.endswith(COMPRESSED) else file
+            try:
+                while text := unpacked.read(_BLOCK_SIZE):
+                    text += unpacked.readline()
+                    yield Block(path, number, text)
+                    number += text.count(b"\n")
+            except (EOFError, gzip.BadGzipFile) as error:
+                raise InputError(f"{path}: cannot be read ({error})") from error
 
 
-def is_completion(value: object) -> bool:
-    """Whether a value is a text or a list of messages.
+def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:
+    """Each completion of a block with the number of its line, or what is wrong with a line."""
+    for number, line in enumerate(block.text.split(b"\n"), start=block.first_line):
+        if not line or line.isspace():
+            continue
+        try:
+            items = reading.items(line)
+        except LineError as error:
+            yield number, error
+            continue
+        for item in items:
+            yield number, item
 
-    >>> is_completion("7"), is_completion([{"role": "assistant", "content": "7"}]), is_completion(["7"])
-    (True, True, False)
+
+def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, dict[str, Any]]]:
+    """The completions in the first lines of each file: file and line, the reading, and the columns.
+
+    InputError where there is none, with what is wrong with the first lines.
     """
-    if isinstance(value, str):
-        return True
-    if not isinstance(value, list) or not value:
-        return False
-    return isinstance(value[-1], dict) and ("content" in value[-1] or "role" in value[-1])
+    found = False
+    problems: list[str] = []
+    for path, reading in readings.items():
+        lines = (each for block in read_blocks([path]) for each in read_block(block, reading))
+        for number, item in islice(lines, _FIRST_LINES):
+            where = f"{path}, line {number}"
+            if isinstance(item, LineError):
+                problems.append(f"{where}: {item}")
+            elif is_completion(item.completion):
+                found = True
+                yield where, reading, item.row
+    if not found:
+        raise nothing_usable(problems)
 
 
-def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with nums and target from its prompt, where it has neither and the prompt is
-    Countdown's; else the row itself.
-
-    The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
+def nothing_usable(problems: Sequence[str]) -> InputError:
+    """The error for files without a completion that can be graded; a problem that many lines have
+    is named once.
     """
-    if FROM_PROMPT & row.keys():
-        return row
-    prompt = row.get("prompt")
-    messages = row.get("messages")
-    if prompt is None and isinstance(messages, list):
-        prompt = [
-            turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
-        ]
-    numbers = read_prompt(last_text(prompt) or "")
-    if numbers is None:
-        return row
-    nums, target = numbers
-    return {**row, "nums": nums, "target": target}
-
-
-def column_names(row: Mapping[str, Any]) -> str:
-    """The keys of a row in at most 120 characters."""
-    text = ", ".join(map(repr, row)) or "nothing"
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    first_lines: dict[str, str] = {}
+    for problem in problems:
+        where, _, text = problem.partition(": ")
+        first_lines.setdefault(text, where)
+    named = [f"{where}: {text}" for text, where in first_lines.items()]
+    if named:
+        return InputError(f"no line can be graded: {'; '.join(named[:3])}")
+    return InputError("no completions: all lines are empty")

@@ -13,11 +13,11 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler, cut_short
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import write_json
+from swift_rlvr.utils.jsonl import read_json, write_json
 
 
 def evaluate(
@@ -77,6 +77,10 @@ def _evaluate_into(
 ) -> dict[str, Any]:
     """Sample into a folder, and write the summary there."""
     records = sampler.fill(folder, settings, draws)
-    summary = {"settings": settings, **summarize(records)}
+    summary = {
+        "settings": read_json(folder / SETTINGS),
+        **summarize(records),
+        "cut_short": cut_short(records, sampler.sampling.max_completion_length),
+    }
     write_json(folder / "summary.json", summary)
     return summary

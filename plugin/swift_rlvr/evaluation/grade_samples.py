@@ -7,6 +7,7 @@ from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.rewards.judge import by_rule_alone
+from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.records import Messages, Record, judge
 from swift_rlvr.success import FORMAT, Judges, key_of
 from swift_rlvr.tasks import Task
@@ -63,11 +64,18 @@ def grade_samples(
 
 
 def _kept_columns(task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record keeps of a row: the columns that its task's rewards read."""
+    """What a record keeps of a row beside its messages: the columns that its task's rewards read."""
     own = task.of(row)
     names = own.reward_columns or [name for name in row if name != "messages"]
-    optional = REWARDS[own.verifier].optional_columns if own.verifier else ()
-    return {name: row[name] for name in (*names, *optional, "task") if name in row}
+    return {name: row[name] for name in (*names, *optional_columns(own), "task") if name in row}
+
+
+def optional_columns(task: Task) -> list[str]:
+    """What the verifier of a task reads of a row if it is there, beside the question."""
+    if task.verifier is None:
+        return []
+    names = REWARDS[task.verifier].optional_columns
+    return [name for name in names if name not in QUESTION_COLUMNS]
 
 
 def _reward_names(task: Task, with_formats: bool) -> list[str]:

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from swift_rlvr.utils.errors import InputError, require
-from swift_rlvr.verifiers.thinking import opening_of
+from swift_rlvr.verifiers.thinking import opens_thinking
 
 # In tokens, with the white space behind it; a tokenizer may split it into its characters.
 _LONGEST_OPENING = 40
@@ -163,11 +163,9 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
     return sorted({*ids, tokenizer.eos_token_id} - {None})
 
 
-def opening_at_end(tokenizer: Any, prompt: Sequence[int]) -> str:
-    r"""The opening of the thinking, such as ``<think>\n``, with which a rendered prompt ends; empty
-    where it ends otherwise. A rollout server of ms-swift returns it with the completion.
-    """
-    return opening_of(tokenizer.decode(list(prompt)[-_LONGEST_OPENING:]))
+def ends_in_thinking(tokenizer: Any, prompt: Sequence[int]) -> bool:
+    """Whether a rendered prompt, as token ids, ends with the opening of the thinking."""
+    return opens_thinking(tokenizer.decode(list(prompt)[-_LONGEST_OPENING:]))
 
 
 def fitting_prompts(

@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler, cut_short
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.folder import as_json
 from swift_rlvr.runs.records import Record
@@ -32,6 +32,10 @@ PLENTY = 0.5
 LITTLE = 0.1
 # A share of completions that are cut off from which on the limit is to blame, not the rows.
 OFTEN_CUT_OFF = 0.2
+# How servers are given a longer context.
+LONGER_CONTEXT = (
+    "start it with a longer one (--vllm_max_model_len of swift rollout, --max-model-len of vLLM)"
+)
 
 
 def parse_keep(text: str) -> tuple[float, float]:
@@ -90,6 +94,7 @@ def probe(
     summary = {
         "settings": read_json(out / SETTINGS),
         **summarize(records),
+        "cut_short": cut_short(records, sampling.max_completion_length),
         "group_size": group_size,
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
@@ -118,11 +123,17 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     >>> conclusion({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8}).partition(";")[0]
     'GRPO has nothing to learn from here: none of 144 completions is right'
     """
-    cut_off = summary.get("cut_off", 0.0)
+    cut_off = summary.get("cut_off") or 0.0
     verdict = _of_success(summary, is_cut_off=cut_off >= OFTEN_CUT_OFF)
     if cut_off < OFTEN_CUT_OFF:
         return verdict
     limit = summary["settings"]["max_completion_length"]
+    cut_short = summary.get("cut_short", 0.0)
+    if cut_short > cut_off / 2:
+        return (
+            f"{verdict} The server's own context ended {cut_short:.1%} of the completions before "
+            f"{limit:,} tokens: {LONGER_CONTEXT} and probe again."
+        )
     return (
         f"{verdict} {cut_off:.1%} of the completions were cut off at {limit:,} tokens: raise "
         "--max_completion_length and probe again, or use a model that ends its answers."
@@ -165,6 +176,7 @@ def _row_figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict
     """
     index = records[0].index
     successes = [record.success for record in records if record.success is not None]
+    tokens = [record.tokens for record in records if record.tokens is not None]
     graded = len(successes)
     right = sum(successes)
     reward_columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
@@ -179,7 +191,7 @@ def _row_figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict
         "interval": list(wilson(right / graded, graded)) if graded else None,
         "no_spread": no_spread(graded, right, group_size) if graded >= group_size else None,
         "format": statistics.fmean(bool(record.format) for record in records),
-        "mean_tokens": statistics.fmean(record.tokens or 0 for record in records),
+        "mean_tokens": statistics.fmean(tokens) if tokens else None,
         "reasons": dict(Counter(record.reason for record in records).most_common()),
     }
 

@@ -39,6 +39,8 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json, write_json
 
 SETTINGS = "settings.json"
+# In it, the model that a server has answered with, where that is not the one asked for.
+SERVED_MODEL = "served_model"
 # Rows that are read by default of a dataset on a hub: success is then known to +-0.04.
 HUB_ROWS = 500
 # Settings that may differ when a command goes on: no completion depends on them.
@@ -156,15 +158,40 @@ class Sampler(ExitStack):
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
             self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
 
+        earlier = read_json(folder / SETTINGS) if records else {}
+        settings = {**settings, SERVED_MODEL: earlier.get(SERVED_MODEL)}
         write_json(folder / SETTINGS, settings)
         step = max(1, self._engine.batch_size // per_row)
         with _locked(file), _progress(self.console, first, count, per_row, first + step) as advance:
             for start in range(first, count, step):
                 chunk = slice(start, min(start + step, count))
                 graded = self._sample_chunk(self._engine, chunk, draws, advance)
+                served = self._engine.served_model
+                if served != settings[SERVED_MODEL]:
+                    self._note_served(served, settings, has_samples=bool(records))
+                    settings[SERVED_MODEL] = served
+                    write_json(folder / SETTINGS, settings)
                 append_records(file, graded)
                 records += graded
         return records
+
+    def _note_served(
+        self, served: str | None, settings: Mapping[str, Any], has_samples: bool
+    ) -> None:
+        """Say that a server has another model than the one that was asked for; InputError where it
+        has changed between the samples.
+        """
+        model = settings["model"]
+        if has_samples:
+            before = settings[SERVED_MODEL] or model
+            problem = (
+                f"answers with the model {served or model}, and earlier samples are of {before}"
+            )
+            raise InputError(f"{settings['server']} {problem}; choose another folder", "server")
+        text = (
+            f"note: the server answers with the model {served}, and the results are recorded as its"
+        )
+        self.console.print(text, style="yellow", markup=False, soft_wrap=True)
 
     def _sample_chunk(
         self,
@@ -200,6 +227,20 @@ class Sampler(ExitStack):
                 record.seed = seeds[record.sample]
         advance(chunk.stop)
         return records
+
+
+def cut_short(records: Sequence[Record], limit: int) -> float:
+    """The share of completions that a server's own context has ended, before `limit` tokens.
+
+    >>> cut = Record(index=0, completion="", rewards={}, tokens=90, finish="length")
+    >>> cut_short([cut, cut], limit=100), cut_short([cut], limit=90)
+    (1.0, 0.0)
+    """
+    ended = 0
+    for record in records:
+        if record.finish == "length" and record.tokens is not None and record.tokens < limit:
+            ended += 1
+    return ended / len(records)
 
 
 def weights_digest(model: str) -> str | None:

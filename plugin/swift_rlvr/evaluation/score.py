@@ -1,8 +1,8 @@
 """`swift-rlvr score`: files of completions -> rewards, reasons and counts, on several cores.
 
-`swift_rlvr.evaluation.completion_files` describes the lines. A line that cannot be used is counted
-and reported, and does not affect the others. Files are graded block by block, so memory does not
-grow with them.
+`swift_rlvr.evaluation.completion_files` reads them. A line that cannot be used is counted and
+reported, and does not affect the others. Files are graded block by block, so memory does not grow
+with them.
 """
 
 import math
@@ -10,22 +10,33 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.completion_files import (
+    Block,
+    Reading,
+    find_files,
+    first_rows,
+    nothing_usable,
+    read_block,
+    read_blocks,
+    task_of,
+)
+from swift_rlvr.evaluation.completion_forms import (
     FROM_PROMPT,
     Item,
     column_names,
     is_completion,
-    read_items,
     with_columns_from_prompt,
 )
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
+from swift_rlvr.success import FORMAT, VERIFIER
+from swift_rlvr.tasks import TASKS, tasks_of, verifier_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
 from swift_rlvr.utils.limits import usable_cores
@@ -33,22 +44,14 @@ from swift_rlvr.utils.parallel import map_in_order
 
 SHOWN_PROBLEMS = 10
 
-# Bytes in a block: few enough for the cores to share a file, enough to be worth handing over.
-_BLOCK_SIZE = 1 << 18
 # Bytes of files for each worker: a process takes longer to start than Countdown takes for these.
 _WORTH_A_WORKER = 1 << 20
+# The format reward of rows whose task names none.
+_FORMAT = "external_format"
 
 # The grades of completions, each by reward, at their line and position. The position counts the
 # completions of a line from 1; it is None where the line has only one.
 StoredGrades = Mapping[tuple[int, int | None], Mapping[str, Grade]]
-
-
-class Block(NamedTuple):
-    """Whole lines of a file, the first of which has the number `first_line`."""
-
-    file: str
-    first_line: int
-    text: bytes
 
 
 class GradedBlock(NamedTuple):
@@ -65,63 +68,86 @@ class GradedBlock(NamedTuple):
     problems: list[str]
 
 
-def grade_block(block: Block, rewards: Sequence[Reward]) -> GradedBlock:
-    """Grade every completion of a block that can be used."""
-    needed = frozenset(column for reward in rewards for column in reward.columns)
-    needs_countdown = needed >= FROM_PROMPT
-    usable: list[tuple[int, Item]] = []
+class Usable(NamedTuple):
+    """The completions of a block that can be graded, each with its line and the columns of the
+    rewards; how many got nums and target from their prompt; and what cannot be used, and why.
+    """
+
+    items: list[tuple[int, Item]]
+    from_prompt: int
+    problems: list[str]
+
+
+def usable_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> Usable:
+    """The completions of a block that the rewards can grade."""
+    items: list[tuple[int, Item]] = []
     problems: list[str] = []
     from_prompt = 0
-    for line, item in _items(block):
+    for line, item in read_block(block, reading):
         if isinstance(item, LineError):
             problems.append(f"{block.file}, line {line}: {item}")
             continue
         row = item.row
-        if needs_countdown and not needed <= row.keys():
-            row = with_columns_from_prompt(row)
-            from_prompt += row is not item.row
-        problem = _problem(item.completion, row, rewards)
+        try:
+            row = _with_columns(rewards, row, reading)
+            problem = _problem(item.completion, row, rewards)
+        except LineError as error:
+            problem = str(error)
         if problem is None:
-            usable.append((line, item._replace(row=row)))
+            from_prompt += (row.keys() - item.row.keys()) >= FROM_PROMPT
+            items.append((line, item._replace(row=row)))
         else:
             within = "" if item.position is None else f", completion {item.position}"
             problems.append(f"{block.file}, line {line}{within}: {problem}")
-    rows = _graded_rows(block.file, usable, rewards)
-    return GradedBlock(len(block.text), rows, from_prompt, problems)
+    return Usable(items, from_prompt, problems)
 
 
-def _graded_rows(
-    file: str, usable: Sequence[tuple[int, Item]], rewards: Sequence[Reward]
-) -> list[dict[str, Any]]:
-    """What `score` writes of completions. usable: each with its line."""
-    completions = [item.completion for _, item in usable]
-    rows = [item.row for _, item in usable]
-    grades = {}
+def grade_items(items: Sequence[Item], rewards: Sequence[Reward]) -> list[dict[str, Grade]]:
+    """The grades of each completion by reward."""
+    completions = [item.completion for item in items]
+    rows = [item.row for item in items]
+    grades: list[dict[str, Grade]] = [{} for _ in items]
     for reward in rewards:
-        grades[reward.name] = reward.grades(completions, **columns_for(reward, rows))
-    graded_rows = []
-    for number, (line, item) in enumerate(usable):
-        graded: dict[str, Any] = {"file": file, "line": line}
+        column = reward.grades(completions, **columns_for(reward, rows))
+        for graded, grade in zip(grades, column, strict=True):
+            graded[reward.name] = grade
+    return grades
+
+
+def grade_block(
+    block: Block, rewards: Sequence[Reward], readings: Mapping[str, Reading] | None = None
+) -> GradedBlock:
+    """Grade every completion of a block that can be used. readings: by file, see `find_files`."""
+    reading = (readings or {}).get(block.file, Reading())
+    usable = usable_items(block, rewards, reading)
+    grades = grade_items([item for _, item in usable.items], rewards)
+    rows = []
+    for (line, item), graded in zip(usable.items, grades, strict=True):
+        row: dict[str, Any] = {"file": block.file, "line": line}
         if item.position is not None:
-            graded["position"] = item.position
-        graded["rewards"] = {name: column[number].reward for name, column in grades.items()}
-        graded["reasons"] = {name: column[number].reason for name, column in grades.items()}
-        graded_rows.append(graded)
-    return graded_rows
+            row["position"] = item.position
+        row["rewards"] = {name: grade.reward for name, grade in graded.items()}
+        row["reasons"] = {name: grade.reason for name, grade in graded.items()}
+        rows.append(row)
+    return GradedBlock(len(block.text), rows, usable.from_prompt, usable.problems)
 
 
-def _items(block: Block) -> Iterator[tuple[int, Item | LineError]]:
-    """Each completion of a block with the number of its line, or what is wrong with a line."""
-    for number, line in enumerate(block.text.split(b"\n"), start=block.first_line):
-        if not line or line.isspace():
+def _with_columns(
+    rewards: Iterable[Reward], row: dict[str, Any], reading: Reading
+) -> dict[str, Any]:
+    """The row with the columns that the rewards need; LineError where its gold cannot be read."""
+    for reward in rewards:
+        if missing_column(reward, row) is None:
             continue
-        try:
-            items = read_items(line)
-        except LineError as error:
-            yield number, error
-            continue
-        for item in items:
-            yield number, item
+        own = reward.own_tasks
+        if not reading.task and own and task_of(row).name not in own:
+            # Named for rows of a task that their columns do not tell, as external_exact_match is.
+            readable = [name for name in own if TASKS[name].any_columns]
+            if not readable:
+                return with_columns_from_prompt(row)
+            reading = replace(reading, task=readable[0])
+        return reading.filled(row)
+    return row
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:
@@ -148,6 +174,8 @@ class _Totals:
         self.graded = Counter[str]()
         self.sums = {reward.name: 0.0 for reward in rewards}
         self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
+        # By file and reward, the number of completions that it has graded, and the sum.
+        self.by_file: dict[str, dict[str, tuple[int, float]]] = {}
 
     def add(self, block: GradedBlock) -> None:
         self.completions += len(block.rows)
@@ -160,6 +188,9 @@ class _Totals:
                 if reward is not None:
                     self.graded[name] += 1
                     self.sums[name] += reward
+                    of_file = self.by_file.setdefault(row["file"], {})
+                    count, total = of_file.get(name, (0, 0.0))
+                    of_file[name] = count + 1, total + reward
             if self.against is not None:
                 stored = self.against.get((row["line"], row.get("position")), {})
                 self._compare(row, stored)
@@ -174,6 +205,13 @@ class _Totals:
                 place = {key: row[key] for key in ("file", "line", "position") if key in row}
                 change = {"before": list(before), "now": [reward, row["reasons"][name]]}
                 self.changed.append({**place, "reward": name, **change})
+
+    def means_by_file(self) -> dict[str, dict[str, float]]:
+        """The mean of each reward in each file."""
+        means = {}
+        for file, rewards in self.by_file.items():
+            means[file] = {name: total / count for name, (count, total) in rewards.items()}
+        return means
 
     def of_reward(self, reward: Reward) -> dict[str, Any]:
         """The figures of one reward."""
@@ -194,7 +232,7 @@ def _same_reward(before: float | None, now: float | None) -> bool:
 
 
 def score(
-    files: Sequence[str | Path],
+    files: Sequence[str | Path] | Mapping[str, Reading],
     rewards: Sequence[Reward],
     out: str | Path | None = None,
     *,
@@ -202,19 +240,20 @@ def score(
     advance: Callable[[float], object] = lambda share: None,
     against: StoredGrades | None = None,
 ) -> dict[str, Any]:
-    """Grade .jsonl files, and return all counts and figures by name.
+    """Grade files of completions, and return all counts and figures by name.
 
     InputError for a file that is empty or cannot be read, and where no line can be used.
 
     Args:
+        files: also with how each is read, as `find_files` gives them.
         out: a file for the grades of each completion, in order, with file, line and position.
         workers: processes; None for one a core, or fewer where the files are too small for that.
         advance: called with the share that is done.
         against: earlier grades, see `stored_grades`. `changed` of the result lists the rewards
             that differ now.
     """
-    # A file that is named twice counts once.
-    names = list(dict.fromkeys(map(str, files)))
+    readings = files if isinstance(files, Mapping) else find_files(files)
+    names = list(readings)
     if out is not None and Path(out).resolve() in [Path(name).resolve() for name in names]:
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
@@ -225,7 +264,8 @@ def score(
 
     start = time.perf_counter()
     totals = _Totals(rewards, against)
-    blocks = map_in_order(partial(grade_block, rewards=rewards), read_blocks(names), workers)
+    grade = partial(grade_block, rewards=rewards, readings=readings)
+    blocks = map_in_order(grade, read_blocks(names), workers)
     rows = _counted_rows(blocks, totals, size, advance)
     if out is None:
         deque(rows, maxlen=0)
@@ -247,6 +287,7 @@ def score(
         "workers": workers,
         "seconds": round(seconds, 3),
         "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
+        "means_by_file": totals.means_by_file(),
     }
 
 
@@ -262,15 +303,9 @@ def _counted_rows(
         totals.add(block)
         yield from block.rows
         done += block.size
-        advance(done / size)
+        advance(min(1.0, done / size))  # of a compressed file there is more
     if not totals.completions:
-        raise _nothing_usable("; ".join(totals.problems[:3]))
-
-
-def _nothing_usable(problems: str) -> InputError:
-    if problems:
-        return InputError(f"no line can be graded: {problems}")
-    return InputError("no completions: all lines are empty")
+        raise nothing_usable(totals.problems)
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:
@@ -295,17 +330,6 @@ def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Gr
     return stored
 
 
-def read_blocks(files: Iterable[str]) -> Iterator[Block]:
-    """The files in blocks of whole lines, in order."""
-    for path in files:
-        with opened(path) as file:
-            number = 1
-            while text := file.read(_BLOCK_SIZE):
-                text += file.readline()
-                yield Block(path, number, text)
-                number += text.count(b"\n")
-
-
 def _file_size(path: str) -> int:
     with opened(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -314,42 +338,53 @@ def _file_size(path: str) -> int:
     return size
 
 
-def default_rewards(files: Iterable[str | Path]) -> tuple[list[Reward], list[str]]:
-    """The rewards whose columns the first usable line has, and the names of those that are left out
-    because they run code.
+def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list[str]]:
+    """The verifiers of the first lines, each with the format reward of its task, and the names of
+    the verifiers that are left out because they run code.
 
-    InputError where no reward fits.
+    InputError where no verifier fits.
     """
-    where, row = _first_row(files)
-    plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
-    fitting = []
-    left_out = []
-    for name, cls in REWARDS.items():
-        if cls.runs_code and set(cls.columns) <= row.keys():
-            left_out.append(name)
-    # Built before their columns are read: the columns of a reward may depend on its parameters.
-    for reward in build_rewards(plain):
-        if set(reward.columns) <= row.keys():
-            if reward.runs_code:
-                left_out.append(reward.name)
-            else:
-                fitting.append(reward)
-    if not fitting:
-        raise InputError(
-            f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: "
-            f"{', '.join(REWARDS)}"
+    verifiers: dict[str, None] = {}
+    formats: dict[str, None] = {}
+    where, problem = "", ""
+    row: dict[str, Any] = {}
+    for where, reading, row in first_rows(readings):
+        try:
+            row = reading.filled(row)
+        except LineError as error:
+            problem = problem or f"{where}: {error}"
+            continue
+        names = verifiers_for(row)
+        task = TASKS.get(str(row.get("task")))
+        further = []
+        for name in task.further_rewards if task else (_FORMAT,):
+            if name in REWARDS and REWARDS[name].role == FORMAT:
+                further.append(name)
+        if names:
+            verifiers.update(dict.fromkeys(names))
+            formats.update(dict.fromkeys(further))
+    if not verifiers:
+        expected = (
+            f"{where}: no right answer in {column_names(row)}; expected one in a column such as "
+            "answer, solution or ground_truth, in another one that --columns names, or in --dataset"
         )
-    return fitting, left_out
+        other_task = "to read it as another task, write qa:FILE, choice:FILE or code:FILE"
+        raise InputError(f"{problem or expected}; {other_task}")
+    left_out = [name for name in verifiers if REWARDS[name].runs_code]
+    names = [name for name in (*verifiers, *formats) if name not in left_out]
+    return build_rewards(names), left_out
 
 
-def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:
-    """The first line that can be used: its file and number, and the columns of its completion."""
-    first_problem = ""
-    for block in read_blocks(map(str, files)):
-        for number, item in _items(block):
-            where = f"{block.file}, line {number}"
-            if isinstance(item, LineError):
-                first_problem = first_problem or f"{where}: {item}"
-            elif is_completion(item.completion):
-                return where, with_columns_from_prompt(item.row)
-    raise _nothing_usable(first_problem)
+def verifiers_for(row: Mapping[str, Any]) -> list[str]:
+    """The verifier of the task that a row names, else those whose columns it has; of verifiers that
+    need the same columns one, rather that of a task.
+    """
+    verifier = verifier_of(row.get("task"))
+    if verifier and verifier in REWARDS and set(REWARDS[verifier].columns) <= row.keys():
+        return [verifier]
+    known: dict[frozenset[str], str] = {}
+    for name in sorted(REWARDS, key=lambda name: not tasks_of(name)):
+        cls = REWARDS[name]
+        if cls.role == VERIFIER and cls.columns:
+            known.setdefault(frozenset(cls.columns), name)
+    return [name for columns, name in known.items() if columns <= row.keys()]

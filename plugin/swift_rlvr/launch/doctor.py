@@ -9,6 +9,7 @@ its own that takes as long as its imports.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from swift_rlvr.launch import parse_arguments
 from swift_rlvr.launch.checks import (
@@ -21,28 +22,63 @@ from swift_rlvr.launch.checks import (
     objective,
     resources,
     rewards,
+    warning,
 )
+from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.training.recipes import Recipe
 
-CHECKS: tuple[Check, ...] = (
-    *machine.CHECKS,
-    *resources.CHECKS,
-    *objective.CHECKS,
-    *data.CHECKS,
-    *rewards.CHECKS,
+ANYWHERE: tuple[Check, ...] = (*objective.CHECKS, *data.CHECKS, *rewards.CHECKS)
+CHECKS: tuple[Check, ...] = (*machine.CHECKS, *resources.CHECKS, *ANYWHERE)
+AFTER_MS_SWIFT: tuple[Check, ...] = (
+    *rewards.AFTER_MS_SWIFT,
+    *objective.AFTER_MS_SWIFT,
+    *data.AFTER_MS_SWIFT,
 )
-AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWIFT)
+
+
+# The GPUs of the node that a login node submits to; as many and as large as any recipe needs.
+ASSUMED_GPUS = tuple(Gpu(str(index), "GPU", 81_559, 0, 9.0) for index in range(8))
+
+
+def for_gpus(recipe: Recipe) -> bool:
+    """Whether a recipe is for a machine with GPUs: its numbers are those of GPUs, and no part of it
+    is for a CPU.
+    """
+    settings = recipe.settings
+    is_for_cpu = settings.get("use_cpu") is True or "cpu" in str(settings.get("deepspeed"))
+    return str(settings.get("torch_dtype")) in ("bfloat16", "float16") and not is_for_cpu
+
+
+def with_assumed_gpus(this: Machine) -> Machine:
+    """The machine as if it had GPUs."""
+    return replace(this, gpus=ASSUMED_GPUS)
 
 
 def check(plan: Plan) -> list[CheckResult]:
     """All results, in the order of the checks. A check that cannot read something, such as a
     number, has failed.
+
+    Of a plan with ASSUMED_GPUS the data, the flags and the rewards are checked, and not the machine.
     """
+    checks = CHECKS
+    results: list[CheckResult] = []
+    is_elsewhere = plan.machine.gpus == ASSUMED_GPUS
+    if is_elsewhere:
+        checks = ANYWHERE
+        message = (
+            "none is visible here, so that this machine, its memory and its ports were not checked"
+        )
+        remedy = "run it again on the machine with the GPUs"
+        results.append(warning("GPUs", message, remedy))
     with parse_arguments.started(plan) as parser:
-        results = _run(CHECKS, Launch(plan))
-        if any(result.status == "failed" for result in results):
+        launch = Launch(plan)
+        results += _run(checks, launch)
+        has_failed = any(result.status == "failed" for result in results)
+        if has_failed and not is_elsewhere:  # no launch waits for what takes longer
             return results
-        return results + _run(AFTER_MS_SWIFT, Launch(plan, parser()))
+        parsed = parser(rewards.rows_to_grade(launch))
+        return results + _run(AFTER_MS_SWIFT, Launch(plan, parsed))
 
 
 def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

@@ -2,7 +2,8 @@
 
     python -m swift_rlvr.launch.parse_arguments PROCESSES RECIPE.yaml FLAGS...
 
-The last line of its output is `Parsed` as JSON. It parses as `swift rlhf` does, with the rules
+Its input is a list of rows as JSON, on which it tries the rewards; the last line of its output is
+`Parsed` as JSON. It parses as `swift rlhf` does, with the rules
 among arguments, and loads the plugins; it needs no GPU, connects to no server and hub, listens
 nowhere, and writes only into a temporary folder. Where the model is not on this machine, the
 arguments are read for the tiny one of this package.
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,6 +51,7 @@ class Parsed:
     problem: why it refuses them. failure: why it could not be asked. Both are empty where it takes
     them.
     unknown: flags that it does not know. settings: all that it knows.
+    unusable: what it takes and its training refuses later, as `Unusable` has it.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that
     the plugins left.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
@@ -60,15 +62,21 @@ class Parsed:
     failure: str = ""
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
+    unusable: list[tuple[str, str, str]] = field(default_factory=list)
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
+    # Rewards that ms-swift does not know because their plugin is loaded after ours.
+    late: list[str] = field(default_factory=list)
+    # By name, what each reward of the run pays for the rows that were tried, or the error that it
+    # raises. Empty where none was tried.
+    paid: dict[str, list[float | None] | str] = field(default_factory=dict)
 
 
 @contextmanager
-def started(plan: Plan) -> Iterator[Callable[[], Parsed]]:
-    """Runs the program for a plan's trainer inside the `with` block, and gives a function that
-    waits for its answer.
+def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Parsed]]:
+    """Runs the program for a plan's trainer inside the `with` block, and gives a function that takes
+    the rows for `try_rewards` and waits for its answer.
     """
     processes = plan.processes * plan.variables.nnodes
     words = plan.trainer.argv[plan.trainer.argv.index("rlhf") + 1 :]
@@ -79,13 +87,18 @@ def started(plan: Plan) -> Iterator[Callable[[], Parsed]]:
     for name in UNSET:
         env.pop(name, None)
     process = subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
-    def result() -> Parsed:
+    def result(rows: Sequence[Mapping[str, Any]]) -> Parsed:
         errors = f"no answer in {SECONDS} seconds"
         try:
-            output, errors = process.communicate(timeout=SECONDS)
+            output, errors = process.communicate(json.dumps(rows), timeout=SECONDS)
             return Parsed(**json.loads(output.splitlines()[-1]))
         except (subprocess.TimeoutExpired, IndexError, ValueError, TypeError):
             return Parsed(failure=" ".join(errors.split()[-40:]))
@@ -97,15 +110,21 @@ def started(plan: Plan) -> Iterator[Callable[[], Parsed]]:
         process.communicate()
 
 
-def parse(words: Sequence[str], processes: int) -> Parsed:
-    """Parse a recipe and flags for so many trainer processes.
+def parse(
+    words: Sequence[str],
+    processes: int,
+    rows: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+) -> Parsed:
+    """Parse a recipe and flags for so many trainer processes. rows: for `try_rewards`.
 
     It changes ms-swift's classes, and so needs a process of its own.
     """
     from swift.cli.main import parse_yaml_args
     from swift.rewards import ORM, AsyncORM, orms
 
-    from swift_rlvr.training.ms_swift.reward_names import is_loaded, replaced
+    from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
+    from swift_rlvr.training.ms_swift.trial import try_rewards
+    from swift_rlvr.training.ms_swift.unusable import unusable
 
     _keep_to_this_process(processes)
     words = list(words)
@@ -135,12 +154,16 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
+    known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
+        paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
+        unusable=list(unusable(arguments)),
         rewards=rewards,
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
+        late=late(arguments.reward_funcs),
     )
 
 
@@ -195,4 +218,6 @@ def _columns(reward: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(parse(sys.argv[2:], int(sys.argv[1])))), flush=True)
+    # Read after the imports, which take longer than the rows.
+    parsed = parse(sys.argv[2:], int(sys.argv[1]), rows=lambda: json.loads(sys.stdin.read()))
+    print(json.dumps(asdict(parsed)), flush=True)

@@ -241,6 +241,7 @@ def make_plan(
     variables = _variables(recipe, environ)
     words = _words(recipe, flags, environ)
     overrides = read_flags(words)
+    recipe = _without_vllm(recipe, overrides)
     settings = recipe.settings | overrides
     _check_settings(recipe, settings)
 
@@ -267,11 +268,15 @@ def make_plan(
     completions = _completions(settings, all_processes)
 
     env = _environment(recipe, environ)
-    trainer_words = [*_as_flags(recipe.found), *words, *_as_flags(derived)]
+    recipe_words = [str(recipe.path), *_as_flags(recipe.found)]
+    if overrides.get("use_vllm") is False:
+        # In place of the file, of which no flag takes a setting away.
+        recipe_words = _as_flags(recipe.settings)
+    trainer_words = [*recipe_words, *words, *_as_flags(derived)]
     checkpoint = derived.get("resume_from_checkpoint")
     rendezvous = _rendezvous(processes, variables, checkpoint)
     trainer_env = env | _devices(train_gpus, machine) | rendezvous
-    trainer = _trainer(recipe, settings, variables, trainer_words, trainer_env)
+    trainer = _trainer(settings, variables, trainer_words, trainer_env)
     server = None
     server_settings = settings
     if starts_server:
@@ -332,12 +337,31 @@ def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> 
     return words
 
 
+def _without_vllm(recipe: Recipe, overrides: Mapping[str, Any]) -> Recipe:
+    """The recipe without its settings of vLLM, where a flag turns that off: ms-swift refuses
+    `vllm_mode` then, and connects to a `vllm_server_host` all the same.
+    """
+    if overrides.get("use_vllm") is not False:
+        return recipe
+    kept = {}
+    for name, value in recipe.settings.items():
+        if not name.startswith("vllm_"):
+            kept[name] = value
+    return recipe._replace(settings=kept)
+
+
 def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
     """InputError for what no launch can have."""
     if "micro_batch_size" in settings:
         page = "https://swift.readthedocs.io/en/latest/Instruction/Ray.html"
         problem = f"is one of Megatron's settings, which `megatron rlhf` takes: {page}"
         raise InputError(problem, "micro_batch_size")
+    if settings.get("rlhf_type") != "grpo":
+        problem = (
+            f"{settings.get('rlhf_type')} has no rewards of completions, which a launch plans and "
+            "shows; `swift rlhf` trains with it, without --callbacks reward_reasons"
+        )
+        raise InputError(problem, "rlhf_type")
     if not uses_servers(settings) and "vllm_server_host" in recipe.settings:
         problem = f"needs a recipe without vllm_server_host, unlike {recipe.path}"
         raise InputError(problem, "vllm_mode")
@@ -387,8 +411,6 @@ def _missing(settings: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
     """What a recipe of GRPO needs so that the launch can show its steps, and a line about each
     addition. Values that the user has set stay.
     """
-    if settings.get("rlhf_type") != "grpo":
-        return {}, ()
     missing: dict[str, Any] = {}
     lines = []
     plugins = [str(name) for name in as_list(settings.get("external_plugins"))]
@@ -702,7 +724,6 @@ def _environment(recipe: Recipe, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _trainer(
-    recipe: Recipe,
     settings: Mapping[str, Any],
     variables: Variables,
     words: Sequence[str],
@@ -712,7 +733,7 @@ def _trainer(
     log = "trainer.log"
     if variables.node_rank:  # nodes may share the folder
         log = f"trainer-node{variables.node_rank}.log"
-    argv = (*_PATCHED_SWIFT, "rlhf", str(recipe.path), *words)
+    argv = (*_PATCHED_SWIFT, "rlhf", *words)
     return Process("trainer", argv, env, output / log)
 
 

@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from statistics import median
 from typing import IO, Any
 
 from rich.console import Console
+from rich.filesize import decimal
 
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
@@ -52,6 +54,10 @@ K3_LIMIT, K3_GROWTH, K3_FIRST = 0.05, 10, 3
 # So many logged steps in a row above the limit are a warning, and the end of the run.
 K3_WARNING, K3_STEPS = 3, 6
 
+# Seconds without a step after which a line says who does not answer, and how many times the longest
+# step until then they are at least. Before the first step models are loaded and kernels compiled.
+QUIET, QUIET_STEPS, QUIET_AT_FIRST = 60, 3, 600
+
 # Seconds that a program has to end before it is killed.
 GRACE = 6
 # Seconds for which ports may stay taken after their program is gone: it closes its sockets last.
@@ -59,6 +65,15 @@ PORTS_CLOSE = 5
 
 # [ERROR:swift] Method execution failed: collective_rpc
 _SERVER_FAILED = re.compile(r"Method execution failed: (\w+)")
+# What is said of a file that could not be written: by the system, and by torch, whose writer of
+# checkpoints hides the reason.
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
+_NOT_WRITTEN = re.compile(
+    r"basic_ios::clear: iostream error|enforce fail at inline_container|PytorchStreamWriter failed"
+    r"|File too large"
+)
+# Free bytes below which it is the disk.
+_NEARLY_FULL = 1 << 30
 # failed (exitcode: -9) local_rank: 1 (pid: 4711)
 _RANK_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
 
@@ -110,6 +125,13 @@ def supervise(plan: Plan, console: Console) -> int:
             return _report(end, plan, console)
 
 
+def refuse_second_run(plan: Plan) -> None:
+    """InputError where another run is writing into a plan's folder, before anything else is done."""
+    if plan.variables.node_rank == 0 and plan.trainer.log.is_file():
+        with plan.trainer.log.open("r+b") as log:  # closed again, it is free again
+            _lock(log, plan)
+
+
 def _lock(log: IO[bytes], plan: Plan) -> None:
     """Lock the run's folder.
 
@@ -138,6 +160,9 @@ class _Run:
         self.steps = Tail(plan.output / LOG)
         self.alarms = Tail(plan.output / ALARMS)
         self.step = 0
+        self.last_step = self.started  # when it was logged
+        self.longest_step = 0.0
+        self.quiet_until = float(QUIET_AT_FIRST)  # seconds since then, to the next line about it
         self.ready = False
         self.workers: set[int] = set()  # the server's processes when it was ready
         self.first_kl = _first_kl(plan.output / LOG)
@@ -181,6 +206,7 @@ class _Run:
                     "starting the rollout server" if is_starting else "waiting for the first step"
                 )
                 self.display.waiting(phase)
+            self._watch_for_quiet()
             time.sleep(0.1)
 
     # Starting.
@@ -254,6 +280,12 @@ class _Run:
         if "global_step/max_steps" not in row or "train_runtime" in row:
             return
         step, last = row["global_step/max_steps"].split("/")
+        now = time.monotonic()
+        # Of the first step only ms-swift knows how long it took.
+        seconds = now - self.last_step if self.step else row.get("step_time", 0.0)
+        self.longest_step = max(self.longest_step, seconds)
+        self.last_step = now
+        self.quiet_until = max(QUIET, QUIET_STEPS * self.longest_step)
         self.step = int(step)
         self.display.print(line(row), highlight=True)
         self.display.show(f"step {min(self.step + 1, int(last))} of {last}")
@@ -279,6 +311,36 @@ class _Run:
         elif self.high_kl == K3_STEPS:
             cause = "the rollout server samples with other weights than the trainer's: a weight update was lost"
             self.failure = self.failure or End(1, f"{cause}: {text}")
+
+    def _watch_for_quiet(self) -> None:
+        """Say who does not answer where there has been no step for long, and again after twice the
+        time.
+        """
+        quiet = time.monotonic() - self.last_step
+        if quiet < self.quiet_until:
+            return
+        self.quiet_until = 2 * quiet
+        text = f"no step for {quiet:.0f} s{self._when()}"
+        self.display.print(f"Warning: {text}: {'; '.join(self._who_is_quiet())}", "yellow")
+
+    def _who_is_quiet(self) -> list[str]:
+        """Servers that do not answer and processes that are stopped; where there are none, what each
+        program computes.
+        """
+        quiet = []
+        for host, port in zip(self.plan.hosts, self.plan.ports, strict=False):
+            refusal = refusal_of_server(host, port)
+            if refusal is not None:
+                quiet.append(f"the rollout server does not answer at {host}:{port} ({refusal})")
+        processes = {name: members(f"{self.id}/{name}") for name in self.children}
+        for name, ids in processes.items():
+            for process in ids:
+                state, _ = _state(process)
+                if state in _STATES:
+                    quiet.append(f"{_described(name, process)} {_STATES[state]}")
+        if quiet:
+            return quiet
+        return _shares_of_a_core(processes)
 
     # Ending.
 
@@ -378,6 +440,48 @@ def members(mark: str) -> list[int]:
     return alive
 
 
+# Of a process, by the letter that proc(5) has for it.
+_STATES = {"T": "is stopped", "t": "is held by a debugger", "D": "waits for a disk or a device"}
+
+
+def _state(process: int) -> tuple[str, float]:
+    """The letter of a process's state, and its seconds of CPU so far; ("", 0) where it is gone."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return "", 0.0
+    # The name before them, in parentheses, may have any character.
+    fields = text.rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return fields[0], ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _described(name: str, process: int) -> str:
+    """rank 1 of the trainer (process 4711)"""
+    text = "the rollout server" if name == "server" else "the trainer"
+    with suppress(OSError):
+        variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        for variable in variables:
+            if name == "trainer" and variable.startswith(b"LOCAL_RANK="):
+                text = f"rank {variable.partition(b'=')[2].decode()} of the trainer"
+    return f"{text} (process {process})"
+
+
+def _shares_of_a_core(processes: Mapping[str, Sequence[int]]) -> list[str]:
+    """What each process uses of a core during a second. One that others wait for may use nothing, and
+    ranks that wait with NCCL use all of it.
+    """
+    everyone = [(name, process) for name, ids in processes.items() for process in ids]
+    before = {process: _state(process)[1] for _, process in everyone}
+    time.sleep(1)
+    shares = []
+    for name, process in everyone:
+        share = _state(process)[1] - before[process]
+        shares.append(f"{_described(name, process)} uses {share:.0%} of a core")
+    answers = "the server answers, and nothing" if "server" in processes else "nothing"
+    return [f"{answers} is stopped", *shares, "`py-spy dump --pid N` shows what one waits for"]
+
+
 def in_words(status: int) -> str:
     """What a process's exit status says, a negative one being a signal."""
     if status >= 0:
@@ -400,6 +504,8 @@ def _report(end: End, plan: Plan, console: Console) -> int:
     has_diverged = error is not None and "DivergedError" in error
     if error:
         say(console, error, "red")
+    if full := _why_not_written("\n".join(lines), plan.output):
+        say(console, full, "red")
     if lines:
         say(console, f"The end of {end.log}:")
         for text in lines:
@@ -407,6 +513,20 @@ def _report(end: End, plan: Plan, console: Console) -> int:
     _await_ports(plan)
     _report_continuation(plan, has_diverged, console)
     return 3 if has_diverged else end.status
+
+
+def _why_not_written(text: str, folder: Path) -> str:
+    """What a log says of a file that could not be written, with the free space; "" where it says
+    nothing of one.
+    """
+    has_no_space = _NO_SPACE.search(text) is not None
+    if not has_no_space and _NOT_WRITTEN.search(text) is None:
+        return ""
+    free = shutil.disk_usage(folder).free
+    where = f"{decimal(free)} are free for {folder}"
+    if has_no_space or free < _NEARLY_FULL:
+        return f"The disk is full, or a quota is used up: {where}"
+    return f"A file could not be written, and {where}: a quota, or `ulimit -f`, may be in the way"
 
 
 def _report_result(plan: Plan, console: Console) -> None:

@@ -64,6 +64,9 @@ class AccuracyReward(JudgedReward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
+    columns_elsewhere = {
+        "solution": ("answer", "ground_truth", "gold", "final_answer", "expected_answer", "label")
+    }
     optional_columns: tuple[str, ...] = ("options", ANSWER_FORM, *QUESTION_COLUMNS)
     reasons = tuple(map(str, Reason))
     examples = (

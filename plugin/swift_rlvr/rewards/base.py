@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
+from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.registry import Registry
 from swift_rlvr.verifiers.messages import completion_text, last_text
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
@@ -107,8 +108,8 @@ class Reward:
     role: ClassVar[str | None] = None
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
-    # By column, its names in datasets of others, for a helpful message.
-    columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # By column, its names in datasets of others, the likeliest first.
+    columns_elsewhere: Mapping[str, tuple[str, ...]] = {}
     reasons: tuple[str, ...] = ()
     # The best, one that earns less and, for a reward with columns, one that is not graded.
     examples: ClassVar[tuple[Example, ...]] = ()
@@ -140,6 +141,7 @@ class Reward:
         self.verifier = verifier
         self.runs_code = verifier.runs_code
         self.columns = (*self.columns, *verifier.columns)
+        self.columns_elsewhere = {**self.columns_elsewhere, **verifier.columns_elsewhere}
         optional = dict.fromkeys((*self.optional_columns, *verifier.optional_columns))
         self.optional_columns = tuple(name for name in optional if name not in self.columns)
 
@@ -160,6 +162,10 @@ class Reward:
         if self.role == VERIFIER:
             return tasks_of(self.name)
         return self.verifier.own_tasks if self.verifier else ()
+
+    def takes(self, name: str) -> bool:
+        """Whether it uses a column of this name where a row has one."""
+        return name in self.columns or name in self.optional_columns or name == "task"
 
     def grade(self, text: str | None, row: Row) -> Grade | Explanation:
         """Grade one completion of one row; return an Explanation where the rules are worth listing.
@@ -206,7 +212,9 @@ class Reward:
 
         ValueError where a needed column is missing, or a column has another length.
         """
-        grades = self.grades(completions, **columns)
+        logs = {"log_extra": log_extra, "log_metric": log_metric}
+        handed = {name: log for name, log in logs.items() if log is not None}
+        grades = self.grades(completions, **columns, **handed)
         if log_extra is not None:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
@@ -228,14 +236,16 @@ class Reward:
             name = f"reasons/{self.__name__}/{reason.replace(' ', '_')}"
             log_metric(name, counts[reason] / len(grades))
 
-    def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
+    def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
         """The same with the reasons, and without the log of training."""
         self._check_column("completions", completions)
         count = len(completions)
+        own = self._own_rows(columns.get("task"), count)
+        if own == []:  # rows of other tasks need no columns
+            return [Grade(None, OTHER_TASK)] * count
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         texts = self._with_openings(texts, columns)
-        used = self._used_columns(count, columns)
-        own = self._own_rows(columns.get("task"), count)
+        used = self._used_columns(completions, columns)
         if own is None:
             return self._judge_batch(texts, used)
 
@@ -255,7 +265,9 @@ class Reward:
         if self._own_rows(columns.get("task"), 1) == []:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
-        used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
+        used = {
+            name: values[0] for name, values in self._used_columns([completion], columns).items()
+        }
         (text,) = self._with_openings([completion_text(completion)], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:
@@ -295,14 +307,19 @@ class Reward:
             values = columns.get(name)
             if values is None:
                 continue
-            self._check_column(name, values, len(texts))
+            if name == THINKING_OPENED:
+                self._check_column(name, values, len(texts))
+            elif not isinstance(values, (list, tuple)) or len(values) != len(texts):
+                # another trainer's column of this name
+                continue
             for index, (text, value) in enumerate(zip(whole, values, strict=True)):
                 if text and is_opened(value):
                     whole[index] = with_opening(text, opened=True)
         return whole
 
-    def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
+    def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns; an absent optional one is None in every row."""
+        count = len(completions)
         used: dict[str, Sequence[Any]] = {}
         for name in self.columns:
             if name not in columns:
@@ -318,10 +335,19 @@ class Reward:
     def _missing(self, name: str, columns: Row) -> str:
         present = ", ".join(map(repr, sorted(columns))) or "none"
         message = f"needs the dataset column {name!r}; the columns present are {present}"
-        for other in self.columns_elsewhere.get(name, ()):
-            if other in columns:
-                message += f"; rename {other!r} to {name!r}"
+        for other in self.names_elsewhere(name, columns):
+            message += f"; rename {other!r} to {name!r}"
         return message
+
+    def names_elsewhere(self, column: str, present: Iterable[str]) -> list[str]:
+        """Of the columns present those that may be a needed one under another name, the likeliest
+        first.
+        """
+        by_folded_name: dict[str, str] = {}
+        for name in present:
+            by_folded_name.setdefault(folded_name(name), name)
+        usual = [folded_name(name) for name in (column, *self.columns_elsewhere.get(column, ()))]
+        return [by_folded_name[name] for name in usual if name in by_folded_name]
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
         """Indexes of the rows of the reward's own tasks, known by their column `task`; None where
@@ -333,7 +359,10 @@ class Reward:
         if not own_tasks:
             return None
         self._check_column("task", task, count)
-        own = [index for index, name in enumerate(task) if name is None or name in own_tasks]
+        own = []
+        for index, name in enumerate(task):
+            if name is None or (isinstance(name, str) and name in own_tasks):
+                own.append(index)
         return None if len(own) == count else own
 
     def _check_column(self, name: str, values: Any, count: int | None = None) -> None:

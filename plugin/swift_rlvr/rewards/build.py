@@ -76,7 +76,7 @@ def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
     """The columns that a reward uses, one value per row, None where a row has none, as in
     ms-swift.
     """
-    return {
-        name: [row.get(name) for row in rows]
-        for name in (*reward.columns, *reward.optional_columns, *OPENED_BY, "task")
-    }
+    names = dict.fromkeys((*reward.columns, *reward.optional_columns, *OPENED_BY, "task"))
+    for row in rows:
+        names |= dict.fromkeys(filter(reward.takes, row))
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -24,19 +24,31 @@ from swift_rlvr.rewards.base import (
 )
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import MEMORISED, VERIFIER
+from swift_rlvr.tasks.code import unnamed
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
-from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
-from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
-from swift_rlvr.verifiers.code.cases import ProgramTest
+from swift_rlvr.verifiers.code import (
+    FAILURES,
+    PASSED,
+    UNGRADED,
+    WRONG,
+    BadTests,
+    Limits,
+    Verdict,
+    read_tests,
+)
+from swift_rlvr.verifiers.code.calls import CallTest
+from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
+from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
 _NO_ROOM = "no room to run it"
+_ONLY_TOGETHER = "passes only together with its tests"
 _LONGEST_CODE = 100_000  # characters; the longest solutions that people submit have a tenth of that
 ADDED = "added_tests"
 _RULES = {
@@ -48,6 +60,7 @@ _RULES = {
 Run = TypeVar("Run")
 Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
+UNNAMED = "the prompt does not name a function or class that the tests use"
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
 Tests = list[ProgramTest] | list[UnitTest | CallTest | AssertTest]
@@ -88,7 +101,7 @@ class CodeReward(Reward):
     }
     reasons = (
         *(_ALL_PASSED, _SOME_FAILED, MEMORISED),
-        *(_BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM),
+        *(_BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM, _ONLY_TOGETHER),
         *(failure for failure in FAILURES if failure != WRONG),
     )
     examples = (
@@ -134,6 +147,11 @@ class CodeReward(Reward):
             "run code even without Landlock (Linux 5.13); it can then read every file that you can, "
             "and the expected results",
         )
+        together: bool = setting(
+            False,
+            "pay code that passes a test program only in one process with it, where code can lie to "
+            "its tests; else it is not graded",
+        )
         max_workers: int = setting(
             0, "how many completions run at a time; 0: one per core of the rank", at_least=0
         )
@@ -161,7 +179,11 @@ class CodeReward(Reward):
                 read_tests(row[ADDED], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
-        return []
+        texts = []
+        for message in row.get("messages") or ():
+            texts.append(str(message.get("content")))
+        form = read_form(row["tests"], row.get("entry_point"))
+        return [UNNAMED] if texts and unnamed(form, "\n".join(texts)) else []
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once.
@@ -182,7 +204,9 @@ class CodeReward(Reward):
             del runs[key]
         self._read_tests_of(runs.values())
         workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
-        explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers)
+        self._zygotes.is_stopped = False
+        stop = self._zygotes.stop
+        explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers, stop)
         for key, (explanation, repeatable) in zip(runs, explained, strict=True):
             grades[key] = Grade(explanation.reward, explanation.reason)
             if repeatable:
@@ -207,17 +231,16 @@ class CodeReward(Reward):
             detail = f"it has {len(code)}"
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
-        def checked(some: Tests) -> list[Verdict]:
-            partial = self.parameters.partial
-            return sandbox.check(code, some, self.limits, partial, self._zygotes)
-
         try:
-            outcomes = checked(tests)
+            outcomes, only_together = self._checked(code, tests)
             passes_visible = _failures(outcomes) == []
             # With limits of their own: further tests take nothing from the row's.
             more: list[Verdict] = []
-            if added and (passes_visible or self.parameters.partial):
-                more = checked(added)
+            if added and (passes_visible or only_together or self.parameters.partial):
+                more, added_together = self._checked(code, added)
+                if _failures(more) and not added_together:
+                    only_together = False
+                only_together = only_together or (passes_visible and added_together)
         except OSError as error:
             return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
         repeatable = all(outcome.reason in _REPEATABLE for outcome in (*outcomes, *more))
@@ -229,6 +252,13 @@ class CodeReward(Reward):
         failures = _failures([*outcomes, *more])
         if not failures:
             return explained, repeatable
+        if only_together:
+            # Here code can lie to its tests, so that this alone is no proof.
+            paid = 1.0 if self.parameters.together else None
+            return explained._replace(reward=paid, reason=_ONLY_TOGETHER), repeatable
+        ungraded = [reason for reason in failures if reason in UNGRADED]
+        if ungraded:
+            return explained._replace(reward=None, reason=ungraded[0]), repeatable
         reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
         if passes_visible:
             reason = MEMORISED
@@ -238,6 +268,24 @@ class CodeReward(Reward):
             earned = [1.0 if each.reason == PASSED else each.share for each in everything]
             share = sum(earned) / (len(tests) + len(added))
         return explained._replace(reward=share, reason=reason), repeatable
+
+    def _checked(self, code: str, tests: Tests) -> tuple[list[Verdict], bool]:
+        """The verdicts, and whether code that fails passes all the same where its test programs run
+        in one process with it: between two, what crosses is a copy or a proxy, and some right code
+        does not work.
+        """
+        partial = self.parameters.partial
+        outcomes = sandbox.check(code, tests, self.limits, partial, self._zygotes)
+        programs = [test for test in tests if isinstance(test, UnitTest)]
+        failures = _failures(outcomes)
+        if not programs or not failures or failures[0] not in (WRONG, "error", *UNGRADED):
+            return outcomes, False
+        together = sandbox.check_together(code, programs, self.limits, False, self._zygotes)
+        if _failures(together):
+            return outcomes, False
+        others: Any = [test for test in tests if not isinstance(test, UnitTest)]
+        verdicts = sandbox.check(code, others, self.limits, False, self._zygotes) if others else []
+        return outcomes, not _failures(verdicts)
 
     def _read_tests(self, row: Row) -> Tests:
         return self._read(row["tests"], row)
@@ -271,7 +319,7 @@ class CodeReward(Reward):
         code = None if text is None else find_code(text)
         parameters = self.parameters
         decisive = (
-            (text is None, code, row, parameters.partial),
+            (text is None, code, row, parameters.partial, parameters.together),
             (parameters.timeout, parameters.memory_mb, parameters.packages),
             parameters.without_landlock,
         )
@@ -292,9 +340,11 @@ def _key_of(value: object) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def _in_threads(run: Callable[[Run], Result], runs: list[Run], workers: int) -> list[Result]:
+def _in_threads(
+    run: Callable[[Run], Result], runs: list[Run], workers: int, stop: Callable[[], None]
+) -> list[Result]:
     """The results of all runs, by this thread and up to `workers - 1` others, fewer where the
-    machine has no room for them.
+    machine has no room for them. After Ctrl-C `stop` is called, which ends the runs of the others.
     """
     results: dict[int, Result] = {}
     errors: list[BaseException] = []
@@ -318,8 +368,14 @@ def _in_threads(run: Callable[[Run], Result], runs: list[Run], workers: int) -> 
             thread.start()
             threads.append(thread)
     work()
-    for thread in threads:
-        thread.join()
+    try:
+        if errors and not isinstance(errors[0], Exception):
+            stop()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop()
+        raise
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(runs))]

@@ -59,6 +59,7 @@ class CountdownReward(Reward):
     name = "external_countdown"
     role = VERIFIER
     columns = ("nums", "target")
+    columns_elsewhere = {"nums": ("numbers",)}
     reasons = tuple(map(str, Reason))
     examples = (
         Example(

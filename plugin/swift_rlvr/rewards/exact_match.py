@@ -1,5 +1,7 @@
 """The exact-match reward: 1.0 for an answer that is one of several texts, after normalisation."""
 
+import re
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
 from swift_rlvr.verifiers.statements import WORDS, Reader, final_statement
 
 MAX_ANSWER_CHARS = 1000
+# Golds of which no part is right.
+_ALL_OR_NOTHING = frozenset(("yes", "no", "true", "false"))
+_LETTER = re.compile(r"[^\W\d_]")
 # The most that a partly right answer earns: the same words in another order have an F1 of 1.
 _MOST_PARTIAL = 0.99
 _ACCEPTED = {"accepted_answers": ["the Rhine", "Rhein"]}
@@ -50,6 +55,23 @@ def f1(answer: str, gold: str) -> float:
     return 2 * common / (len(answer_words) + len(gold_words))
 
 
+def partial_share(answer: str, gold: str) -> float:
+    """How much of a gold an answer gives, of two normalised texts: their F1, where at least half of
+    the answer's words are the gold's. A number, yes and no are right or wrong.
+
+    >>> partial_share("rhine river", "rhine"), partial_share("two or not", "two"), partial_share("yes no", "yes")
+    (0.6666666666666666, 0.0, 0.0)
+    """
+    if answer == gold:
+        return 1.0
+    if gold in _ALL_OR_NOTHING or not _LETTER.search(gold):
+        return 0.0
+    common = (Counter(answer.split()) & Counter(gold.split())).total()
+    if 2 * common < len(answer.split()):
+        return 0.0
+    return f1(answer, gold)
+
+
 class ExactMatchReward(JudgedReward):
     """Reward 1.0 for a final answer that equals one of the row's `accepted_answers`.
 
@@ -69,6 +91,9 @@ class ExactMatchReward(JudgedReward):
     name = "external_exact_match"
     role = VERIFIER
     columns = ("accepted_answers",)
+    columns_elsewhere = {
+        "accepted_answers": ("solution", "golden_answers", "answers", "answer", "ground_truth")
+    }
     optional_columns: tuple[str, ...] = (ANSWER_FORM,)
     reasons = (*RULES, "correct")
     examples = (
@@ -79,11 +104,15 @@ class ExactMatchReward(JudgedReward):
 
     @dataclass(frozen=True)
     class Parameters(AnswerFormParameters, JudgeParameters):
-        partial: bool = setting(False, "give a wrong answer the F1 of its words, at most 0.99")
+        partial: bool = setting(
+            False,
+            "give a wrong answer the F1 of its words, at most 0.99, if half of them are right; "
+            "numbers, yes and no are right or wrong",
+        )
         literal: bool = setting(
             False,
             "accept only the same text: case, articles, punctuation and white space count, "
-            "as in a program's output",
+            "as in a program's output; a value of Python may be written with other quotes and spaces",
         )
 
         def __post_init__(self) -> None:
@@ -164,13 +193,26 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]
     if len(answer) > MAX_ANSWER_CHARS:
         return 0.0, "too long"
     if literal:
-        words = answer
-        accepted = [gold.strip() for gold in golds]
+        words = _python_value(answer)
+        accepted = [_python_value(gold.strip()) for gold in golds]
     else:
         words = normalised_answer(answer)
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
-    best = max(f1(words, gold) for gold in accepted)
+    best = max(partial_share(words, gold) for gold in accepted)
     share = min(best, _MOST_PARTIAL)
     return share, "partly right" if share else "wrong answer"
+
+
+def _python_value(text: str) -> str:
+    """A value of Python in one way of writing: quotes and spaces do not matter, and everything else
+    does. Another text as it is.
+
+    >>> _python_value('["a",1]'), _python_value("(0, 1)"), _python_value("1.0"), _python_value("Hello, world")
+    ("['a', 1]", '(0, 1)', '1.0', 'Hello, world')
+    """
+    try:
+        return repr(literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text

@@ -1,101 +1,381 @@
-"""A reward that is written as a function: the decorator `reward`."""
+"""A reward that is written as a function: the decorator `reward`, and what calls the function."""
 
-import importlib
+import asyncio
+import functools
 import inspect
 import logging
 import math
-from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Any, ClassVar
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
-from swift_rlvr.rewards.base import REWARDS, Example, Explanation, Reward, Row, Rule
-from swift_rlvr.success import FULL
+from swift_rlvr.rewards.base import (
+    REWARDS,
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    Rule,
+)
+from swift_rlvr.rewards.signature import (
+    BATCH,
+    OF_BATCH,
+    PROMPTS,
+    TOKENS,
+    Signature,
+    code_of,
+    read_signature,
+)
+from swift_rlvr.success import FULL, RAISED
 from swift_rlvr.utils.errors import NotInstalledError
 
 # The reasons of a function that gives none itself.
 FULL_REWARD, PARTIAL_REWARD, NO_REWARD = "full reward", "partial reward", "no reward"
 NOT_GRADED, NO_TEXT = "not graded", "no text"
-# The reason where a function has raised. It is not declared, so `swift-rlvr check` reports it.
-RAISED = "error"
-
-_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+# Modules of files: ours that come by a path, and those of ms-swift's --external_plugins. Another
+# process does not find them by these names.
+OF_FILES = ("swift_rlvr_file_", "_swift_external_")
 
 logger = logging.getLogger(__name__)
 
 
-class FunctionReward(Reward):
-    """A reward whose `grade` calls a function with one completion's text and the row's columns.
+class _OfBatch(NamedTuple):
+    """What is handed over once for a batch, where a column has one value per completion."""
 
-    - A row without a value in a needed column is not graded (None). The function is not called.
-    - A completion without text earns 0.0. The function is not called.
-    - If the function raises, or returns something that is not a finite number, the completion
-      earns 0.0, so that no policy gains by it. A warning names the first error.
+    value: Any
+
+
+class FunctionReward(Reward):
+    """A reward that asks a function: of a batch or of one completion, asynchronous or not.
+
+    - A row without a value in a needed column is not graded (None). The function is not asked.
+    - A completion without text earns 0.0. The function is not asked.
+    - What it returns for a completion is a number, None, or either with a reason. NaN is None, as
+      in a tensor.
+    - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
+      it. A warning shows the first error.
+    - If it has raised on every completion so far, and on more than one, ValueError ends the run.
     """
 
     function: ClassVar[Callable[..., Any]]
+    signature: ClassVar[Signature]
     warned: ClassVar[bool] = False
 
+    def __init__(self, args: object = None, **parameters: Any):
+        super().__init__(args, **parameters)
+        # Whether it has graded a completion, and on how many it had raised before that.
+        self.has_graded = False
+        self.failed = 0
+
+    def takes(self, name: str) -> bool:
+        return super().takes(name) or self.signature.takes(name)
+
     def grade(self, text: str | None, row: Row) -> Explanation:
+        columns = {name: [value] for name, value in row.items()}
+        refused = self._refused(text, columns, 0)
+        if refused is not None:
+            return refused
+        (outcome,) = self._ask([text or ""], columns)
+        if isinstance(outcome, Exception):
+            problem = f"{type(outcome).__name__}: {outcome}"
+            rule = Rule("the function raises nothing", False, problem[:200])
+            return Explanation(0.0, RAISED, text, [rule])
+        passed = None if outcome.reward is None else outcome.reward > 0
+        return Explanation(*outcome, text, [Rule(outcome.reason, passed)])
+
+    def explain(self, completion: object, row: Row) -> Explanation:
+        whole = {
+            name: _OfBatch(value) if name in OF_BATCH else value for name, value in row.items()
+        }
+        return super().explain(completion, whole)
+
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        refused = [self._refused(text, columns, index) for index, text in enumerate(texts)]
+        asked = [index for index, explanation in enumerate(refused) if explanation is None]
+        outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
+        self._end_if_it_only_fails(outcomes)
+
+        grades = [Grade(*each[:2]) if each is not None else Grade(0.0, RAISED) for each in refused]
+        for index, outcome in zip(asked, outcomes, strict=True):
+            if not isinstance(outcome, Exception):
+                grades[index] = outcome
+        return grades
+
+    def _refused(self, text: str | None, columns: Columns, index: int) -> Explanation | None:
+        """The grade of a completion about which the function is not asked; None where it is."""
         for name in self.columns:
-            if row[name] is None:
+            if columns[name][index] is None:
                 rule = Rule("the row has its columns", False, f"there is nothing in {name!r}")
                 return Explanation(None, NOT_GRADED, None, [rule])
         if text is None:
             return Explanation(0.0, NO_TEXT, None, [Rule("there is a text", False)])
+        return None
 
-        values = {name: row[name] for name in self.columns}
-        for name in self.optional_columns:
-            if row[name] is not None:  # else the function's default holds
-                values[name] = row[name]
+    def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
+        """What the function takes, and the completions as they were handed over."""
+        used = super()._used_columns(completions, columns)
+        used[BATCH] = completions
+        takes = self.signature
+        for name, values in columns.items():
+            if name in used or name == BATCH or not takes.takes(name):
+                continue
+            is_column = isinstance(values, Sequence) and len(values) == len(completions) > 0
+            is_wrapped = is_column and isinstance(values[0], _OfBatch)
+            is_of_batch = name in OF_BATCH or isinstance(values, str) or not is_column
+            if is_of_batch and not is_wrapped:
+                values = [_OfBatch(values)] * len(completions)
+            used[name] = values
+        for name in takes.trainers:
+            if not completions or not _is_empty(used.get(name)):
+                continue
+            other = _by_its_other_name(name, columns)
+            if other is not None:
+                used[name] = other
+            elif name not in takes.with_default:
+                problem = f"needs {name!r}, which does not come with these rows; give it a default"
+                raise ValueError(f"{type(self).__name__} {problem}")
+        return used
+
+    def _ask(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
+        """For each text its grade, or the error that the function raised."""
+        if not texts:
+            return []
+        columns = {BATCH: texts, **columns}  # without them where another reward asks this one
+        ask = self._ask_batch if self.signature.batch else self._ask_each
+        outcomes = ask(texts, columns)
+        for outcome in outcomes:
+            if isinstance(outcome, (ImportError, NotInstalledError)):
+                raise outcome  # the installation is at fault, not the policy
+            if isinstance(outcome, Exception):
+                self._warn(outcome)
+        return outcomes
+
+    def _ask_each(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
+        """Ask a function of one completion; coroutines run at the same time."""
+        results: list[Any] = []
+        for index, text in enumerate(texts):
+            arguments = {}
+            for name, values in self._arguments(columns).items():
+                if values[index] is not None or name not in self.optional_columns:
+                    arguments[name] = _unpacked(values[index])
+            try:
+                completion = self._completion(text, columns[BATCH][index])
+                results.append(self._call(completion, arguments))
+            except Exception as error:
+                results.append(error)
+        waiting = [index for index, result in enumerate(results) if inspect.isawaitable(result)]
+        for index, result in zip(waiting, _wait([results[each] for each in waiting]), strict=True):
+            results[index] = result
+        return list(map(self._read, results))
+
+    def _ask_batch(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
+        """Ask a function of a batch.
+
+        Where it raises, each completion is tried alone, and those on which it raises are left out of
+        the batch. Nothing else is made of what it returns then: a function may compare completions.
+        """
         try:
-            reward, reason = self._read(type(self).function(text, **values))
-        except (NotInstalledError, ImportError):  # the installation is at fault, not the policy
-            raise
+            return self._ask_together(texts, columns)
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            self._warn(problem)
-            rule = Rule("the function raises nothing", False, problem[:200])
-            return Explanation(0.0, RAISED, text, [rule])
-        passed = None if reward is None else reward > 0
-        return Explanation(reward, reason, text, [Rule(reason, passed)])
+            problem = error
+        # A server that does not answer would be asked again for each of them.
+        if len(texts) == 1 or isinstance(problem, (OSError, ImportError, NotInstalledError)):
+            return [problem] * len(texts)
 
-    def _read(self, result: Any) -> tuple[float | None, str]:
-        """The reward and the reason in what the function has returned."""
-        reason = None
-        if isinstance(result, tuple):
-            result, reason = result
-        if result is None:
-            return None, reason or NOT_GRADED
-        reward = float(result)
-        if not math.isfinite(reward):
-            raise ValueError(f"the function returned {reward}")
+        outcomes: list[Grade | Exception] = []
+        for index, text in enumerate(texts):
+            outcomes += self._ask_batch([text], _at(columns, [index]))
+        rest = [index for index, each in enumerate(outcomes) if not isinstance(each, Exception)]
+        if not rest:
+            return outcomes
+        try:
+            without_them = [texts[index] for index in rest]
+            together = self._ask_together(without_them, _at(columns, rest))
+        except Exception as error:
+            return [error] * len(texts)
+        for index, outcome in zip(rest, together, strict=True):
+            outcomes[index] = outcome
+        return outcomes
+
+    def _ask_together(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
+        arguments = {}
+        for name, values in self._arguments(columns).items():
+            if isinstance(values[0], _OfBatch):
+                arguments[name] = values[0].value
+            elif not (name in self.optional_columns and _is_empty(values)):
+                arguments[name] = list(values)
+        completions = list(map(self._completion, texts, columns[BATCH]))
+        values = self._call(completions, arguments)
+        if inspect.isawaitable(values):
+            (values,) = _wait([values])
+            if isinstance(values, Exception):
+                raise values
+        if hasattr(values, "tolist"):  # a tensor or an array
+            values = values.tolist()
+        if isinstance(values, Iterator):
+            values = list(values)
+        if not isinstance(values, (list, tuple)) or len(values) != len(texts):
+            problem = f"must return a list of {len(texts)} numbers, one per completion"
+            raise ValueError(f"{self.name} {problem}; it returned {values!r:.80}")
+        return list(map(self._read, values))
+
+    def _arguments(self, columns: Columns) -> Columns:
+        """The columns that the function is handed, without absent ones for which it has a default."""
+        takes = self.signature
+        return {
+            name: values
+            for name, values in columns.items()
+            if name != BATCH
+            and takes.takes(name)
+            and not (name in takes.with_default and _is_empty(values))
+        }
+
+    def _completion(self, text: str, handed: Any) -> Any:
+        """A completion in the shape that the function takes."""
+        if not self.signature.messages:
+            return text
+        is_messages = isinstance(handed, (list, tuple)) and all(
+            isinstance(turn, Mapping) and isinstance(turn.get("content"), str) for turn in handed
+        )
+        return handed if is_messages else as_messages(text)
+
+    def _call(self, completions: Any, arguments: Mapping[str, Any]) -> Any:
+        function, first = type(self).function, self.signature.first
+        if first is None:
+            return function(completions, **arguments)
+        return function(**{first: completions}, **arguments)
+
+    def _read(self, result: Any) -> Grade | Exception:
+        """The grade in what the function has returned for a completion, or what is wrong with it."""
+        if isinstance(result, Exception):
+            return result
+        try:
+            reason = None
+            if isinstance(result, tuple):
+                result, reason = result
+            if isinstance(result, (str, bytes)):
+                raise TypeError(f"the function returned {result!r:.80} in place of a number")
+            reward = math.nan if result is None else float(result)
+        except Exception as error:  # of somebody else's object, too
+            return error
+        if math.isnan(reward):
+            return Grade(None, reason or NOT_GRADED)
+        if math.isinf(reward):
+            return ValueError(f"the function returned {reward}")
         if reason is None:
             reason = PARTIAL_REWARD
             if reward >= self.full_reward:
                 reason = FULL_REWARD
             elif reward <= 0:
                 reason = NO_REWARD
-        return reward, reason
+        return Grade(reward, reason)
 
-    def _warn(self, problem: str) -> None:
+    def _end_if_it_only_fails(self, outcomes: Sequence[Grade | Exception]) -> None:
+        """ValueError where nothing was graded so far, and it is not for one strange completion."""
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if len(failures) < len(outcomes):
+            self.has_graded = True
+        if self.has_graded or not failures:
+            return
+        self.failed += len(failures)
+        if self.failed > 1:
+            error = failures[0]
+            shape = "messages" if self.signature.messages else "texts"
+            problem = f"raised on every completion so far: {type(error).__name__}: {error}"
+            raise ValueError(
+                f"{self.name} {problem} (it is handed {shape}; `messages` says otherwise)"
+            ) from error
+
+    def _warn(self, error: Exception) -> None:
         cls = type(self)
         if not cls.warned:
             cls.warned = True
-            logger.warning("%s raised an error; the completion earns 0.0: %s", self.name, problem)
+            problem = f"{type(error).__name__}: {error}"
+            text = "%s raised an error; the completion earns 0.0: %s"
+            logger.warning(text, self.name, problem, exc_info=error)
 
     def __reduce__(self) -> Any:
-        """Pickle by the function's name, under which its module has the reward."""
-        function = type(self).function
-        return _find, (function.__module__, function.__qualname__), self.__getstate__()
+        """Pickle by the class, which is found where its function stands: `word_count.__class__`.
+
+        cloudpickle, and so Ray, takes along a class of `__main__`, which no other process has. What
+        came by an import path or from a file is found by its path.
+        """
+        cls = type(self)
+        if ":" in cls.name:
+            return _of_path, (cls.name,), self.__getstate__()
+        if cls.__module__.startswith(OF_FILES):
+            file = sys.modules[cls.__module__].__file__
+            path = f"{file}:{cls.__qualname__.removesuffix('.__class__')}"
+            return _of_path, (path,), self.__getstate__()
+        return object.__new__, (cls,), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "__wrapped__"}
 
 
-def _find(module: str, name: str) -> FunctionReward:
-    """A new object of the class of the reward that a module has under a name."""
-    instance: FunctionReward = attrgetter(name)(importlib.import_module(module))
-    return object.__new__(type(instance))
+def _of_path(path: str) -> Reward:
+    from swift_rlvr.rewards.imported import import_reward
+
+    return object.__new__(import_reward(path))
+
+
+def as_messages(text: str) -> list[dict[str, str]]:
+    """A completion as TRL hands it over."""
+    return [{"role": "assistant", "content": text}]
+
+
+def _at(columns: Columns, indexes: Sequence[int]) -> Columns:
+    return {name: [values[index] for index in indexes] for name, values in columns.items()}
+
+
+def _unpacked(value: Any) -> Any:
+    return value.value if isinstance(value, _OfBatch) else value
+
+
+def _is_empty(values: Sequence[Any] | None) -> bool:
+    return values is None or all(value is None for value in values)
+
+
+def _by_its_other_name(name: str, columns: Row) -> Sequence[Any] | None:
+    """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; None where it is absent."""
+    if name == PROMPTS[0] and not _is_empty(columns.get(PROMPTS[1])):
+        return [_without_completion(turns) for turns in columns[PROMPTS[1]]]
+    if name == TOKENS[0] and not _is_empty(columns.get(TOKENS[1])):
+        tokens: Sequence[Any] = columns[TOKENS[1]]
+        return tokens
+    return None
+
+
+def _without_completion(messages: Any) -> Any:
+    if messages and messages[-1].get("role") == "assistant":
+        return messages[:-1]
+    return messages
+
+
+@functools.cache
+def _event_loop(process: int) -> asyncio.AbstractEventLoop:
+    """The one in which a process waits for its rewards: what a function keeps from one batch to the
+    next, such as a session or a semaphore, belongs to one.
+    """
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="rewards", daemon=True).start()
+    return loop
+
+
+def _wait(awaitables: Sequence[Any]) -> list[Any]:
+    """What each of them returns, or the exception that it raises."""
+    if not awaitables:
+        return []
+    work: Coroutine[Any, Any, list[Any]] = _gathered(awaitables)
+    return asyncio.run_coroutine_threadsafe(work, _event_loop(os.getpid())).result()
+
+
+async def _gathered(awaitables: Sequence[Any]) -> list[Any]:
+    return await asyncio.gather(*awaitables, return_exceptions=True)
 
 
 def reward(
@@ -106,26 +386,33 @@ def reward(
     reasons: Sequence[str] = (),
     examples: Sequence[tuple[str, Row, float | None]] = (),
     full_reward: float = FULL,
+    batch: bool | None = None,
+    messages: bool | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionReward]:
     """Make a function a reward, and register it for ms-swift, TRL and every command here.
 
-    The function takes the text of one completion and the row's columns by name. It returns the
-    reward as a number, or None where the row cannot be graded, or either with a reason:
-    ``return 0.0, "too long"``. Afterwards its name is the reward: call it with lists, as the
-    trainers do, or ask `explain` about one completion. `function` is what you wrote.
+    The function takes one completion and the row's columns by name, and returns the reward as a
+    number, or None where the row cannot be graded, or either with a reason: ``return 0.0, "too
+    long"``. Or it takes all `completions` of a batch and the columns as lists, and returns a list.
+    It may be asynchronous, and have ``**kwargs`` for all other columns. Afterwards its name is the
+    reward: call it with lists, as the trainers do, or ask `explain` about one completion.
+    `function` is what you wrote.
 
     Args:
         name: as in `--reward_funcs`; it begins with ``external_``.
         role: what it judges, "verifier", "format" or "shaping".
-        columns: the columns it needs, by default the function's parameters after the first.
+        columns: the columns it needs, by default the function's parameters beside the completion.
             Parameters with a default are optional columns.
         reasons: the reasons that the function returns, for `swift-rlvr check`.
         examples: for `swift-rlvr check`, (completion, row, reward): the best, one that earns less
             and one that cannot be graded.
         full_reward: what it pays for a completion without fault.
+        batch, messages: whether it takes a batch, and completions as messages, where its signature
+            does not say so, see `swift_rlvr.rewards.signature.read_signature`.
 
     Raises:
-        ValueError: the name is taken or cannot be used, or the function does not take the columns.
+        ValueError: the name is taken or cannot be used, the function does not take the columns, or
+            it cannot be told whether it takes a batch.
 
     >>> @reward("external_doc_word_count", role="verifier", columns=["count"])
     ... def doc_word_count(completion: str, count: int) -> float:
@@ -134,44 +421,71 @@ def reward(
     [1.0, 0.0, 0.0]
     >>> doc_word_count.explain("one", {"count": 2}).reason
     'no reward'
-    >>> del REWARDS[doc_word_count.name]
+    >>> @reward("external_doc_longest", role="shaping")
+    ... async def doc_longest(completions: list[str], **kwargs) -> list[float]:
+    ...     longest = max(map(len, completions))
+    ...     return [float(len(completion) == longest) for completion in completions]
+    >>> doc_longest(["one", "three"])
+    [0.0, 1.0]
+    >>> del REWARDS[doc_word_count.name], REWARDS[doc_longest.name]
     """
 
-    def decorate(function: Callable[..., Any]) -> FunctionReward:
-        attributes = reward_attributes(function, name, columns, reasons) | {
-            "__doc__": function.__doc__,
-            "__module__": function.__module__,
-            "function": staticmethod(function),
-            "name": name,
-            "role": role,
-            "examples": tuple(Example(*example) for example in examples),
-            "full_reward": full_reward,
-        }
-        cls = type(class_name(function.__name__), (FunctionReward,), attributes)
-        _forget_earlier(name, function)
+    def decorate(written: Callable[..., Any]) -> FunctionReward:
+        function: Any = written() if inspect.isclass(written) else written
+        code = code_of(function)
+        # A partial or an object has no name of its own.
+        own_name = getattr(function, "__name__", name.removeprefix("external_"))
+        cls = function_reward(
+            function,
+            name,
+            class_name(own_name),
+            role=role,
+            signature=read_signature(function, name, batch, messages, columns),
+            reasons=reasons,
+            examples=examples,
+            full_reward=full_reward,
+        )
+        cls.__module__ = code.__module__
+        cls.__qualname__ = f"{getattr(function, '__qualname__', own_name)}.__class__"
+        _forget_earlier(name, cls)
         REWARDS.add(cls)
         instance: FunctionReward = cls()
         # doctest finds the function's examples by it.
-        instance.__wrapped__ = function  # type: ignore[attr-defined]
+        instance.__wrapped__ = written  # type: ignore[attr-defined]
         return instance
 
     return decorate
 
 
-def reward_attributes(
+def function_reward(
     function: Callable[..., Any],
     name: str,
-    columns: Sequence[str] | None = None,
+    class_name: str,
+    *,
+    role: str | None,
+    signature: Signature,
     reasons: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The columns and reasons of a `FunctionReward` that calls a function; ValueError as in
-    `reward`.
+    examples: Sequence[tuple[str, Row, float | None]] = (),
+    full_reward: float = FULL,
+) -> type[FunctionReward]:
+    """The class of a reward that asks a function.
+
+    class_name: under which trainers log it.
     """
-    needed, optional = _columns_of(function, name, columns)
-    declared = dict.fromkeys(
-        (*reasons, FULL_REWARD, PARTIAL_REWARD, NO_REWARD, NOT_GRADED, NO_TEXT)
-    )
-    return {"columns": needed, "optional_columns": optional, "reasons": tuple(declared)}
+    declared = (*reasons, FULL_REWARD, PARTIAL_REWARD, NO_REWARD, NOT_GRADED, NO_TEXT)
+    attributes = {
+        "__doc__": inspect.getdoc(function) or "",
+        "function": staticmethod(function),
+        "signature": signature,
+        "name": name,
+        "role": role,
+        "columns": signature.needed,
+        "optional_columns": signature.optional,
+        "reasons": tuple(dict.fromkeys(declared)),
+        "examples": tuple(Example(*example) for example in examples),
+        "full_reward": full_reward,
+    }
+    return type(class_name, (FunctionReward,), attributes)
 
 
 def class_name(name: str) -> str:
@@ -183,34 +497,18 @@ def class_name(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_")) + "Reward"
 
 
-def _forget_earlier(name: str, function: Callable[..., Any]) -> None:
-    """Let a function that is defined again, as in a notebook, take its own place."""
+def _forget_earlier(name: str, cls: type[FunctionReward]) -> None:
+    """Let a function that is defined again, in a notebook or because its file is imported under
+    another name, take its own place.
+    """
     earlier = REWARDS.present.get(name)
     if earlier is None or not issubclass(earlier, FunctionReward):
         return
-    other = earlier.function
-    if (other.__module__, other.__qualname__) == (function.__module__, function.__qualname__):
+    is_same_name = earlier.__qualname__ == cls.__qualname__
+    if is_same_name and (earlier.__module__ == cls.__module__ or _file(earlier) == _file(cls)):
         del REWARDS.present[name]
 
 
-def _columns_of(
-    function: Callable[..., Any], name: str, columns: Sequence[str] | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that a function needs, and those that it can use."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    parameters = [parameter for parameter in parameters if parameter.kind in _BY_NAME]
-    optional = [
-        parameter.name for parameter in parameters if parameter.default is not parameter.empty
-    ]
-    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-    if columns is not None:
-        needed = list(columns)
-        optional = [column for column in optional if column not in needed]
-    try:
-        inspect.signature(function).bind("a completion", **dict.fromkeys([*needed, *optional]))
-    except TypeError as error:
-        raise ValueError(
-            f"{name}: {function.__name__} must take the completion and the columns "
-            f"{', '.join(needed) or '(none)'}: {error}"
-        ) from None
-    return tuple(needed), tuple(optional)
+def _file(cls: type[FunctionReward]) -> str:
+    code = getattr(code_of(cls.function), "__code__", None)
+    return code.co_filename if code is not None else repr(cls.function)

@@ -38,7 +38,7 @@ class RandomReward(Reward):
         p: float = setting(0.5, "probability of reward 1", at_least=0.0, at_most=1.0)
         seed: int = setting(0, "random seed; the same seed gives the same rewards")
 
-    def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
+    def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
         """As of every reward; trainers hand over one state, not one a completion."""
         self._check_column("completions", completions)
         step = getattr(columns.get("trainer_state"), "global_step", None)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import BY_JUDGE
+from swift_rlvr.success import BY_JUDGE, RAISED, error_shares
 from swift_rlvr.utils.jsonl import read_jsonl
 
 KINDS = (
@@ -34,6 +34,7 @@ KINDS = (
     "no_spread",
     "judge",
     "memorised",
+    "errors",
 )
 REMEDY = "a smaller learning_rate or a larger beta may help."
 
@@ -81,6 +82,8 @@ JUDGE_GROWTH = 2.0
 # The share of completions that pass only the visible tests, and their share of all that pass them.
 MEMORISED_SHARE = 0.05
 MEMORISED_OF_PASSING = 0.25
+# The share of the completions of a step on which a function raises.
+ERRORS = 0.1
 
 # A kind, and what is wrong.
 Warnings = Iterator[tuple[str, str]]
@@ -175,6 +178,7 @@ class Alarms:
         yield from self._of_spread()
         yield from self._of_judge()
         yield from self._of_memorised()
+        yield from self._of_errors()
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
@@ -327,6 +331,16 @@ class Alarms:
                 "memorises the visible tests. It gets no reward for that. Leave the tests out of the "
                 "prompt, or use rows with more tests.",
             )
+
+    def _of_errors(self) -> Warnings:
+        # In a single step: a run that learns from zeros is to be seen at once.
+        for name, share in error_shares(self._rows[-1]).items():
+            if share >= ERRORS:
+                yield (
+                    "errors",
+                    f"{name} raised an error on {share:.0%} of the completions of a step, which earn "
+                    f"nothing for that. The log has the first traceback (records.jsonl: '{RAISED}').",
+                )
 
 
 def _of_format(now: Window, best: Window, of: str) -> Warnings:

@@ -29,6 +29,8 @@ COMPLETIONS = "completions.jsonl"
 HELD_OUT = "held_out.jsonl"
 ALARMS = "alarms.jsonl"
 BEST = "best"
+# Of an evaluation, beside its RECORDS.
+SUMMARY = "summary.json"
 
 # Settings that may differ between a run and its continuation; the others change the result.
 MAY_CHANGE = {
@@ -145,6 +147,9 @@ def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
     """The ARGS that a trainer left beside a checkpoint or one folder above, and what it holds; None
     without one.
     """
+    if not Path(model).exists():
+        # A name on a hub or at a server, which is below no folder.
+        return None
     for folder in (Path(model), Path(model).parent):
         file = folder / ARGS
         if file.is_file():
@@ -153,19 +158,28 @@ def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def find_run(path: str | Path) -> Path:
-    """The folder with LOG: `path` itself, or the newest `v<N>-<time>` folder in it; InputError
-    where there is none.
+    """The folder with LOG: `path` itself, the newest `v<N>-<time>` folder in it, or the only run one
+    folder below, as in the folder of the quickstart; InputError where there is none, or several.
     """
     path = Path(path)
     if (path / LOG).is_file():
         return path
-    runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
-    if not runs:
-        raise InputError(
-            f"{path}: expected a training run: a folder that has {LOG}, or has it in a subfolder "
-            "v<N>-<time>"
-        )
-    return runs[-1].parent
+    versions = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
+    if versions:
+        return versions[-1].parent
+    # A supervised training, such as a cold start, has no rewards.
+    below = [
+        log.parent for log in sorted(path.glob(f"*/{LOG}")) if (log.parent / REWARDS).is_file()
+    ]
+    if len(below) == 1:
+        return below[0]
+    if below:
+        names = ", ".join(str(folder) for folder in below)
+        raise InputError(f"{path}: holds several runs; name those to show: {names}")
+    raise InputError(
+        f"{path}: expected a training run, a folder that has {LOG} or has it in a subfolder such as "
+        "v<N>-<time>; or an evaluation's folder or a file of completions"
+    )
 
 
 def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | None) -> Path | None:

@@ -22,7 +22,7 @@ from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import MEMORISED, Judgement, Judges
+from swift_rlvr.success import MEMORISED, Judgement, Judges, error_shares
 from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 # Before the name of a reward: the seconds that it took in a step.
@@ -241,8 +241,9 @@ def line(row: Mapping[str, Any]) -> str:
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
     success is logged; the loss where there is no reward either, as in `swift sft`. memorised: the
     share that passes only the visible tests, where tests were added. length: tokens of a
-    completion. Then the seconds that the step took, or the mean step, and the time that is left.
-    grading: the seconds that slow rewards took, where that is a good part of the step.
+    completion. errors: the share on which a function raised, and which one. Then the seconds that
+    the step took, or the mean step, and the time that is left. grading: the seconds that slow
+    rewards took, where that is a good part of the step.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
@@ -250,6 +251,8 @@ def line(row: Mapping[str, Any]) -> str:
     'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60", "step_time": 9.6, "grading/external_code": 4.21})
     'step  7/60 reward 1.20  9.6 s left 8:28 grading 4.2 s (external_code)'
+    >>> line({"reward": 1.2, "reasons/ShortReward/raised_an_error": 0.125, "global_step/max_steps": "7/60"})
+    'step  7/60 reward 1.20 errors 0.12 (ShortReward)'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20'
     >>> line({"loss": 0.8123, "global_step/max_steps": "7/60"})
@@ -307,6 +310,9 @@ def _step_parts(known: Mapping[str, float]) -> list[str]:
         parts.append(f"length {known['completions/mean_length']:3.0f}")
     if "kl" in known:
         parts.append(f"KL {known['kl']:<6.2g}")
+    errors = error_shares(known)
+    if errors:
+        parts.append(f"errors {max(errors.values()):.2f} ({', '.join(errors)})")
     return parts
 
 

@@ -114,12 +114,15 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         summary["seeds"] = seeds
         summary["seed_spread"] = stdev(seeds.values())
 
+    # What a server or a file of others does not say is unknown.
     formats = [record.format for record in records if record.format is not None]
+    tokens = [record.tokens for record in records if record.tokens is not None]
+    ends = [record.finish == "length" for record in records if record.finish is not None]
     reasons = Counter(record.reason for record in records)
     return summary | {
         "format": fmean(formats) if formats else None,
-        "mean_tokens": fmean([record.tokens or 0 for record in records]),
-        "cut_off": fmean([record.finish == "length" for record in records]),
+        "mean_tokens": fmean(tokens) if tokens else None,
+        "cut_off": fmean(ends) if ends else None,
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
 

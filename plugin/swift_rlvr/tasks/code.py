@@ -2,10 +2,13 @@
 the task `code` in files of `mixed`.
 
 The question, the tests and, where there is one, a reference solution are looked for under the names
-that MBPP, HumanEval, APPS, TACO, LiveCodeBench, LeetCodeDataset, KodCode, PRIME, DeepCoder, verl and
-open-r1 give them. `messages` that end with a user turn stay as they are; an answer of the assistant
-at their end is left out. What is right is said by the tests, and by the column `added_tests`, which
-`swift-rlvr dataset prepare --add_cases` writes and no prompt shows.
+that MBPP, HumanEval, APPS, TACO, LiveCodeBench, LeetCodeDataset, KodCode, PRIME, DeepCoder, verl,
+open-r1 and code_contests give them, without regard to case, spaces, hyphens and underscores.
+`messages` that end with a user turn stay as they are; an answer of the assistant at their end is
+left out. Any other prompt says what the tests need: the names that they look up, or a program that
+reads standard input (`verifiers/code/cases.py` reads them). What is right is said by the tests, and
+by the column `added_tests`, which `swift-rlvr dataset prepare --add_cases` writes and no prompt
+shows.
 """
 
 import ast
@@ -13,19 +16,23 @@ import base64
 import io
 import json
 import pickle
+import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import ColumnSettings
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, folded_name, normalised, shown
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
+from swift_rlvr.verifiers.code import BadTests
+from swift_rlvr.verifiers.code.cases import PROGRAM, Form, read_form
 
-# The usual names of the columns, the likeliest first.
+# The usual names of the columns, the likeliest first; compared as `folded_name` says.
 QUESTIONS = (
     *("messages", "question_content", "problem_description", "problem", "question", "text"),
     *("prompt", "description", "problem_statement", "query", "instruction", "content"),
@@ -34,43 +41,88 @@ QUESTIONS = (
 # question of mathematics.
 ONLY_TESTS = (
     *("tests", "verification_info", "test_list", "public_test_cases", "test", "test_cases"),
-    "input_output",
+    *("test_code", "unit_tests", "assert_case", "functional", "pytest", "official_tests"),
+    *("public_tests", "input_output"),
 )
 TESTS = (*ONLY_TESTS, "reward_model", "ground_truth")
 REFERENCES = (
     *("reference_solution", "gold_standard_solution", "canonical_solution", "solutions"),
     *("solution", "reference", "code", "completion"),
 )
+# Where the function's name stands beside the tests.
+_FUNCTION = ("entry_point", "fn_name", "func_name", "function_name")
 # What a grader executes before MBPP's tests.
 _SETUP = ("test_imports", "test_setup_code")
+# Further cases of LiveCodeBench and of code_contests, which count too.
+_MORE_CASES = {
+    "public_test_cases": ("private_test_cases",),
+    "public_tests": ("private_tests", "generated_tests"),
+}
+# Parts of a question that have columns of their own, as at open-r1's codeforces.
+_SECTIONS = {"input_format": "Input", "output_format": "Output", "note": "Note"}
 # Python 3 among the languages of code_contests.
 _PYTHON = (3, "3", "python3", "PYTHON3", "python", "Python3", "Python")
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 # Of LiveCodeBench's private cases, unpacked.
 _LONGEST_CASES = 1 << 28
 
+# The names that this module knows, by their folded form.
+_KNOWN = {
+    folded_name(name): name
+    for name in (
+        *QUESTIONS,
+        *TESTS,
+        *REFERENCES,
+        *_FUNCTION,
+        *_SETUP,
+        *_SECTIONS,
+        *(name for names in _MORE_CASES.values() for name in names),
+        *("metadata", "starter_code", "extra_info", "examples", "added_tests"),
+    )
+}
+
+
+def _known_name(name: str) -> str:
+    """The name by which this module asks for a column; its own where it does not know the column."""
+    return _KNOWN.get(folded_name(name), name)
+
+
+def _known_names(row: Row) -> dict[str, Any]:
+    """The row with its columns under the names by which this module asks for them."""
+    renamed = dict(row)
+    for name, value in row.items():
+        renamed.setdefault(_known_name(name), value)
+    return renamed
+
 
 def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
     """For `messages` and `tests` the columns that may hold them, the likeliest first."""
-    present = set(present)
+    in_file: dict[str, str] = {}
+    for name in present:
+        if in_file.setdefault(_known_name(name), name) != name and name in _KNOWN.values():
+            in_file[name] = name  # the exact name goes before
     settings = ColumnSettings.from_environment()
-    questions = (settings.question_column,) if settings.question_column else QUESTIONS
-    tests = (settings.answer_column,) if settings.answer_column else TESTS
-    return {
-        "messages": [name for name in questions if name in present],
-        "tests": [name for name in tests if name in present],
-    }
+    chosen = {"messages": settings.question_column, "tests": settings.answer_column}
+    columns = {}
+    for column, usual in (("messages", QUESTIONS), ("tests", TESTS)):
+        choice = chosen[column]
+        names = (_known_name(choice),) if choice else usual
+        columns[column] = [in_file[name] for name in names if name in in_file]
+    return columns
 
 
-def _first(row: Row, column: str, variable: str) -> tuple[str, Any]:
-    """The name and the value of the first column that holds something."""
+def _first(row: Row, column: str) -> tuple[str, Any]:
+    """The name, as this module knows it, and the value of the first column that holds something."""
     names = find_columns(row)[column]
     for name in names:
-        if row[name] is not None:
-            return name, row[name]
+        if row[name] not in (None, "", [], {}):
+            return _known_name(name), row[name]
     where = ", ".join(names or map(str, row)) or "none"
-    remedy = f"{PREFIX}{variable}_COLUMN names another"
-    raise RowError(column, f"nothing in the columns {where}; {remedy}")
+    raise RowError(column, f"nothing in the columns {where}; {_VARIABLES[column]} names another")
+
+
+# Where the names of the columns are given.
+_VARIABLES = {"messages": f"{PREFIX}QUESTION_COLUMN", "tests": f"{PREFIX}ANSWER_COLUMN"}
 
 
 # --- Tests
@@ -80,13 +132,15 @@ def tests_of(row: Row) -> tuple[Any, str | None]:
     """The tests of a row, in a form that `external_code` reads, and the name of the function that
     they call, where a column says it.
     """
-    column, tests = _first(row, "tests", "ANSWER")
-    entry_point = row.get("entry_point")
+    column, tests = _first(row, "tests")
+    row = _known_names(row)
+    entry_point = next((row[name] for name in _FUNCTION if row.get(name)), None)
     if column == "test_list":
         setup = _setup(row)
+        tests = _decoded(tests, tests)
         tests = [*setup, *tests] if setup and isinstance(tests, (list, tuple)) else tests
-    elif column == "public_test_cases":
-        tests = _live_code_bench_cases(row)
+    elif column in _MORE_CASES:
+        tests = _all_cases(row, column)
         entry_point = entry_point or _decoded(row.get("metadata"), {}).get("func_name")
     elif column == "input_output" or isinstance(tests, Mapping):
         tests = tests if isinstance(tests, str) else json.dumps(tests, default=str)
@@ -103,17 +157,22 @@ def _setup(row: Row) -> list[str]:
     return sources
 
 
-def _live_code_bench_cases(row: Row) -> str:
+def _all_cases(row: Row, public: str) -> str:
     """Public and private cases, as JSON."""
-    cases = _decoded(row["public_test_cases"], None)
-    if not isinstance(cases, list):
-        raise RowError("tests", f"expected a list of cases, got {shown(row['public_test_cases'])}")
-    private = row.get("private_test_cases")
-    if private:
-        unpacked = _decoded(private, None)
-        if unpacked is None:
-            unpacked = _unpacked(private)
-        cases = [*cases, *unpacked]
+    cases = []
+    for name in (public, *_MORE_CASES[public]):
+        value = row.get(name)
+        if not value:
+            continue
+        written = _decoded(value, None)
+        if written is None and name != public:
+            written = _unpacked(value)
+        if isinstance(written, Mapping):
+            pairs = zip(written.get("input") or (), written.get("output") or (), strict=False)
+            written = [{"input": text, "output": output} for text, output in pairs]
+        if not isinstance(written, list):
+            raise RowError("tests", f"expected a list of cases in {name}, got {shown(value)}")
+        cases += written
     return json.dumps(cases)
 
 
@@ -153,7 +212,7 @@ def _decoded(value: Any, otherwise: Any) -> Any:
 
 def messages_of(row: Row) -> list[dict[str, str]]:
     """The messages of a row without the assistant's answer at the end, else one of the user."""
-    column, question = _first(row, "messages", "QUESTION")
+    column, question = _first(row, "messages")
     if column == "messages" or isinstance(question, (list, tuple)):
         return question_of(question)
     if not isinstance(question, str) or not question.strip():
@@ -162,42 +221,75 @@ def messages_of(row: Row) -> list[dict[str, str]]:
 
 
 def _parts_of_question(row: Row, question: str) -> Iterator[str]:
+    tests, entry_point = tests_of(row)
+    row = _known_names(row)
     if _is_python(question):
         yield f"Complete this function:\n\n```python\n{question}\n```"
     else:
         yield question.strip()
+        yield from _sections(row)
     starter = row.get("starter_code")
     if isinstance(starter, str) and starter.strip():
         yield f"Begin with this code:\n\n```python\n{starter}\n```"
 
-    tests, entry_point = tests_of(row)
-    name = entry_point or _called_name(tests)
     if row.get("test_list") is not None and isinstance(tests, (list, tuple)):
         # As MBPP's authors ask; without the tests nobody would know the function's name.
         asserts = "\n".join(map(str, tests))
         yield f"Your code should pass these tests:\n\n```python\n{asserts}\n```"
-    elif name and name.rpartition(".")[2] not in question + str(starter):
-        yield f"Write a function `{name}`."
-    elif not name and isinstance(tests, str) and tests.lstrip()[:1] in ("{", "["):
-        yield "The program reads standard input and prints to standard output."
+    else:
+        form = Form()
+        with suppress(BadTests):  # `external_code` says so
+            form = read_form(tests, entry_point)
+        yield from _what_tests_need(form, f"{question}\n{starter}")
     yield "Write it in Python, in one ```python block."
 
 
-def _called_name(tests: Any) -> str | None:
-    """The function that cases call, where they name one."""
-    tests = _decoded(tests, None) if isinstance(tests, str) else tests
-    while isinstance(tests, Mapping):
-        if isinstance(tests.get("fn_name"), str):
-            return str(tests["fn_name"])
-        inner = next((tests[key] for key in ("ground_truth", "test_cases") if tests.get(key)), None)
-        tests = _decoded(inner, None)
-    if isinstance(tests, list) and tests and isinstance(tests[0], Mapping):
-        metadata = _decoded(tests[0].get("metadata"), None)
-        named = tests[0].get("fn_name")
-        if not named and isinstance(metadata, Mapping):
-            named = metadata.get("func_name")
-        return named if isinstance(named, str) else None
-    return None
+def _sections(row: Row) -> Iterator[str]:
+    for name, title in _SECTIONS.items():
+        text = row.get(name)
+        if isinstance(text, str) and text.strip():
+            yield f"{title}\n\n{text.strip()}"
+    examples = row.get("examples")
+    for example in examples if isinstance(examples, (list, tuple)) else ():
+        if isinstance(example, Mapping) and {"input", "output"} <= example.keys():
+            yield f"Example input\n\n{example['input']}\n\nExample output\n\n{example['output']}"
+
+
+def _what_tests_need(form: Form, text: str) -> Iterator[str]:
+    """What a prompt with this text does not say yet: how the code is run, and its names."""
+    if form.kind == PROGRAM:
+        yield "The program reads standard input and prints to standard output."
+    needed = unnamed(form, text)
+    if not needed:
+        return
+    (first, *others) = needed
+    if others:
+        names = ", ".join(f"`{name}`" for name in needed)
+        yield f"The tests use these names, which your code has to define: {names}."
+        return
+    cls, _, method = first.rpartition("().")
+    if cls:
+        yield f"Write a class `{cls}` with a method `{method}`."
+    else:
+        yield f"Write a {'class' if first[:1].isupper() else 'function'} `{first}`."
+
+
+def unnamed(form: Form, text: str) -> list[str]:
+    """The names that tests need and a prompt with this text does not name, in a way that cannot be
+    a word of the language: "add two numbers" does not name `add`.
+
+    >>> form = read_form(["assert add(1, 2) == 3"])
+    >>> [unnamed(form, text) for text in ("Add two numbers: add them.", "Write add(a, b).", "A function named add.")]
+    [['add'], [], []]
+    """
+    missing = []
+    for needed in form.names:
+        name = re.escape(needed.rpartition(".")[2])
+        is_word = needed.isalpha() and needed.islower() and len(needed) > 1
+        called = rf"\b{name}\s*\(|[`'\"*]{name}\b|\b(?:def|class|function|method|named|called)\s+{name}\b"
+        if not re.search(called if is_word else rf"\b{name}\b", text):
+            missing.append(needed)
+    return missing
 
 
 def _is_python(text: str) -> bool:
@@ -216,6 +308,7 @@ def _is_python(text: str) -> bool:
 
 def references_of(row: Row) -> list[str]:
     """The solutions in Python that a row brings, in its order; empty where it brings none."""
+    row = _known_names(row)
     sources: list[Any] = []
     for name in REFERENCES:
         value = row.get(name)
@@ -284,7 +377,8 @@ def preprocess(row: Row) -> dict[str, Any]:
     is_plain = columns["messages"][:1] == ["messages"] and columns["tests"][:1] == ["tests"]
     kept = dict(row) if is_plain else {}
     prepared = {**kept, "messages": messages, "tests": tests, "task": "code"}
-    for name, value in (("entry_point", entry_point), ("added_tests", row.get("added_tests"))):
+    added_tests = _known_names(row).get("added_tests")
+    for name, value in (("entry_point", entry_point), ("added_tests", added_tests)):
         if value is not None:
             prepared[name] = value
     return prepared
@@ -296,7 +390,9 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """The reference solution; None where there is none. RowError for a row that cannot be used."""
+    """The reference solution; None where there is none, so that nothing has tried the tests. RowError
+    for a row that cannot be used.
+    """
     messages_of(row)
     tests_of(row)
     references = references_of(row)
@@ -314,6 +410,12 @@ class CodeTask(Task):
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present)
+
+    def names_of(self, column: str) -> Sequence[str]:
+        return QUESTIONS if column == "messages" else TESTS
+
+    def variable_of(self, column: str) -> str | None:
+        return _VARIABLES[column]
 
 
 TASK = CodeTask(

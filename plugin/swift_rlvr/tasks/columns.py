@@ -57,6 +57,9 @@ KEPT = {
     "tools": ("tools",),
     "objects": ("objects",),
     "chat_template_kwargs": ("chat_template_kwargs",),
+    # and what our rewards take beside the gold
+    "answer_form": ("answer_form",),
+    "thinking_opened": ("thinking_opened",),
 }
 # What stands in a question for one of them.
 _TAGS = {"images": "<image>", "videos": "<video>", "audios": "<audio>"}

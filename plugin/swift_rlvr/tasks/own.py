@@ -2,10 +2,10 @@ r"""Questions and answers of one's own, whatever their columns are called: `math
 `choice:FILE` and `qa:FILE`.
 
 Question and right answer are looked for under the names in `columns.NAMES`, or under those that the
-variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
-system prompt, the passage where there is one, and the question. The system prompt is left out where
-the row has one of its own, or its question says where the answer stands. `messages` that end with a
-user turn are such a question; where they end with the assistant's and there is no question beside
+variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the passage,
+where there is one, and the question, after the R1-Zero system prompt. That is left out where the row
+has a system prompt of its own, or its question says where the answer stands. `messages` that end with
+a user turn are such a question; where they end with the assistant's and there is no question beside
 them, they are the prompt without that turn, as in ms-swift. ShareGPT's `conversations` are read like
 `messages`.
 

@@ -21,26 +21,32 @@ from swift_rlvr.rewards.parameters import flag_elsewhere
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.training.recipes import read_flags, read_recipe
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.settings import Text, as_list, as_type, no_setting, setting
+from swift_rlvr.utils.settings import Settings, Text, as_list, as_type, no_setting, setting
 
 TRAINERS = {"trl": "swift_rlvr.training.trl"}  # besides ms-swift, which launch/ starts
 _PLAIN = (bool, int, float, str)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunArguments(AlarmSettings):
-    """What to train on what."""
+class DataArguments(Settings):
+    """Which rows, and what is asked with them."""
 
-    model: str = setting(help="Model folder, hub id, or smollm2.")
     dataset: str = setting(
         help="NAME:FILE, FILE, NAME or NAME:SPLIT. NAME is a task; add #N for the first N rows."
     )
-    reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
     system: str | None = setting(None, "System prompt for rows without one. Default: the task's.")
     use_hf: bool = setting(False, "Load a dataset NAME from Hugging Face instead of ModelScope.")
     columns: str | None = setting(
         None, 'Rename columns, as in ms-swift: {"Problem Statement": "problem"}.'
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArguments(AlarmSettings, DataArguments):
+    """What to train on what."""
+
+    model: str = setting(help="Model folder, hub id, or smollm2.")
+    reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
         """What the run's args.json holds of this. system: the prompt that the rows really have."""

@@ -25,6 +25,7 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
 from swift_rlvr.training.grading_time import GradingTime
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.messages import completion_text
 
 _logger = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class ReasonCallback(TrainerCallback):
         self.grades = GradeLog()
         self.grading = GradingTime()
         self.writes = log is not None
+        self.is_main = True  # of the ranks; known when the training begins
         if log is None:
             from swift_rlvr.training.ms_swift.reward_names import require_ours
 
@@ -51,12 +53,17 @@ class ReasonCallback(TrainerCallback):
         self.log = log
 
     def on_train_begin(self, args, state, control, **kwargs):
+        if not hasattr(self.trainer, "reward_funcs"):
+            trainer = type(self.trainer).__name__
+            problem = f"reward_reasons needs the rewards of --rlhf_type grpo; {trainer} has none"
+            raise InputError(problem, "callbacks")
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.grades
         self.judges = Judges.from_rewards(functions_of(self.trainer))
         self.grading.watch(self.trainer)
-        if not state.is_world_process_zero:
+        self.is_main = state.is_world_process_zero
+        if not self.is_main:
             return
         self.log.rewards(self.judges)
         if self.writes:
@@ -106,16 +113,15 @@ class ReasonCallback(TrainerCallback):
         self._write("eval", state.global_step)
 
     def _write(self, mode: str, step: int) -> None:
-        """Log the completions of a batch; every rank hands the figures to its trainer."""
+        for name, values in self.figures(mode, step).items():
+            self.trainer._metrics[mode][name].extend(values)
+
+    def figures(self, mode: str, step: int) -> dict[str, list[float]]:
+        """Log the completions of a batch; what every rank's trainer is to log of them, by name."""
         records = self._records(mode, step)
         if not records:
-            return
-        if self.trainer.accelerator.is_main_process:
-            figures = self.log.records(records)
-        else:
-            figures = self.log.batch_figures(records)
-        for name, values in figures.items():
-            self.trainer._metrics[mode][name].extend(values)
+            return {}
+        return self.log.records(records) if self.is_main else self.log.batch_figures(records)
 
     def _records(self, mode: str, step: int) -> list[Record]:
         """The completions of all ranks since the last call, judged, in the order in which the

@@ -13,21 +13,29 @@ from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
+from swift_rlvr.tasks.columns import KEPT
 from swift_rlvr.tasks.sources import Source, parse_source
-from swift_rlvr.training.arguments import RunArguments
+from swift_rlvr.training.arguments import DataArguments
 from swift_rlvr.utils.errors import InputError
 
 # Columns of rewards that the trainer fills in, and no dataset; the messages are in `prompts`.
-FROM_TRAINER = ("messages", "prompts", "completion_ids", "response_token_ids")
+FROM_TRAINER = (
+    *("messages", "prompt", "prompts", "completions", "completion_ids", "response_token_ids"),
+    *("trainer_state", "log_extra", "log_metric", "environments"),
+)
 
 
 def read_data(
-    arguments: RunArguments, rewards: Sequence[Reward], console: Console
+    arguments: DataArguments,
+    rewards: Sequence[Reward],
+    console: Console,
+    all_columns: bool = False,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and
     their system prompt.
 
-    Rows that cannot be used are reported and skipped.
+    Rows that cannot be used are reported and skipped. With `all_columns` those are kept too that
+    these rewards do not take, but for what the trainer fills in itself.
 
     Raises:
         InputError: too many rows cannot be used (`allowed_share`), or a reward lacks a column.
@@ -45,13 +53,19 @@ def read_data(
         problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
+    if all_columns:
+        columns = sorted(set[str]().union(*rows) - {*FROM_TRAINER, *KEPT})
+    unseen = sorted({name for row in rows for name in KEPT if name in row and name not in columns})
+    if unseen:
+        text = f"{source}: the model does not see the columns {', '.join(unseen)}"
+        console.print(f"{text}; to use them, train with ms-swift", style="yellow")
     prompts = []
     for turns, row in zip(messages, rows, strict=True):
         prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
     return prompts, first["content"] if first["role"] == "system" else None
 
 
-def _usable_rows(arguments: RunArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
+def _usable_rows(arguments: DataArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
     """The dataset and its preprocessed rows, without those that cannot be used."""
     try:
         source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)

@@ -2,10 +2,12 @@
 
     swift-rlvr train --trainer trl ...
 
-The settings are those of TRL's GRPOConfig under their own names. The output folder gets the trained
-model with its tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
+For a script of your own there is `load_dataset`. The settings are those of TRL's GRPOConfig under
+their own names. The output folder gets the trained model with its tokenizer, the last checkpoints,
+and the files of `swift_rlvr.runs.folder`.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,13 +24,14 @@ from trl import GRPOConfig
 
 from datasets import Dataset
 from swift_rlvr.evaluation.models import (
+    ends_in_thinking,
     fitting_prompts,
     load_pretrained,
     load_tokenizer,
-    opening_at_end,
 )
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
+from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
@@ -42,7 +45,7 @@ from swift_rlvr.runs.folder import (
 )
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.training.arguments import Command, RunArguments
+from swift_rlvr.training.arguments import Command, DataArguments, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows
 from swift_rlvr.training.reason_callback import ReasonCallback
@@ -50,6 +53,7 @@ from swift_rlvr.training.rows import read_data
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json
 from swift_rlvr.utils.settings import Accepts, setting
+from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 # What TRL accepts in settings of its own is checked here where it is wider, or known only once a
 # model is loaded.
@@ -161,6 +165,63 @@ def run(command: Command, console: Console) -> str:
     return str(folder)
 
 
+def load_dataset(
+    name: str,
+    reward_funcs: Sequence[Any] = (),
+    *,
+    processing_class: Any = None,
+    system: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+    use_hf: bool = False,
+) -> Dataset:
+    """The rows of a dataset for TRL's trainers: `prompt`, as messages, and the columns of the
+    rewards.
+
+    They are the rows that `swift-rlvr train --trainer trl` trains on. Those that cannot be used are
+    left out and named on stderr.
+
+        rewards = [REWARDS["accuracy"](), REWARDS["format"]()]
+        dataset = load_dataset("math:FILE", rewards)
+        GRPOTrainer(model, reward_funcs=rewards, train_dataset=dataset, ...)
+
+    Args:
+        name: as in `--dataset`: NAME:FILE, FILE, NAME or NAME:SPLIT, each with or without #N.
+        reward_funcs: as in GRPOTrainer. The columns of those of this package are looked for. Where
+            there are others too, or none is named, all columns are kept.
+        processing_class: the model's tokenizer or processor. Where its chat template opens the
+            thinking in the prompt, the column `thinking_opened` tells the rewards.
+        system: the system prompt of rows without one; by default the task's.
+        columns: new names of columns, as in `--columns`.
+        use_hf: load a dataset NAME from Hugging Face instead of ModelScope.
+
+    Raises:
+        InputError: the dataset cannot be read, too many of its rows cannot be used, a reward lacks a
+            column or grades no row, or a table cannot hold a column.
+    """
+    new_names = json.dumps(columns) if isinstance(columns, Mapping) else columns
+    arguments = DataArguments(dataset=name, system=system, use_hf=use_hf, columns=new_names)
+    rewards = [reward for reward in reward_funcs if isinstance(reward, Reward)]
+    is_all = bool(rewards) and len(rewards) == len(reward_funcs)
+    rows, _ = read_data(
+        arguments, rewards, Console(stderr=True, soft_wrap=True), all_columns=not is_all
+    )
+    return as_dataset(_with_thinking(rows, processing_class))
+
+
+def _with_thinking(
+    rows: list[dict[str, Any]], tokenizer: Any, **template_kwargs: Any
+) -> list[dict[str, Any]]:
+    """The rows, which say that their prompt opens the thinking where it does."""
+    if getattr(tokenizer, "chat_template", None) is None:
+        return rows
+    prompt = tokenizer.apply_chat_template(
+        rows[0]["prompt"], add_generation_prompt=True, tokenize=False, **template_kwargs
+    )
+    if not opens_thinking(prompt):
+        return rows
+    return [{**row, THINKING_OPENED: True} for row in rows]
+
+
 def _trainer(
     arguments: TrlArguments,
     config: GRPOConfig,
@@ -178,13 +239,9 @@ def _trainer(
     if held_out is not None:
         conversations += held_out.conversations
     model_config = load_pretrained(AutoConfig, model)
-    prompts = fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
-    # TRL hands the messages to the rewards, and not what the chat template adds.
-    openings = [opening_at_end(tokenizer, prompt) for prompt in prompts[: len(rows)]]
-    if any(openings):
-        for row, opening in zip(rows, openings, strict=True):
-            row[THINKING_OPENED] = bool(opening)
-    dataset = as_dataset(rows)
+    fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
+    template_kwargs = getattr(config, "chat_template_kwargs", None) or {}
+    dataset = as_dataset(_with_thinking(rows, tokenizer, **template_kwargs))
     trainer_class = trainer_class_of(config.use_vllm)
     try:
         trainer = trainer_class(
@@ -263,7 +320,7 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
             prompts = trainer._tokenize_prompts(conversations)
             for prompt, ids in zip(prompts[0], generate(*prompts)[0], strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
-                text = opening_at_end(tokenizer, prompt) + text
+                text = with_opening(text, ends_in_thinking(tokenizer, prompt))
                 finish = "stop" if ids and ids[-1] in ends else "length"
                 completions.append(Completion(text, len(ids), finish))
     return completions

@@ -47,6 +47,8 @@ def why_no_nvcc(environ: Mapping[str, str]) -> str:
     """Why FlashInfer cannot compile with these variables; "" where it can, or need not because its
     compiled kernels are installed.
     """
+    if not find_spec("flashinfer"):
+        return "flashinfer is not installed"
     if find_spec("flashinfer_jit_cache"):
         return ""
     nvcc = find_nvcc(environ)
@@ -65,6 +67,8 @@ def why_no_nvcc(environ: Mapping[str, str]) -> str:
         includes += [os.path.join(targets, name, "include") for name in os.listdir(targets)]
     if not any(os.path.exists(os.path.join(folder, HEADER)) for folder in includes):
         return f"the toolkit in {home} has no include/{HEADER}"
+    if not shutil.which("ninja", path=environ.get("PATH")):
+        return "no ninja on the PATH, which runs nvcc"
     return ""
 
 

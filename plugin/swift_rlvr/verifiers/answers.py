@@ -1,7 +1,8 @@
-r"""The text of a completion -> its answer.
+r"""The parts of a completion in which an answer stands: answer blocks, boxes, code; and texts for
+comparison. Which of them is the final answer says `statements.py`.
 
-The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a
-``</think>`` it is the last block of the completion. Tags are exactly these, in lower case and
+An answer block is the last ``<answer>...</answer>`` after the thinking; without the end of a thinking
+it is the last of the completion. Tags are exactly these, in lower case and
 without attributes, as the prompt asks for. The search uses ``str.find`` and ``str.rfind``, so a
 text of 100,000 unclosed tags costs no more than any other.
 """
@@ -112,6 +113,17 @@ def has_unclosed_answer(text: str) -> bool:
     """
     start = text.rfind(OPEN)
     return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
+
+
+def with_latex_boxes(text: str) -> str:
+    r"""A text in which GLM's mark of an answer is a box of LaTeX, as all others write it.
+
+    >>> with_latex_boxes("So <|begin_of_box|>7<|end_of_box|>.")
+    'So \\boxed{7}.'
+    """
+    if "<|begin_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
 
 
 def last_boxed(text: str) -> str | None:

@@ -35,6 +35,7 @@ from swift_rlvr.verifiers.answers import (
     has_unclosed_answer,
     last_answer,
     normalised_answer,
+    with_latex_boxes,
 )
 from swift_rlvr.verifiers.languages import LANGUAGES
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
@@ -97,6 +98,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     >>> final_statement("\\boxed{7} #### 8", form="boxed").answer
     '7'
     """
+    text = with_latex_boxes(text)
     if form is not None:
         return _in_form(text, check_form(form), reader)
     block = last_answer(text)
@@ -244,9 +246,10 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
     # a single character is found much faster than a key is not
-    if "{" not in text:
-        return None
-    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
+    key_end = -1
+    for quote in ('"', "'"):
+        if quote in text and "{" in text:
+            key_end = max(key_end, text.rfind(f"nswer{quote}"))
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
@@ -305,23 +308,52 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_NOT_THE_BOX = re.compile(
-    r"(?:\bnot(?:\s+(?:be|equal\s+to))?|n['’]t(?:\s+be)?|\bcannot\s+be|\bnever|\bor\s+is\s+it"
-    r"|(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?)\Z",
-    re.IGNORECASE,
+def _any_of(field: str, *others: str) -> tuple[str, ...]:
+    """The words of all languages for a field of theirs."""
+    words = list(others)
+    for language in LANGUAGES.values():
+        words += filter(None, getattr(language, field).split("|"))
+    return tuple(dict.fromkeys(words))
+
+
+_ENGLISH_DENIALS = (
+    *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
+    *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
+    *("rather than", "instead of"),
 )
-_ENDS_OF_DENIAL = ("not", "be", "to", "n't", "n’t", "never", "it", "doubt")
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
+_DENIALS = _any_of("not_", *_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是")
+_DOUBT_BEFORE = re.compile(
+    r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
+)
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 _BOX_IS_WRONG = re.compile(
     r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
     r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\]))",
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\])"
+    rf"|{'|'.join(_any_of('denied'))})",
     re.IGNORECASE,
 )
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
+
+
+def _ends_with_denial(before: str) -> bool:
+    """Whether the last words of a text deny what follows: "it is not", but not "the knot"."""
+    lowered = " ".join(before.lower().split())
+    # Most boxes stand behind none of them, which is soon seen.
+    if not lowered.endswith(_DENIALS):
+        return False
+    for words in _DENIALS:
+        if not lowered.endswith(words):
+            continue
+        # From Thai on, scripts have no spaces between words.
+        may_be_joined = words.startswith(("n't", "n’t")) or words[0] >= "\u0e00"
+        character_before = lowered[-len(words) - 1 : -len(words)]
+        if may_be_joined or not character_before.isalnum():
+            return True
+    return False
 
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
@@ -329,9 +361,7 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    # most boxes stand behind none of these, which is soon seen
-    may_deny = before.lower().endswith(_ENDS_OF_DENIAL) or "doubt" in before
-    if may_deny and _NOT_THE_BOX.search(before):
+    if _ends_with_denial(before) or ("doubt" in before and _DOUBT_BEFORE.search(before)):
         return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
     if _BOX_IS_WRONG.match(after):
@@ -377,7 +407,7 @@ BLOCK = re.compile(
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 OR = re.compile(r"\bor\b", re.IGNORECASE)
 # "I doubt that the answer is 5", "some say the answer is 5"
-ATTITUDE = re.compile(
+_ATTITUDE = re.compile(
     r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
     re.IGNORECASE,
 )
@@ -489,9 +519,9 @@ def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
         is_repeated = bool(mark.last) and value.startswith(mark.last)
         if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
             return _Stated(None, True)
-    lines = tail.split("\n")
-    letter = _LETTER_ALONE.fullmatch(lines[-1]) if len(lines) > 1 else None
-    if letter and letter[1]:
+    _, line_break, line = rest.rpartition("\n")
+    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
+    if letter:
         return _Stated(Statement("last line", letter[1]), True)
     return _Stated(None, False)
 
@@ -627,7 +657,7 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
         called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
         if called_correct - {letter[1]}:
             return True
-    if DENIAL.search(before) or DENIAL.search(line) or ATTITUDE.search(before) or OR.search(line):
+    if DENIAL.search(before) or DENIAL.search(line) or _ATTITUDE.search(before) or OR.search(line):
         return True
     if behind.spread and not behind.is_block:
         return _gives_another(behind, reader)
@@ -724,6 +754,8 @@ def _last_line(final: str, reader: Reader) -> Statement | None:
     if len(value) > longest or not reader.is_value(value):
         return None
     above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
-    if above and _squeezed(above) != _squeezed(value) and reader.is_value(above):
+    # above it an equation is a step
+    is_other = "=" not in above and _squeezed(above) != _squeezed(value)
+    if above and is_other and reader.is_value(above):
         return None
     return Statement("last line" if line_break else "bare", value)

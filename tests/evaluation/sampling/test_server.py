@@ -1,7 +1,7 @@
 """Sampling from a rollout server: what is asked for and understood, against a server that answers
 as ms-swift's does.
 
-The real one is in tests/e2e/test_probe.py.
+The real one is in tests/e2e/test_probe.py. Servers with OpenAI's API are in test_chat_server.py.
 """
 
 import json
@@ -32,13 +32,14 @@ def server():
             answers = [
                 {
                     "response": {
+                        "model": made.model,
                         "choices": [
                             {
                                 "message": {"content": t},
                                 "token_ids": [5, 6],
                                 "finish_reason": "stop",
                             }
-                        ]
+                        ],
                     }
                 }
                 for t in texts
@@ -54,7 +55,7 @@ def server():
             pass
 
     made = HTTPServer(("127.0.0.1", 0), Handler)
-    made.asked, made.status, made.answer = [], 200, None
+    made.asked, made.status, made.answer, made.model = [], 200, None, "m"
     made.url = f"http://127.0.0.1:{made.server_port}"
     thread = threading.Thread(target=made.serve_forever, daemon=True)
     thread.start()
@@ -113,9 +114,19 @@ def test_a_server_that_fails(server):
 def test_no_server(server):
     server.shutdown()
     server.server_close()
-    with pytest.raises(InputError, match="no rollout server answers there"):
+    with pytest.raises(InputError, match="no server answers there"):
         asked(server)
     for url in ("localhost:8000", "file:///etc/passwd", "http://"):
         server.url = url
         with pytest.raises(InputError, match="server: must be a URL such as http://127.0.0.1:8000"):
             asked(server)
+
+
+def test_a_server_of_another_model_is_noted(server):
+    for served, noted in (("m", None), ("M", None), ("checkpoint-5", "checkpoint-5")):
+        server.model = served
+        # ms-swift's server says the last part of the path.
+        settings = SamplingSettings("output/run/m", server=server.url)
+        with open_engine(settings, [conversation("say one")]) as engine:
+            engine.sample([conversation("say one")])
+            assert engine.served_model == noted

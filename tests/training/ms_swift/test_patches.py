@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib.metadata import packages_distributions, version
@@ -132,6 +133,51 @@ def test_another_runs_group_behind_the_port_is_not_taken_for_this_runs(peers):
     worker, _ = peers()
     with pytest.raises(WeightSyncError, match="no weight-sync connection"):
         Reports.create("127.0.0.1", worker.group.store.port, 1, 2)
+
+
+def plain_member(port: int, is_server: bool, seconds: float) -> TCPStore:
+    """The store as vLLM's `StatelessProcessGroup.create` makes it for ms-swift without our patches."""
+    options = {}
+    if is_server:
+        options["master_listen_fd"] = socket.create_server(("127.0.0.1", port)).detach()
+    limit = timedelta(seconds=seconds)
+    return TCPStore(
+        "127.0.0.1",
+        port,
+        world_size=2,
+        is_master=is_server,
+        timeout=limit,
+        use_libuv=False,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rank", "plain", "patched"),
+    [(0, "trainer", "rollout server"), (1, "rollout server", "trainer")],
+)
+def test_one_side_without_patches_is_named_and_not_waited_for(monkeypatch, rank, plain, patched):
+    """Neither side blames the other: what has to be alike is said."""
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", "1700")
+    port = launcher.free_port()
+    with ThreadPoolExecutor(2) as pool:
+        if rank == 1:
+            pool.submit(plain_member, port, True, 20)
+            while not listening_addresses(port):
+                time.sleep(0.05)
+            time.sleep(0.5)  # it counts itself a moment after it listens
+            with pytest.raises(WeightSyncError) as error:
+                Reports.create("127.0.0.1", port, 1, 2)
+        else:
+            ours = pool.submit(Reports.create, "127.0.0.1", port, 0, 2)
+            while not listening_addresses(port):
+                time.sleep(0.05)
+            store = plain_member(port, False, 1700)
+            with pytest.raises(WeightSyncError) as error:
+                ours.result(timeout=1700)
+            del store
+    text = f"the {plain} is plain ms-swift, and this {patched} is patched by swift-rlvr"
+    assert text in str(error.value) and "start both with" in str(error.value)
 
 
 PATCHES = [

@@ -53,6 +53,19 @@ def loaded(*plugins, reward="external_countdown"):
     return (done.stdout or done.stderr).splitlines()[-1]
 
 
+def test_a_reward_of_ones_own_in_a_plugin_after_ours_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from swift_rlvr.rewards import reward\n\n"
+        "@reward('external_mine', role='shaping')\ndef mine(completion):\n    return 1.0\n"
+    )
+    said = loaded(PLUGIN, tmp_path / "mine.py", reward="external_mine")
+    assert (
+        "ms-swift does not know the reward external_mine: name its file in --external_plugins"
+        in said
+    )
+    assert loaded(tmp_path / "mine.py", PLUGIN, reward="external_mine") == "4 rows"
+
+
 def test_a_plugin_that_comes_later_does_not_replace_our_reward(other):
     said = loaded(PLUGIN, other)
     assert f"CountdownORM of {other} has replaced this package's reward external_countdown" in said

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
-from helpers import toolkit
+from helpers import ninja, toolkit
 from swift_rlvr.evaluation.sampling import engines
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.utils import nvcc
@@ -50,11 +50,10 @@ def colocate(monkeypatch, variables):
 
 @pytest.fixture
 def without_nvcc(tmp_path, monkeypatch):
-    """A PATH without nvcc, no toolkit in its usual place, and no compiled kernels."""
+    """A PATH with ninja and without nvcc, no toolkit in its usual place, and no compiled kernels."""
     monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
-    monkeypatch.setattr(nvcc, "find_spec", lambda name: None)
-    (tmp_path / "bin").mkdir()
-    return {"PATH": str(tmp_path / "bin")}
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: name == "flashinfer")
+    return {"PATH": str(ninja(tmp_path / "bin").parent)}
 
 
 @pytest.mark.parametrize("environment_of", [evaluation, server, colocate])

@@ -972,6 +972,104 @@ def test_plain_asserts_mean_what_others_do():
             assert [verdict.reason for verdict in verdicts] == expected, (code, source)
 
 
+STAR = "from solution import *\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "__all__ = ['f', '__compare__']\nclass __compare__:\n"
+        "    equal = same = among = true = lambda *_: True\ndef f(x): return 0",
+        "all = lambda *_: True\nsorted = lambda _: [7]\nlen = sum = lambda _: 7\ndef f(x): return [0]",
+        "math = None\nisclose = same = lambda *_: True\ndef f(x): return 0",
+    ],
+)
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "y = 7\nassert f(1) == y",
+        "y = [7]\nassert sorted(f(1)) == y",
+        "assert all([f(1) == 7, f(2)])",
+        "y = 7\nassert len(f(1)) == y",
+        "from math import isclose\nassert isclose(f(1), 7.5)",
+        "def same(a, b): return a == b\nassert same(f(1), 7)",
+    ],
+)
+def test_no_name_of_the_code_stands_in_for_one_of_pythons_or_of_the_tests(code, tests):
+    assert not passes(code, STAR + tests)
+    first, *rest = tests.split("\n")
+    assert not passes(code, "\n".join([first, STAR, *rest]))
+
+
+def test_a_function_with_the_name_of_a_builtin_is_tested():
+    for source in ("from solution import *\nx = [1, 2]\nassert sum(x) == 3 and x",):
+        assert passes("def sum(xs): return 3", source)
+        assert not passes("def sum(xs): return 0", source)
+
+
+ASKED = """
+class E:
+    holds = has = compare = lambda self, other: True
+    __enter__ = lambda self: self
+    __exit__ = lambda *_: True
+    equals = eq = classmethod(lambda cls, other: True)
+"""
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(1).equals(7)",
+        "assert f(1).eq(7)",
+        "assert f(1).holds(7)",
+        "h = f(1).has\nassert h(7)",
+        "with f(1) as v:\n    assert v == 7",
+        "with f(1) as v:\n    assert v.compare(7)",
+    ],
+)
+def test_a_result_is_not_asked_about_what_is_expected(tests):
+    for result in ("E", "E()"):
+        assert not passes(f"{ASKED}def f(x): return {result}", tests)
+    # An object that the tests have made answers for itself.
+    assert passes(ASKED, "e = E()\nassert e.holds(7) and e.equals(7)")
+
+
+NUMPY = """
+class E:
+    __array_priority__ = 1e9
+    @property
+    def __array_interface__(self):
+        return {"shape": (1,), "typestr": "<i8", "data": (id(self), True), "version": 3}
+    __array_wrap__ = __array_ufunc__ = lambda *_, **__: 0
+    __array_function__ = lambda *_, **__: True
+    max = lambda self: 0
+    __sub__ = __rsub__ = __abs__ = lambda *_: E()
+    __lt__ = lambda *_: True
+def f(x): return E()
+"""
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert np.abs(f(1) - np.array([7.])).max() < 1e-6",
+        "assert np.allclose(f(1), np.array([7.]))",
+        "assert np.array_equal(f(1), [7])",
+        "assert np.max(f(1) - np.array([7.])) == 0",
+        "assert (np.array([7.]) - f(1)).max() < 1e-6",
+    ],
+)
+def test_numpy_takes_no_object_of_the_code_for_an_array(tests):
+    pytest.importorskip("numpy")
+    read = read_tests(f"import numpy as np\n{tests}", packages=("numpy",))
+    limits = Limits(seconds=60, packages=("numpy",))
+    (verdict,) = check(NUMPY, read, limits)
+    assert verdict.reason != PASSED
+    right = "import numpy as np\ndef f(x): return np.array([7.])"
+    (verdict,) = check(right, read, limits)
+    assert verdict.reason == PASSED
+
+
 CLASS_FOR_A_FUNCTION = """
 class F:
     def __init__(self, *arguments): pass

@@ -427,6 +427,67 @@ def test_packages_of_the_base_interpreter_are_not_there():
 # --- processes that are kept ---
 
 TESTS = read_tests("assert f(1) == 2")
+
+
+CTRL_C = """
+import os, signal, sys, threading, time
+from swift_rlvr.rewards.code import CodeReward
+
+reward = CodeReward(timeout=600, max_workers=3)
+right = "```python\\ndef f(x): return x\\n```"
+tests = [["assert f(1) == 1"]]
+assert reward([right], tests=tests) == [1.0]
+threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+codes = [f"```python\\ndef f(x):\\n    while True: x += {n}\\n```" for n in range(9)]
+try:
+    reward(codes, tests=tests * 9)
+except KeyboardInterrupt:
+    assert reward([right.replace("return x", "return x + 0")], tests=tests) == [1.0]
+    print("stopped")
+"""
+
+
+def test_ctrl_c_ends_all_workers_at_once():
+    """Each would compute for ten minutes; after it the reward works as before."""
+    environment = os.environ | {"PYTHONPATH": str(PLUGIN)}
+    command = [sys.executable, "-c", CTRL_C]
+    ended = subprocess.run(command, env=environment, timeout=500, capture_output=True, text=True)
+    assert ended.stdout == "stopped\n", ended.stderr
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_process_that_is_killed_before_any_code_runs_is_started_again(number, monkeypatch):
+    """That of the code, or that of the tests: by the machine, where it has no memory left."""
+    asked = process.Child.ask
+    killed = []
+
+    def ask(child, message, *options):
+        if "folder" in message and len(killed) < number:
+            killed.append(child)
+            if len(killed) == number:
+                os.kill(child._process.pid, 9)
+        return asked(child, message, *options)
+
+    monkeypatch.setattr(process.Child, "ask", ask)
+    (verdict,) = check("def f(x): return x", read_tests("y = [f(1)]\nassert y == [1]"), Limits(60))
+    assert verdict.reason == "passed" and len(killed) == number
+
+
+def test_a_right_program_is_not_blamed_for_the_end_of_the_process_that_started_it(monkeypatch):
+    asked = process.Child.ask
+    killed = []
+
+    def ask(child, message, *options):
+        if message.get("kind") == "functions" and not killed:
+            killed.append(child)
+            os.kill(child._process._zygote.pid, 9)
+        return asked(child, message, *options)
+
+    monkeypatch.setattr(process.Child, "ask", ask)
+    (verdict,) = check("def f(x): return x", read_tests("assert f(1) == 1"), Limits(60), True)
+    assert verdict.reason == "passed" and killed
+
+
 RIGHT = "def f(x): return x + 1"
 
 

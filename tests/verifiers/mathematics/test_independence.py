@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paths import PLUGIN
-from swift_rlvr.verifiers.mathematics import Reason, functions, grade, grade_all
+from swift_rlvr.verifiers.mathematics import Reason, functions, grade
 from verifiers.mathematics.generated import COMPLETIONS, MARKS, PIECES, TEXTS
 from verifiers.mathematics.tables import PAIRS
 
@@ -58,7 +58,7 @@ def alone(rows):
 
 
 def grade_rows(rows):
-    return grade_all(*map(list, zip(*rows, strict=True)))
+    return [grade(*row) for row in rows]
 
 
 def test_among_8_and_among_512(rows, alone):
@@ -142,8 +142,11 @@ def test_in_forked_children_while_a_thread_grades(rows, alone):
         thread.join()
 
 
-FILES = sorted((PLUGIN / "swift_rlvr" / "verifiers" / "mathematics").glob("*.py"))
-FILES.append(PLUGIN / "swift_rlvr" / "verifiers" / "answers.py")
+VERIFIERS = PLUGIN / "swift_rlvr" / "verifiers"
+# What finds the answer in a text.
+FINDERS = ("answer_forms", "answers", "languages", "statements", "thinking")
+FILES = sorted((VERIFIERS / "mathematics").glob("*.py"))
+FILES += [VERIFIERS / f"{name}.py" for name in FINDERS]
 
 
 def imports(file):
@@ -172,17 +175,12 @@ def test_no_clock_no_process_and_no_chance():
 
 
 def test_it_can_be_lifted_out_and_used_alone():
-    """Of this project it imports nothing but its own folder and the readers of answers and of thinking."""
+    """Of this project it imports nothing but its own folder and what finds the answer in a text."""
     for file in FILES:
         for module in imports(file):
             if module.startswith("swift_rlvr"):
-                alone = module.startswith(
-                    (
-                        "swift_rlvr.verifiers.answers",
-                        "swift_rlvr.verifiers.thinking",
-                        "swift_rlvr.verifiers.mathematics.",
-                    )
-                )
+                is_finder = module.removeprefix("swift_rlvr.verifiers.") in FINDERS
+                alone = is_finder or module.startswith("swift_rlvr.verifiers.mathematics.")
                 assert alone, f"{file.name} imports {module}"
 
 

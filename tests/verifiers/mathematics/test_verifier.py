@@ -274,3 +274,12 @@ def test_a_fraction_is_right_for_the_decimal_that_it_rounds_to_and_no_other(
     gold = f"{Decimal(nearest + off).scaleb(-places):f}"
     expected = abs(value * 10**places - (nearest + off)) <= Fraction(1, 2)
     assert grade(rf"\boxed{{\frac{{{above}}}{{{below}}}}}", gold, ROUNDED).reward == float(expected)
+
+
+def test_a_solution_in_words_is_right_against_itself():
+    """Its last line is what other answers are compared with."""
+    for gold in (
+        "We add\n$$\n3 + 5\n$$\nTherefore Tom has 8 apples.",
+        "$$\nX = [0.38, 0.18]\n$$\n\nTherefore the probability of ending in location 2 is 0.18 .",
+    ):
+        assert grade(f"<answer>{gold}</answer>", gold).reward == 1.0

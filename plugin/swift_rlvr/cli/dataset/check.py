@@ -17,8 +17,8 @@ from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
 LONGEST_PROBLEM = 200
-LONGEST_CONSTANT = 60
-SHOWN_CONSTANTS = 3
+LONGEST_GOLD = 60
+SHOWN_STRATEGIES = 3
 SHOWN_FOLDED = 3
 
 
@@ -111,7 +111,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print("  only the first problems are shown", style="dim")
     if findings.problems:
         console.print()
-    _print_constants(console, findings)
+    _print_without_work(console, findings)
     _print_folded(console, findings)
     for doubt in findings.doubts:
         console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
@@ -143,24 +143,18 @@ def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
     return counts
 
 
-def _print_constants(console: Console, findings: checking.Findings) -> None:
-    """What a policy would earn that gives the same answer to every question."""
-    if not findings.constants:
-        return
-    rows = f"the first {findings.constant_rows:,} rows"
-    for constant in findings.constants[:SHOWN_CONSTANTS]:
-        answer = visible(constant.answer, LONGEST_CONSTANT, console.encoding)
-        is_much = constant.share > checking.CONSTANT_SHARE
-        style = "yellow" if is_much else "dim"
-        lines = ", ".join(map(str, constant.lines))
-        text = Text.assemble(
-            "Always answering ", answer, f" is right for {constant.share:.1%} of {rows}"
-        )
+def _print_without_work(console: Console, findings: checking.Findings) -> None:
+    """What a policy would earn that does no work."""
+    without_work = [earned for earned in findings.earned if not earned.strategy.knows_gold]
+    for earned in without_work[:SHOWN_STRATEGIES]:
+        is_much = earned.mean > checking.MUCH
+        text = Text(f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row")
+        text.append(f" (the first {findings.attacked:,} rows")
         if is_much:
-            text.append(
-                f": line {lines}" + (" ..." if len(constant.lines) == checking.SHOWN else "")
-            )
-        console.print(text, style=style, soft_wrap=True)
+            lines = ", ".join(map(str, earned.paid[: checking.SHOWN]))
+            text.append(f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else ""))
+        text.append(").")
+        console.print(text, style="yellow" if is_much else "dim", soft_wrap=True)
 
 
 def _print_folded(console: Console, findings: checking.Findings) -> None:
@@ -170,7 +164,7 @@ def _print_folded(console: Console, findings: checking.Findings) -> None:
     pairs = []
     for folded in findings.folded[:SHOWN_FOLDED]:
         gold, earlier = (
-            visible(repr(text), LONGEST_CONSTANT, console.encoding)
+            visible(repr(text), LONGEST_GOLD, console.encoding)
             for text in (folded.gold, folded.earlier_gold)
         )
         pairs.append(f"{gold} (line {folded.line}) and {earlier} (line {folded.earlier_line})")

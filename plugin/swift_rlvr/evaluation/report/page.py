@@ -16,11 +16,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words
+from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations, observed_success
 from swift_rlvr.evaluation.report.reading import Run, read_runs
+from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 from swift_rlvr.utils.jsonl import replacing
 
@@ -61,20 +62,23 @@ def write_report(
     comparisons: Sequence[Mapping[str, Any]] = (),
     limit: int | None = None,
     tell: Callable[[str], object] = lambda note: None,
+    columns: Mapping[str, str] | None = None,
+    answered: Source | None = None,
 ) -> tuple[Path | None, Path]:
     """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None for a
     picture not drawn.
 
     Args:
-        runs: their folders, or ms-swift's output folders above them.
+        runs: their folders or those above them, folders of evaluations, files of completions.
         comparisons: from `swift_rlvr.evaluation.compare`.
         limit: the most completions on the page.
         tell: called with each thing that is missing or left out.
+        columns, answered: of files of completions, as in `find_files`.
     """
     if isinstance(runs, (str, Path)):
         runs = [runs]
     out = Path(out)
-    read = read_runs(runs)
+    read = read_runs(runs, columns, answered)
     completions = PageCompletions(read, limit or COMPLETIONS)
     steps = {run.label: _merged_steps(run) for run in read}
     for run in read:
@@ -108,12 +112,12 @@ def title_of(runs: Sequence[Run]) -> str:
     """What was trained on what: "GRPO: Qwen/Qwen2.5-3B-Instruct on countdown"."""
     models = dict.fromkeys(_short_name(run.settings.get("model")) for run in runs)
     tasks = dict.fromkeys(task for run in runs for task in run.tasks)
-    title = "GRPO"
+    title = "Completions" if all(run.graded is not None for run in runs) else "GRPO"
     if any(models):
         title += f": {', '.join(filter(None, models))}"
     if tasks:
         title += f" on {', '.join(tasks)}"
-    if len(runs) > 1 or title == "GRPO":
+    if len(runs) > 1 or title in ("GRPO", "Completions"):
         title += f" ({', '.join(run.label for run in runs)})"
     return title
 
@@ -152,7 +156,9 @@ def page(
         "form-action 'none'",
     ]
     tables = [_comparison(comparison) for comparison in comparisons]
-    tables.append(_observations(runs, completions))
+    tables += [_figures(run) for run in runs if run.summary is not None]
+    if any(run.graded is None for run in runs):
+        tables.append(_observations(runs, completions))
     tables.append(_settings(runs))
     parts = {
         "policy": "; ".join(policy),
@@ -272,7 +278,7 @@ def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> s
     if not comparisons:
         for run in runs:
             label = f"{run.label}: " if len(runs) > 1 else ""
-            sentences.append((f"{label}{observed_success(run)}", ""))
+            sentences.append((f"{label}{_success(run)}", ""))
     text = ""
     for figures, sentence in sentences:
         text += f"<p><b>{escape(figures)}</b> {escape(sentence)}</p>"
@@ -282,6 +288,13 @@ def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> s
             "swift-rlvr compare --out, and pass the result with --comparison.</p>"
         )
     return text
+
+
+def _success(run: Run) -> str:
+    if run.summary is None or run.steps:
+        return observed_success(run)
+    success = figure_text(run.summary, "success", ".3f")
+    return f"Success: {success} of {run.summary['tasks']:,} tasks."
 
 
 def _notes(runs: Sequence[Run]) -> str:
@@ -313,13 +326,18 @@ def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
     return _table("Observations", headings, rows, "text")
 
 
+def _figures(run: Run) -> str:
+    """The figures of an evaluation or a file of completions."""
+    title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
+    return _table(title, ["", "value"], figures_table(run.summary or {}))
+
+
 def _comparison(comparison: Mapping[str, Any]) -> str:
     rows = figures_table(comparison["before"], comparison["after"])
     table = _table("Held-out tasks before and after training", ["", "before", "after"], rows)
     models = []
     for side in ("before", "after"):
-        model = comparison[side].get("settings", {}).get("model", side)
-        models.append(f"{side}: {model}")
+        models.append(f"{side}: {model_of(comparison[side]) or side}")
     sentences = [f"{'; '.join(models)}."]
     if comparison.get("paired"):
         sentences.append(in_words(comparison["paired"]))

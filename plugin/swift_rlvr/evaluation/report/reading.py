@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.evaluation.completion_files import items_of, with_columns_from_prompt
+from swift_rlvr.evaluation.completion_files import split_name
+from swift_rlvr.evaluation.completion_forms import items_of, with_columns_from_prompt
+from swift_rlvr.evaluation.graded_files import GradedFiles, graded_records, last_step
 from swift_rlvr.rewards import REWARDS as OUR_REWARDS
 from swift_rlvr.runs.alarms import Alarms
 from swift_rlvr.runs.folder import (
@@ -23,11 +25,13 @@ from swift_rlvr.runs.folder import (
     LOG,
     RECORDS,
     REWARDS,
+    SUMMARY,
     find_run,
 )
 from swift_rlvr.runs.records import Record, judge, read_records
-from swift_rlvr.runs.statistics import is_number
+from swift_rlvr.runs.statistics import is_number, summarize
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
+from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_json, read_jsonl
 from swift_rlvr.verifiers.messages import completion_text
@@ -70,9 +74,15 @@ class Run:
     judges: Judges = field(default_factory=lambda: Judges({}))
     entries: dict[int, Entry] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    # Of an evaluation or a file of completions, which is no training.
+    graded: list[Record] | None = None
+    summary: dict[str, Any] | None = None
 
     def records(self) -> Iterator[Record]:
-        """The graded completions of the training, those of `entries`."""
+        """The graded completions, those of `entries`."""
+        if self.graded is not None:
+            yield from self.graded
+            return
         # The notes of reading them are there already.
         for position, record in enumerate(_training_records(self, notes=[])):
             if position in self.entries:
@@ -109,10 +119,63 @@ class Run:
         return bool(self.verifiers) and self.verifiers.keys() <= _COUNTDOWN
 
 
-def read_runs(paths: Sequence[str | Path]) -> list[Run]:
-    """Several runs, each with a label of its own: the parts of the paths in which they differ."""
-    folders = [find_run(path) for path in paths]
-    return [read_run(folder, label) for folder, label in zip(folders, labels(folders), strict=True)]
+def read_runs(
+    paths: Sequence[str | Path],
+    columns: Mapping[str, str] | None = None,
+    answered: Source | None = None,
+) -> list[Run]:
+    """Several runs, evaluations or files of completions, each with a label of its own: the parts of
+    the paths in which they differ.
+
+    columns, answered: of files of completions, as in `find_files`. InputError for what is none of
+    these.
+    """
+    places = [_place(Path(path)) for path in paths]
+    runs = []
+    for place, label in zip(places, labels(places), strict=True):
+        if (place / LOG).is_file():
+            runs.append(read_run(place, label))
+        else:
+            graded = graded_records(place, columns, answered)
+            runs.append(_run_of_completions(place, label, graded))
+    return runs
+
+
+def _place(path: Path) -> Path:
+    """A file, or a folder with completions and no log, itself; else the folder of the run."""
+    _, place = split_name(path)
+    has_completions = any(place.glob("*.jsonl")) and not (place / LOG).is_file()
+    return path if place.is_file() or has_completions else find_run(path)
+
+
+def _run_of_completions(path: Path, label: str, graded: GradedFiles) -> Run:
+    """What there is of an evaluation or of completions of others. Where they have steps, as verl's
+    dumps, there are curves.
+    """
+    run = Run(path, label, judges=graded.judges, notes=graded.notes, graded=graded.records)
+    run.summary = summarize(last_step(graded.records))
+    if (path / SUMMARY).is_file():
+        # With the settings, and the figures that the evaluation has shown.
+        run.summary = read_json(path / SUMMARY)
+        run.settings = run.summary.get("settings", {})
+    by_step: dict[int, list[Record]] = {}
+    for position, record in enumerate(graded.records):
+        run.entries[position] = _entry(record, record.index)
+        if record.step is not None:
+            by_step.setdefault(record.step, []).append(record)
+    if len(by_step) > 1:
+        for step, records in by_step.items():
+            figures = summarize(records)
+            run.steps.append(
+                {"step": step, "success": figures["success"], "format": figures["format"]}
+            )
+    return run
+
+
+def _entry(record: Record, question: int, characters: int = 0) -> Entry:
+    """characters: of the question, where this is the first completion that answers it."""
+    size = len(record.completion) + characters
+    return Entry(record.step or 0, question, size, record.success, record.task)
 
 
 def labels(folders: Sequence[Path]) -> list[str]:
@@ -243,13 +306,9 @@ def _index_completions(run: Run) -> None:
             }
         before = place
         question = record.question
-        characters = len(record.completion)
-        if question not in questions:
-            questions[question] = len(questions)
-            characters += len(question)
-        run.entries[position] = Entry(
-            step, questions[question], characters, record.success, record.task
-        )
+        is_new = question not in questions
+        number = questions.setdefault(question, len(questions))
+        run.entries[position] = _entry(record, number, len(question) if is_new else 0)
     if not run.entries:
         run.notes.append(
             f"there are no completions in {RECORDS} or {COMPLETIONS} (ms-swift saves them with "

@@ -1,5 +1,4 @@
-"""Conversations -> completions, with one interface and three engines: transformers, vLLM, a rollout
-server.
+"""Conversations -> completions, with one interface and three engines: transformers, vLLM, a server.
 
     with open_engine(SamplingSettings("Qwen/Qwen2.5-0.5B-Instruct"), conversations) as engine:
         groups = engine.sample(conversations, num_generations=8, temperature=0.7, seed=1)

@@ -1,6 +1,4 @@
-"""The engines that sample: a transformers model in this process, vLLM, and a rollout server
-(server.py).
-"""
+"""The engines that sample: a transformers model in this process, vLLM, and a server (server.py)."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +11,9 @@ from statistics import fmean
 from typing import Any
 
 from swift_rlvr.evaluation.models import (
+    ends_in_thinking,
     fitting_prompts,
     folder_of,
-    opening_at_end,
     stop_token_ids,
     visible_device,
 )
@@ -27,10 +25,11 @@ from swift_rlvr.evaluation.sampling.interface import (
     OnProgress,
     SamplingSettings,
 )
-from swift_rlvr.evaluation.sampling.server import ServerEngine
+from swift_rlvr.evaluation.sampling.server import open_server
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.utils.nvcc import choose_sampler
+from swift_rlvr.verifiers.thinking import with_opening
 
 # Parameters; on a CPU, threads that wait for each other cost a smaller model more than they give.
 SMALL_MODEL = 5_000_000
@@ -70,7 +69,7 @@ def open_engine(
     """
     chosen = choose_engine(settings)
     if chosen == "server":
-        yield ServerEngine(settings)
+        yield open_server(settings)
         return
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
     tokenizer = checkpoint.tokenizer()
@@ -126,6 +125,7 @@ class TransformersEngine(Engine):
             for first in range(0, settings.num_generations, copies)
         ]
         generator = torch.Generator(self.model.device).manual_seed(settings.seed)
+        opened = [ends_in_thinking(self.tokenizer, prompt) for prompt in prompts]
         completions: list[list[Completion]] = [[] for _ in prompts]
         expected = fmean(self._longest or [longest])
         self.model.eval()
@@ -143,11 +143,10 @@ class TransformersEngine(Engine):
             self._longest.append(max(map(len, generated)))
             texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
             for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
-                text = opening_at_end(self.tokenizer, chosen[position // copies]) + text
                 finish = "stop" if ids[-1] in self.stop_token_ids else "length"
-                completions[batch[position // copies]].append(
-                    Completion(text, len(ids), finish, ids)
-                )
+                index = batch[position // copies]
+                text = with_opening(text, opened[index])
+                completions[index].append(Completion(text, len(ids), finish, ids))
         return completions
 
 
@@ -295,13 +294,13 @@ class VllmEngine(Engine):
         )
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
         groups = []
-        outputs = self.llm.generate(requests, params, use_tqdm=Progress)
-        for prompt, request in zip(prompts, outputs, strict=True):
-            opening = opening_at_end(self.tokenizer, prompt)
+        answers = self.llm.generate(requests, params, use_tqdm=Progress)
+        for prompt, request in zip(prompts, answers, strict=True):
+            opened = ends_in_thinking(self.tokenizer, prompt)
             group = []
             for output in request.outputs:
                 ids = output.token_ids
-                text = opening + output.text
+                text = with_opening(output.text, opened)
                 group.append(Completion(text, len(ids), output.finish_reason, ids))
             groups.append(group)
         return groups

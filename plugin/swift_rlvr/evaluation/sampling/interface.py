@@ -15,14 +15,14 @@ ENGINES = ("auto", "transformers", "vllm")
 class Completion:
     """What a model has written.
 
-    text: without special tokens, and with the opening of the thinking that the prompt ends with, as
-    a rollout server of ms-swift returns it. tokens: their number, with the end-of-turn token. finish: "stop"
-    or "length". token_ids: the `tokens` themselves, where the engine has them; equal completions may
-    differ in them.
+    text: without special tokens, from the beginning of the thinking where the prompt has opened it,
+    as ms-swift hands it to the rewards. tokens: the number that was sampled, with the end-of-turn
+    token; None where a server does not say. finish: "stop" or "length". token_ids: the `tokens`
+    themselves, where the engine has them; equal completions may differ in them.
     """
 
     text: str
-    tokens: int
+    tokens: int | None
     finish: str
     token_ids: Sequence[int] = field(default=(), repr=False, compare=False)
 
@@ -34,7 +34,7 @@ class SamplingSettings(Settings):
     """
 
     model: str = setting(
-        help="Folder with a model and its tokenizer or with a LoRA adapter, or a hub id."
+        help="Folder with a model and its tokenizer or with a LoRA adapter, a hub id, or its name at --server."
     )
     num_generations: int = setting(1, "Completions per prompt.", at_least=1)
     temperature: float = setting(1.0, "Sampling temperature; 0 is greedy.", at_least=0)
@@ -54,7 +54,8 @@ class SamplingSettings(Settings):
     )
     use_hf: bool = setting(False, "Load hub ids from Hugging Face instead of ModelScope.")
     server: str | None = setting(
-        None, "URL of a rollout server that has loaded the model; it then samples."
+        None,
+        "URL of a rollout server, or of one with OpenAI's API (key in OPENAI_API_KEY), that samples.",
     )
     top_k: int = setting(
         0,
@@ -80,11 +81,13 @@ class Engine(ABC):
     """Samples completions of conversations, which are messages of which the last is the user's.
 
     settings: those it was opened with. batch_size: the completions worth asking for together.
+    served_model: the model that a server has answered with, where that is another one.
     """
 
     def __init__(self, settings: SamplingSettings):
         self.settings = settings
         self.batch_size = settings.batch_size
+        self.served_model: str | None = None
 
     def sample(
         self,

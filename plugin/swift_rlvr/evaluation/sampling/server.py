@@ -1,16 +1,17 @@
-"""Completions from a running rollout server (`swift rollout`), asked as ms-swift's trainers ask it.
-
-Of a server that serves a training these are of the policy as it is at that moment, and the training
-waits meanwhile.
+"""Completions from a running server: a rollout server (`swift rollout`), or one with OpenAI's API,
+such as vLLM, SGLang, Ollama, llama.cpp or a provider's.
 """
 
-import json
-import urllib.error
-import urllib.request
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
+from swift_rlvr.evaluation.sampling.http import RefusedError, SilentError, check_url, request
 from swift_rlvr.evaluation.sampling.interface import (
     Completion,
     Engine,
@@ -20,26 +21,86 @@ from swift_rlvr.evaluation.sampling.interface import (
 )
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.network import is_loopback
+from swift_rlvr.verifiers.messages import message_text
+from swift_rlvr.verifiers.thinking import DELIMITERS, thinking_end, with_opening
 
-# Seconds for one request; a server that has died in the middle of one would never answer.
-TIMEOUT = 1800
+# Requests to a server with OpenAI's API that run at the same time.
+MOST_AT_ONCE = 64
+# Seconds before each further try of a request that a busy server has refused.
+WAITS = (1, 2, 4, 8, 16, 32)
+_BUSY = (408, 409, 429, 500, 502, 503, 504)
+# Servers that take all the sampling settings, and would else use the model's own.
+_WITH_ALL_SETTINGS = ("vllm", "sglang")
+
+
+def open_server(settings: SamplingSettings) -> Engine:
+    """The server at the settings' URL; InputError where none answers, or it has not the model."""
+    url = settings.server or ""
+    check_url(url)
+    has_path = bool(urlsplit(url).path.strip("/"))
+    base = url if has_path else f"{url.rstrip('/')}/v1"
+    try:
+        answer = request(base, "models", timeout=10)
+        models = answer["data"]
+    except RefusedError as error:
+        if error.status not in (404, 405):
+            raise
+        # Some providers list no models.
+        models = [] if has_path else None
+    except (KeyError, TypeError):
+        models = None
+    if models is None:
+        return RolloutEngine(settings)
+    return ChatEngine(settings, base, models)
 
 
 class ServerEngine(Engine):
-    """A rollout server, asked for `batch_size` completions at a time; InputError where none answers
-    at its URL.
-    """
+    """What both kinds of servers share."""
 
     def __init__(self, settings: SamplingSettings):
         super().__init__(settings)
         self.url = settings.server or ""
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(
-                f"must be a URL such as http://127.0.0.1:8000, got {self.url}", "server"
-            )
-        _request(self.url, "health/", timeout=10)
+        self._opens_thinking = False
+
+    def _in_groups(self, completions: list[Completion], samples: int) -> Groups:
+        """The completions of each conversation.
+
+        A server does not show the prompt that it renders. That the prompt opens the thinking is seen
+        in a completion that closes it.
+        """
+        if any(_closes_unopened(completion.text) for completion in completions):
+            self._opens_thinking = True
+        if self._opens_thinking:
+            for number, completion in enumerate(completions):
+                text = with_opening(completion.text, opened=True)
+                completions[number] = replace(completion, text=text)
+        return [
+            completions[start : start + samples] for start in range(0, len(completions), samples)
+        ]
+
+    def _note_model(self, served: object) -> None:
+        """Keep the name of the model that has answered; the last part of a path is its name too."""
+        asked = self.settings.model
+        if isinstance(served, str) and served != asked:
+            is_same = PurePath(served).name.lower() == PurePath(asked).name.lower()
+            self.served_model = None if is_same else served
+
+
+def _closes_unopened(text: str) -> bool:
+    thinking = text[: thinking_end(text)]
+    return bool(thinking) and not any(opening in thinking for opening, _ in DELIMITERS)
+
+
+class RolloutEngine(ServerEngine):
+    """A rollout server, asked for `batch_size` completions at a time, as ms-swift's trainers do.
+
+    Of a server that serves a training these are of the policy as it is at that moment, and the
+    training waits meanwhile.
+    """
+
+    def __init__(self, settings: SamplingSettings):
+        super().__init__(settings)
+        request(self.url, "health/", timeout=10)
 
     def _sample(
         self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
@@ -51,9 +112,7 @@ class ServerEngine(Engine):
             batch = repeated[len(completions) : len(completions) + self.batch_size]
             completions += self._ask(batch, settings)
             on_progress(len(completions) / len(repeated))
-        return [
-            completions[start : start + samples] for start in range(0, len(completions), samples)
-        ]
+        return self._in_groups(completions, samples)
 
     def _ask(
         self, conversations: Sequence[Messages], settings: SamplingSettings
@@ -62,61 +121,131 @@ class ServerEngine(Engine):
         config = {
             "max_tokens": settings.max_completion_length,
             "temperature": settings.temperature,
-            "top_p": settings.top_p,
-            "top_k": settings.top_k or -1,
-            "min_p": 0.0,
-            "repetition_penalty": 1.0,
+            **_all_settings(settings),
             # With the token ids.
             "return_details": True,
         }
         requests = [{"messages": messages} for messages in conversations]
         body = {"infer_requests": requests, "request_config": config, "use_tqdm": False}
-        answers = _request(self.url, "infer/", body, TIMEOUT)
+        answers = request(self.url, "infer/", body)
         if not isinstance(answers, list) or len(answers) != len(conversations):
             raise InputError(
                 f"{self.url}: the rollout server did not answer each of {len(conversations)} prompts",
                 "server",
             )
-        return [_completion(self.url, answer) for answer in answers]
+        return [self._completion(answer) for answer in answers]
+
+    def _completion(self, answer: Any) -> Completion:
+        """The completion in a server's answer; InputError where it has another form."""
+        try:
+            choice = answer["response"]["choices"][0]
+            text = choice["message"]["content"]
+            ids = choice["token_ids"]
+            completion = Completion(text, len(ids), choice["finish_reason"], ids)
+        except (KeyError, IndexError, TypeError) as error:
+            raise InputError(
+                f"{self.url}: this is not the answer of a rollout server ({error!r})", "server"
+            ) from error
+        self._note_model(answer["response"].get("model"))
+        return completion
 
 
-def _completion(url: str, answer: Any) -> Completion:
-    """The completion in a server's answer; InputError where it has another form."""
-    try:
-        choice = answer["response"]["choices"][0]
-        text = choice["message"]["content"]
-        ids = choice["token_ids"]
-        return Completion(text, len(ids), choice["finish_reason"], ids)
-    except (KeyError, IndexError, TypeError) as error:
-        raise InputError(
-            f"{url}: this is not the answer of a rollout server ({error!r})", "server"
-        ) from error
+class ChatEngine(ServerEngine):
+    """A server with OpenAI's API, asked for each completion by a request of its own, since not all
+    servers know several choices.
+
+    base: its URL with the path before /chat/completions. models: that it lists; empty where it lists
+    none.
+    """
+
+    def __init__(self, settings: SamplingSettings, base: str, models: Sequence[dict[str, Any]]):
+        super().__init__(settings)
+        self.base = base
+        by_name = {str(model.get("id")): model for model in models if isinstance(model, dict)}
+        if by_name and settings.model not in by_name:
+            names = list(by_name)
+            shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+            raise InputError(f"{self.url} has no {settings.model}; it has {shown}", "model")
+        model = by_name.get(settings.model, {})
+        self._options = {}
+        if model.get("owned_by") in _WITH_ALL_SETTINGS:
+            self._options = _all_settings(settings)
+        elif settings.top_p < 1:
+            self._options = {"top_p": settings.top_p}
+        context = model.get("max_model_len")
+        if isinstance(context, int) and settings.max_completion_length >= context:
+            raise InputError(
+                f"must be less than {context:,}, the context of the server, which holds the prompt "
+                f"too; got {settings.max_completion_length:,}",
+                "max_completion_length",
+            )
+        # Newer models of OpenAI's refuse the older name, and older servers do not know the newer.
+        self._limit = "max_tokens"
+
+    def _sample(
+        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
+    ) -> Groups:
+        samples = settings.num_generations
+        repeated = [messages for messages in conversations for _ in range(samples)]
+        completions: list[Completion] = []
+        pool = ThreadPoolExecutor(min(self.batch_size, MOST_AT_ONCE))
+        try:
+            for completion in pool.map(partial(self._ask, settings), repeated):
+                completions.append(completion)
+                on_progress(len(completions) / len(repeated))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        return self._in_groups(completions, samples)
+
+    def _ask(self, settings: SamplingSettings, messages: Messages) -> Completion:
+        """A completion; InputError where the server refuses it, also after waiting."""
+        for wait in (*WAITS, None):
+            body = {
+                "model": settings.model,
+                "messages": messages,
+                "temperature": settings.temperature,
+                **self._options,
+                self._limit: settings.max_completion_length,
+            }
+            try:
+                return self._completion(request(self.base, "chat/completions", body))
+            except RefusedError as error:
+                if error.status == 400 and "max_completion_tokens" in error.text:
+                    self._limit = "max_completion_tokens"
+                    continue
+                if wait is None or error.status not in _BUSY:
+                    raise
+                asked = error.retry_after or ""
+                time.sleep(min(float(asked), 60.0) if asked.isdigit() else wait)
+            except SilentError:
+                if wait is None:
+                    raise
+                time.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _completion(self, answer: Any) -> Completion:
+        """The completion in a server's answer; InputError where it has another form.
+
+        A thinking that the server has split off stands before the rest again.
+        """
+        try:
+            choice = answer["choices"][0]
+            text = message_text(choice["message"]) or ""
+            finish = choice["finish_reason"]
+        except (KeyError, IndexError, TypeError) as error:
+            raise InputError(
+                f"{self.url}: this is not a chat completion of OpenAI's API ({error!r})", "server"
+            ) from error
+        tokens = (answer.get("usage") or {}).get("completion_tokens")
+        self._note_model(answer.get("model"))
+        return Completion(text, tokens if isinstance(tokens, int) else None, finish)
 
 
-def _request(url: str, path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
-    """What the server answers: to a body, which is posted, a JSON value; else None."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        f"{url.rstrip('/')}/{path}", data, {"Content-Type": "application/json"}
-    )
-    handlers = []
-    if is_loopback(urlsplit(url).hostname or ""):
-        # A proxy does not reach this machine's own address.
-        handlers.append(urllib.request.ProxyHandler({}))
-    opener = urllib.request.build_opener(*handlers)
-    try:
-        with opener.open(request, timeout=timeout) as response:
-            if body is None:
-                return None
-            return json.loads(response.read())
-    except urllib.error.HTTPError as error:
-        text = error.read(300).decode(errors="replace")
-        raise InputError(
-            f"{url}: the server refuses /{path} with status {error.code}: {text}", "server"
-        ) from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise InputError(
-            f"{url}: no rollout server answers there ({reason}); start one with scripts/rollout.sh",
-            "server",
-        ) from error
+def _all_settings(settings: SamplingSettings) -> dict[str, Any]:
+    """The sampling settings besides the temperature, in vLLM's names."""
+    return {
+        "top_p": settings.top_p,
+        "top_k": settings.top_k or -1,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+    }

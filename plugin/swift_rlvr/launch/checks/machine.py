@@ -14,6 +14,7 @@ from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.machine import MIB, Gpu, output_of
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
@@ -243,7 +244,7 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
         problem = why_no_nvcc(launch.environ)
         if problem:
             cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
-            remedy = "set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+            remedy = "install what is missing; CUDA_HOME names a CUDA toolkit, of 12.8 or later"
             yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
 
 
@@ -274,7 +275,8 @@ def sampler(launch: Launch) -> Iterator[CheckResult]:
     elif chosen and problem:
         message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be used: {problem}"
         remedy = (
-            f"unset {SAMPLER} for vLLM's own, or set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+            f"unset {SAMPLER} for vLLM's own, or install what is missing; CUDA_HOME names a CUDA "
+            "toolkit, of 12.8 or later"
         )
         yield warning("sampler", message, remedy)
     elif problem:
@@ -357,6 +359,12 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     output = plan.output.absolute()
     existing = next(path for path in (output, *output.parents) if path.is_dir())
+    try:
+        refuse_second_run(plan)
+    except InputError as error:
+        remedy = "wait until it ends, or set OUTPUT to another folder"
+        yield failed("folder", error.problem, remedy)
+        return
     try:
         check_is_folder(plan.output)
         # Nodes may share it, and the first may be ahead.

@@ -1,11 +1,20 @@
-"""Checks of the objective that is trained."""
+"""Checks of the objective that is trained, and of the settings that only its training looks at."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from swift_rlvr.launch.checks import CheckResult, Launch, warning
+from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
+from swift_rlvr.launch.checks.data import HUB_ID
+from swift_rlvr.launch.estimate import model_folder
 from swift_rlvr.launch.plan import ACCUMULATION
 from swift_rlvr.utils.settings import number
 
+# Settings that name models or adapters beside the model that is trained.
+OTHER_MODELS = (
+    *("reward_model", "ref_model", "teacher_model"),
+    *("ref_adapters", "reward_adapters", "teacher_adapters"),
+)
 # Losses that ms-swift divides by the completion tokens of all micro-batches of a step
 # (WINDOW_NORMALIZED_LOSS_TYPES of its grpo_trainer.py).
 OF_ALL_TOKENS = ("dapo", "cispo", "fipo")
@@ -34,4 +43,32 @@ def gradient_scale(launch: Launch) -> Iterator[CheckResult]:
     yield warning("loss", message, remedy)
 
 
-CHECKS = (gradient_scale,)
+def other_models(launch: Launch) -> Iterator[CheckResult]:
+    """Each model beside the one that is trained is a folder, or has a name that one on a hub can
+    have.
+    """
+    for setting in OTHER_MODELS:
+        for name in launch.listed(setting):
+            if model_folder(name) is not None:
+                continue
+            is_path = Path(name.partition("/")[0]).is_dir()
+            if is_path or re.fullmatch(HUB_ID, name) is None:
+                remedy = f"relative paths count from {Path.cwd()}"
+                yield failed(setting, f"there is no folder {name}", remedy)
+
+
+def later(launch: Launch) -> Iterator[CheckResult]:
+    """What ms-swift's parser takes, its training can use."""
+    parsed = launch.parsed
+    if parsed.problem or parsed.failure:
+        return
+    for setting, problem, remedy in parsed.unusable:
+        yield failed(setting, problem, remedy)
+    if not parsed.unusable:
+        yield passed(
+            "training", "the settings are known to the trainer, the losses and the sampler"
+        )
+
+
+CHECKS = (gradient_scale, other_models)
+AFTER_MS_SWIFT = (later,)

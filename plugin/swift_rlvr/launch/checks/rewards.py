@@ -3,26 +3,31 @@ what they pay.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
+from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.data import ExampleRow, examples
+from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import is_import_path
 from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_variables
-from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
+from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import as_list, number
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
+# Rows of a task on which the rewards are tried together.
+TRIED_ROWS = 4
+_OF_ROWS = "check its parameters, and the row with `swift-rlvr dataset check`"
 
 
 def arguments(launch: Launch) -> Iterator[CheckResult]:
@@ -55,7 +60,10 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     weights = launch.listed("reward_weights")
     unknown = [name for name in launch.listed("reward_funcs") if name not in known]
     for name in unknown:
-        yield failed("rewards", f"ms-swift knows no reward {name}", _known_reward(name, known))
+        remedy = _known_reward(name, known)
+        if name in launch.parsed.late and launch.parsed.has_ours:
+            remedy = "--external_plugins: its file before this package's plugin, which registers it"
+        yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
     if not rewards:
         remedy = f"some of {', '.join(known)}"
         yield failed("rewards", "reward_funcs names no reward", remedy)
@@ -196,8 +204,7 @@ def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[Chec
     for completion, what, expected in completions:
         value, reason, *_ = reward.explain(completion, example.row)
         if (value or 0.0) != expected:
-            remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
-            yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy)
+            yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", _OF_ROWS)
 
 
 def sandbox(launch: Launch) -> Iterator[CheckResult]:
@@ -248,6 +255,102 @@ def columns(launch: Launch) -> Iterator[CheckResult]:
             message = f"{name} needs {', '.join(needed)}, which rows of {', '.join(lacking)} lack"
             remedy = "external_accuracy grades only the tasks that it knows"
             yield warning("columns", message, remedy)
+
+
+class Tried(NamedTuple):
+    """A completion on which the run's rewards are tried."""
+
+    task: str
+    line: int
+    is_right: bool
+    row: dict[str, Any]  # as the trainer has it: `messages` ends with the completion
+
+
+def completions_to_grade(launch: Launch) -> list[Tried]:
+    """A right and a wrong completion of the first rows of each task, each in the form that the
+    prompt of its row asks for; of a row without a gold only the wrong one.
+    """
+    tried: list[Tried] = []
+    rows = Counter[str]()
+    for asked in asked_rows(launch):
+        task = str(asked.row.get("task") or asked.task.name)
+        rows[task] += 1
+        if rows[task] > TRIED_ROWS:
+            continue
+        for completion, is_right in ((asked.graded, True), (asked.answering(GUESS), False)):
+            if completion is not None:
+                messages = [*asked.messages, {"role": "assistant", "content": completion}]
+                row = {**asked.row, "messages": messages}
+                tried.append(Tried(task, asked.line, is_right, row))
+    return tried
+
+
+def rows_to_grade(launch: Launch) -> list[dict[str, Any]]:
+    """What ms-swift's process is to grade for `together`."""
+    return [each.row for each in completions_to_grade(launch)]
+
+
+def together(launch: Launch) -> Iterator[CheckResult]:
+    """All rewards of the run, called as its trainer calls them, pay a right completion more than a
+    wrong one, and the verifiers pay it in full.
+    """
+    paid = launch.parsed.paid
+    tried = completions_to_grade(launch)
+    if not paid or not tried:
+        return
+    values: dict[str, list[float | None]] = {}
+    for name, result in paid.items():
+        if isinstance(result, str):
+            remedy = "correct the reward; `swift-rlvr check` tries it alone"
+            yield failed("grading", f"{name} cannot grade the first rows: {result}", remedy)
+        else:
+            values[name] = result
+    if len(values) < len(paid):
+        return
+
+    names = list(paid)
+    weights = [float(weight) for weight in as_list(launch.settings.get("reward_weights"))]
+    if len(weights) != len(names):
+        weights = [1.0] * len(names)
+    verifiers = [name for name in names if launch.parsed.rewards[name][1] == VERIFIER]
+    full = {reward.name: reward.full_reward for reward in build(launch)[0]}
+    is_shown = set()
+    for index, each in enumerate(tried):
+        if not each.is_right:
+            continue
+        right = {name: values[name][index] for name in names}
+        wrong = {name: values[name][index + 1] for name in names}
+        where = f"the right completion of line {each.line} ({each.task})"
+        graded = [name for name in verifiers if right[name] is not None]
+        if verifiers and not graded:
+            yield failed("grading", f"no verifier grades {where}", _OF_ROWS)
+            return
+        for name in graded:
+            if (right[name] or 0.0) < full.get(name, FULL):
+                yield failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
+                return
+        totals = [_total(each_paid, weights) for each_paid in (right, wrong)]
+        earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
+        if totals[0] <= totals[1]:
+            # Without a verifier it may be meant: a run for the format alone.
+            report = failed if verifiers else warning
+            remedy = "a reward that verifies answers, or other reward_weights"
+            yield report("grading", f"{where} earns {earned}: no more", remedy)
+            return
+        if each.task not in is_shown:
+            is_shown.add(each.task)
+            yield passed("grading", f"{where} earns {earned}")
+
+
+def _total(paid: Mapping[str, float | None], weights: Sequence[float]) -> float:
+    """The weighted sum, in which what was not graded counts as 0, as in ms-swift."""
+    pairs = zip(paid.values(), weights, strict=True)
+    return sum((value or 0.0) * weight for value, weight in pairs)
+
+
+def _shown_total(paid: Mapping[str, float | None], weights: Sequence[float]) -> str:
+    parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
+    return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
 
 
 def _example_rows(launch: Launch) -> dict[str, ExampleRow]:
@@ -306,4 +409,4 @@ def _rewards_by_task(launch: Launch, names: Sequence[str]) -> dict[str, list[str
 
 
 CHECKS = (parameters, sandbox, grades)
-AFTER_MS_SWIFT = (arguments, names, columns, verifiers)
+AFTER_MS_SWIFT = (arguments, names, columns, verifiers, together)

@@ -13,6 +13,8 @@ from swift.rewards import orms
 
 from swift_rlvr.rewards import REWARDS
 
+LATE = "name its file in --external_plugins before this package's plugin, which registers it"
+
 
 def described(reward: object) -> str:
     """A reward of others for messages: its name, and the file that it is from."""
@@ -32,15 +34,27 @@ def replaced(names: Iterable[str]) -> dict[str, str]:
     return others
 
 
+def late(names: Iterable[str]) -> list[str]:
+    """Those of these names that are rewards of a plugin which was loaded after ours, so that ms-swift
+    does not know them.
+    """
+    return [name for name in names if name in REWARDS.data and name not in orms]
+
+
 def is_loaded() -> bool:
     """Whether this package's plugin is: some of the rewards are ours."""
     return any(orms.get(name) is reward for name, reward in REWARDS.data.items())
 
 
 def require_ours(names: Iterable[str]) -> None:
-    """ValueError where a plugin that was loaded after ours has replaced one of these rewards."""
+    """ValueError where a plugin that was loaded after ours has replaced one of these rewards, or
+    came too late to have its own.
+    """
     if not is_loaded():
         return
+    names = list(names)
+    for name in late(names):
+        raise ValueError(f"ms-swift does not know the reward {name}: {LATE}")
     for name, other in replaced(names).items():
         raise ValueError(
             f"{other} has replaced this package's reward {name}: remove that plugin from "

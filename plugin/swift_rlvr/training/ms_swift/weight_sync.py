@@ -35,6 +35,14 @@ from swift_rlvr.utils.settings import Settings, setting
 _DONE = b"done"
 
 
+# Seconds for which a plain trainer is told from one that has connected and not yet spoken.
+GREETING = 2
+BOTH = (
+    "start both with `python -m swift_rlvr.training.ms_swift`, as `swift-rlvr train` does, or both "
+    "without it (`swift rollout` with `swift rlhf` or `megatron rlhf`)"
+)
+
+
 class WeightSyncError(RuntimeError):
     """An update did not reach the rollout server, or failed there."""
 
@@ -86,18 +94,20 @@ class Reports:
             store = _listen(host, port, limit) if rank == 0 else _connect(host, port, limit)
             group = cls(store, rank, world_size)
             if group.is_trainer:
+                _refuse_plain_peer(store, "rollout server")
                 token = uuid.uuid4().hex
                 store.set("run", token)
                 store.wait([f"{token}/{worker}" for worker in range(world_size - 1)], limit)
             else:
+                if rank == 0:
+                    _await_run(store, limit)
                 store.set(f"{store.get('run').decode()}/{rank}", _DONE)
         except (DistError, OSError) as error:
             raise WeightSyncError(
                 "no weight-sync connection between trainer and rollout server on port "
                 f"{port} within {limit.total_seconds():g} s: {error}. The rollout server's log has "
                 "its side; another process may hold the port (--vllm_server_group_port sets it), or "
-                "the server was started by plain `swift rollout` (start it with "
-                "`python -m swift_rlvr.training.ms_swift rollout`)."
+                f"one of the two is plain ms-swift: {BOTH}"
             ) from error
         return group
 
@@ -143,6 +153,36 @@ class Reports:
                 f"weight sync stopped after {time.monotonic() - start:.1f} s ({limit}): the {peer} "
                 f"is gone or stuck; waiting for {key!r}: {error}"
             ) from error
+
+
+def _is_of_plain_peer(store: TCPStore) -> bool:
+    """Whether a plain process has joined: torch's store counts those that wait for each other in a
+    key that no other can have, and ours begin with `run`.
+    """
+    return store.num_keys() > 0 and not store.check(["run"])
+
+
+def _refuse_plain_peer(store: TCPStore, peer: str) -> None:
+    """WeightSyncError where the other side is ms-swift without our patches, and would say nothing."""
+    if _is_of_plain_peer(store):
+        ours = "trainer" if peer == "rollout server" else "rollout server"
+        problem = f"the {peer} is plain ms-swift, and this {ours} is patched by swift-rlvr"
+        raise WeightSyncError(f"{problem}: {BOTH}")
+
+
+def _await_run(store: TCPStore, limit: timedelta) -> None:
+    """The first worker waits for the trainer's greeting; WeightSyncError where a plain one has come."""
+    end = time.monotonic() + limit.total_seconds()
+    plain_since = None
+    while not store.check(["run"]) and time.monotonic() < end:
+        now = time.monotonic()
+        if not _is_of_plain_peer(store):
+            plain_since = None
+        elif plain_since is None:
+            plain_since = now
+        elif now - plain_since > GREETING:
+            _refuse_plain_peer(store, "trainer")
+        time.sleep(0.05)
 
 
 def _listen(host: str, port: int, limit: timedelta) -> TCPStore:

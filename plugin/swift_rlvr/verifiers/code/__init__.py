@@ -13,8 +13,12 @@ case, and the parent compares. Functions have one process with the code, and the
 just as confined, in which the names of the code are proxies (`inside/`). A call of theirs goes to
 the code's process by way of the parent; what comes back is plain values, and handles of what is not
 plain. So the tests are compared with Python's own operators, in a process in which no object and no
-function is the code's. Calls with arguments of JSON, and asserts such as ``assert f(1) == 2`` in
-which all else is written down, need no process of the tests: the parent compares (`calls`).
+function is the code's. Calls with arguments of JSON (`calls`), and asserts such as
+``assert f(1) == 2`` in which all else is written down (`plain`), need no process of the tests: the
+parent compares.
+
+Some right code does not work across two processes. `check_together` runs a test program in one with
+the code. There code can lie to its tests, so that a pass is no proof.
 
 Code cannot
 
@@ -44,7 +48,8 @@ Known limits:
 - What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
   that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
   derive from a class of the code, nor patch a builtin or standard input for it, and a function of
-  the tests that the code awaits does not run in the tests' event loop.
+  the tests that the code awaits does not run in the tests' event loop. `check_together` can tell
+  whether that is why code fails.
 - The limit of time holds for the code and for the tests each.
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above
@@ -69,9 +74,11 @@ from swift_rlvr.verifiers.code.cases import read_tests
 from swift_rlvr.verifiers.code.check import (
     FAILURES,
     PASSED,
+    UNGRADED,
     WRONG,
     Verdict,
     check,
+    check_together,
     leaves_no_trace,
 )
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
@@ -80,12 +87,14 @@ from swift_rlvr.verifiers.code.sources import BadTests
 __all__ = [
     "FAILURES",
     "PASSED",
+    "UNGRADED",
     "WRONG",
     "BadTests",
     "Limits",
     "SandboxError",
     "Verdict",
     "check",
+    "check_together",
     "leaves_no_trace",
     "read_tests",
 ]

@@ -21,12 +21,13 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.cases import read_tests, same_output
+from swift_rlvr.verifiers.code.calls import read_calls
+from swift_rlvr.verifiers.code.cases import Form, read_form, read_tests, same_output
 from swift_rlvr.verifiers.code.check import PASSED, check
 from swift_rlvr.verifiers.code.nearby import nearby_calls, nearby_texts
 from swift_rlvr.verifiers.code.process import Limits
@@ -49,8 +50,6 @@ _SEVERAL_RIGHT = re.compile(
     re.IGNORECASE,
 )
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-_ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
-
 _MOST_TURNS = 100  # of a loop over cases
 
 Result = Any
@@ -118,7 +117,7 @@ def add_tests(
     if _SEVERAL_RIGHT.search(question):
         raise NoTests("several results are right")
     passing = _passing(references, tests, entry_point, limits)
-    given = _read_given(tests, passing[0], entry_point)
+    given = _read_given(read_form(tests, entry_point), passing[0])
     rng = random.Random(f"{seed} {count}")
     if given.style == "program":
         added = _added_programs(given, passing, count, rng, limits)
@@ -158,80 +157,16 @@ def _passing(
 # --- The given inputs
 
 
-def _decoded(value: Any) -> Any:
-    """What a text holds that is JSON or a literal of Python; anything else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        for read in (json.loads, ast.literal_eval):
-            with suppress(*_UNREADABLE):
-                return read(value)
-    return value
-
-
-def _read_given(tests: Any, reference: str, entry_point: str | None) -> Given:
+def _read_given(form: Form, reference: str) -> Given:
     """The given inputs, of tests that `read_tests` has accepted."""
-    function = entry_point or ""
-    tests = _decoded(tests)
-    while isinstance(tests, Mapping):
-        function = tests.get("fn_name") or function
-        inner = next((tests[key] for key in _ENVELOPES if tests.get(key) is not None), None)
-        if inner is None:
-            tests = _cases(tests)
-            break
-        tests = _decoded(inner)
-    cases = [tests] if isinstance(tests, str) else list(tests)
-
-    sources = []
-    others: list[dict[str, Any]] = []
-    for case in cases:
-        source = case if isinstance(case, str) else case.get("assert_case")
-        if source:
-            sources.append(source)
-        elif not isinstance(case, str):
-            others.append(case)
-    if sources:
-        return _given_asserts("\n".join(sources), reference, function)
-    return _given_cases(others, function)
-
-
-def _cases(tests: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Cases that are a dict of lists, as a list of dicts."""
-    columns = {}
-    for name in ("input", "output", "assert_case"):
-        values = tests.get(name) or tests.get(f"{name}s")
-        if isinstance(values, str):
-            values = [values]
-        if values:
-            columns[name] = values
-    common = {key: tests[key] for key in ("type", "testtype", "metadata") if tests.get(key)}
-    return [
-        dict(zip(columns, values, strict=True)) | common
-        for values in zip(*columns.values(), strict=True)
-    ]
-
-
-def _given_cases(cases: list[dict[str, Any]], function: str) -> Given:
-    inputs = []
-    is_program = True
-    for case in cases:
-        metadata = _decoded(case.get("metadata")) or {}
-        named = case.get("fn_name") or metadata.get("func_name") or function
-        kind = case.get("type") or case.get("testtype") or ("call" if named else "stdin")
-        value = case.get("input", case.get("inputs"))
-        if kind in ("stdin", "stdin_stdout"):
-            if isinstance(value, (list, tuple)):
-                value = "\n".join(line.removesuffix("\n") for line in value)
-            inputs.append(value or "")
-            continue
-        is_program = False
-        function = named
-        if value is None or isinstance(value, str):
-            value = [json.loads(line) for line in (value or "").split("\n") if line.strip()]
-        inputs.append(json.loads(json.dumps(list(value))))
-    if is_program:
-        return Given("program", inputs=tuple(inputs))
+    if form.sources:
+        return _given_asserts("\n".join(form.sources), reference, form.function or "")
+    if form.programs:
+        return Given("program", inputs=tuple(test.input for test in form.programs))
+    inputs = [test.arguments for test in read_calls(list(form.calls))]
     if any(len(arguments) == 1 and isinstance(arguments[0], dict) for arguments in inputs):
         raise NoTests("its only argument is a dict, whose keys JSON does not keep")
-    return Given("calls", function, tuple(inputs))
+    return Given("calls", form.calls[-1].function, tuple(inputs))
 
 
 def _given_asserts(source: str, reference: str, entry_point: str) -> Given:

@@ -1,11 +1,6 @@
-"""Tests that call a function with arguments and compare what it returns: plain asserts, and the
-forms of APPS, TACO and LiveCodeBench. They are compared in the trainer's process, so that no other
-one is needed than that of the code.
-
-``assert f(1, [2]) == (3,)`` is plain: all but the function is written down. Most rows of MBPP have
-no other tests.
-
-The others are JSON.
+"""Tests that call a function with arguments of JSON and compare what it returns: the forms of APPS,
+TACO and LiveCodeBench. They are compared in the trainer's process, so that no other one is needed
+than that of the code.
 
 Arguments are a list, or JSON with one argument a line; what the function has to return is a value,
 or JSON too where the arguments are. Values are compared as JSON writes them: a tuple equals a list,
@@ -16,12 +11,10 @@ APPS, and what was made from it, puts some expected values into a list of one, a
 accept either. Here either is accepted only where all expected values of a row are lists of one.
 """
 
-import ast
-import builtins
 import json
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from swift_rlvr.verifiers.code.inside.values import same_value
 from swift_rlvr.verifiers.code.sources import BadTests
 
 _NO_JSON = (ValueError, TypeError, RecursionError)
@@ -51,56 +44,9 @@ class CallTest(NamedTuple):
     def holds(self, value: Any) -> bool:
         """Whether a value of plain types is the expected one. Raises where JSON cannot write it."""
         value = json.loads(json.dumps(value))
-        return bool(value == self.expected or (self.may_be_in_list and [value] == self.expected))
-
-
-class AssertTest(NamedTuple):
-    """A plain assert, ``assert function(arguments) == expected``."""
-
-    function: str
-    arguments: str  # as Python writes a tuple
-    expected: Any
-    source: str
-
-    def __str__(self) -> str:
-        return self.source
-
-    def holds(self, value: Any) -> bool:
-        """Whether a value of plain types is the expected one, as Python compares them."""
-        return bool(value == self.expected)
-
-
-@lru_cache(maxsize=64)
-def read_asserts(source: str) -> list[AssertTest]:
-    """Read a source that has nothing but plain asserts; empty where it has anything else.
-
-    >>> read_asserts("assert add(1, [2]) == 3")
-    [AssertTest(function='add', arguments='(1, [2])', expected=3, source='add(1, [2]) == 3')]
-    >>> read_asserts("x = 1\\nassert add(x) == 3"), read_asserts("assert len(add(1)) == 3")
-    ([], [])
-    """
-    tests = []
-    try:
-        for statement in ast.parse(source).body:
-            test = _plain_assert(statement)
-            if test is None:
-                return []
-            tests.append(test)
-    except (*_NO_JSON, SyntaxError, MemoryError, ArithmeticError):
-        return []
-    return tests
-
-
-def _plain_assert(statement: ast.stmt) -> AssertTest | None:
-    match statement:
-        case ast.Assert(
-            ast.Compare(ast.Call(ast.Name(function), arguments, []), [ast.Eq()], [expected]) as test
-        ) if function not in vars(builtins):
-            written = ast.Tuple(arguments, ast.Load())
-            ast.literal_eval(written)  # raises ValueError where they are not all written down
-            value = ast.literal_eval(expected)
-            return AssertTest(function, ast.unparse(written), value, ast.unparse(test))
-    return None
+        if self.may_be_in_list and same_value([value], self.expected):
+            return True
+        return same_value(value, self.expected)
 
 
 def read_calls(calls: list[Call]) -> list[CallTest]:

@@ -1,4 +1,8 @@
-"""Column `tests` -> what to run, and what must come out.
+"""Column `tests` -> what to run, and what must come out: the one reader of the forms in which
+datasets write tests.
+
+`read_form` takes them out of whatever is around them and says what kind they are and which names
+they need, for the prompt, for grading (`read_tests`) and for added tests (`added.py`).
 
 The table in `docs/rewards/code.md` shows the forms that are accepted, each also as a JSON string or as
 Python writes it. Beside them
@@ -20,17 +24,25 @@ import ast
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import AssertTest, Call, CallTest, read_asserts, read_calls
-from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, read_source
+from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.plain import AssertTest, read_asserts
+from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, asked_names, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
 _PYTHON = ("python", "python3", "py")
 _PROGRAM = ("stdin_stdout", "stdin")
 _FUNCTION = ("function_call", "functional")
+
+# The kinds of tests.
+PROGRAM = "program"  # standard input and output
+CALLS = "calls"  # of a function, whose results are compared as JSON writes them
+ASSERTS = "asserts"  # plain ones
+TEST_PROGRAM = "test program"  # Python that tests: unittest, pytest, check(candidate)
 
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
@@ -54,6 +66,40 @@ class ProgramTest(NamedTuple):
         return f"input {self.input!r}"
 
 
+@dataclass(frozen=True)
+class Form:
+    """The tests of a row, out of what was around them: programs, or calls and sources.
+
+    Attributes:
+        function: that the sources test, where something beside them names it; may be an expression
+            such as ``Solution().add``.
+        sources: Python that tests, each a program of its own.
+    """
+
+    function: str | None = None
+    programs: tuple[ProgramTest, ...] = ()
+    calls: tuple[Call, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """One of PROGRAM, CALLS, ASSERTS and TEST_PROGRAM."""
+        if self.programs:
+            return PROGRAM
+        if not self.sources:
+            return CALLS
+        is_plain = all(read_asserts(source, self.function) for source in self.sources)
+        return ASSERTS if is_plain else TEST_PROGRAM
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the code has to define, as the tests write it."""
+        names = [call.function for call in self.calls]
+        for source in self.sources:
+            names += asked_names(source, self.function)
+        return tuple(dict.fromkeys(names))
+
+
 def read_tests(
     tests: Any, entry_point: Any = None, packages: tuple[str, ...] = ()
 ) -> list[ProgramTest] | list[UnitTest | CallTest | AssertTest]:
@@ -68,6 +114,25 @@ def read_tests(
     >>> str(read_tests({"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]})[0])
     'add(1, 2)'
     """
+    form = read_form(tests, entry_point)
+    if form.programs:
+        return list(form.programs)
+    units: list[UnitTest | CallTest | AssertTest] = []
+    for source in form.sources:
+        plain = read_asserts(source, form.function)
+        units += plain or read_source(source, form.function, packages)
+    units += read_calls(list(form.calls))
+    return units
+
+
+def read_form(tests: Any, entry_point: Any = None) -> Form:
+    """The tests of the column `tests`, in whatever form they are. Raises BadTests where they are in
+    none; what a source says is not looked at.
+
+    >>> form = read_form({"functional": "assert add(1, 2) == 3"})
+    >>> form.kind, form.names
+    ('asserts', ('add',))
+    """
     tests = _decoded(tests)
     name = None
     while isinstance(tests, dict):
@@ -78,7 +143,7 @@ def read_tests(
             raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
         envelope = next((key for key in _ENVELOPES if key in tests), None)
         if envelope is None:
-            return _read_cases(_rows(tests), name, entry_point, packages)
+            return _form_of_cases(_rows(tests), name, entry_point)
         tests = _decoded(tests[envelope])
 
     if isinstance(tests, str):
@@ -86,14 +151,14 @@ def read_tests(
     if not isinstance(tests, (list, tuple)) or not tests:
         raise BadTests(_FORMS)
     if all(isinstance(test, dict) for test in tests):
-        return _read_cases(list(tests), name, entry_point, packages)
+        return _form_of_cases(list(tests), name, entry_point)
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
     function = _expression("entry_point", entry_point) or _expression("fn_name", name)
     source = "\n".join(tests)
-    units: list[UnitTest | CallTest | AssertTest] = []
-    units += read_asserts(source) or read_source(source, function, packages)
-    return units
+    if not source.strip():
+        raise BadTests(_FORMS)
+    return Form(function, sources=(source,))
 
 
 def _without_absent(tests: dict[str, Any]) -> dict[str, Any]:
@@ -161,31 +226,29 @@ def _check_columns(columns: dict[str, Any]) -> None:
         raise BadTests(f"there are {' and '.join(counts)}")
 
 
-def _read_cases(
-    rows: list[dict[str, Any]], name: Any, entry_point: Any, packages: tuple[str, ...]
-) -> list[ProgramTest] | list[UnitTest | CallTest | AssertTest]:
-    """Read cases, each of a program, of a function, or a source; `name` is the function's where a
-    case names none.
+def _form_of_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> Form:
+    """Cases, each of a program, of a function, or a source; `name` is the function's where a case
+    names none.
     """
     _expression("entry_point", entry_point)
     programs: list[ProgramTest] = []
     calls: list[Call] = []
-    units: list[UnitTest | CallTest | AssertTest] = []
+    sources: list[str] = []
+    tested = None  # by the sources
     for row in rows:
         function = _function_name(row) or name
         if row.get("assert_case"):
-            source = _source(row)
-            units += read_source(source, _expression("fn_name", function or entry_point), packages)
+            sources.append(_source(row))
+            tested = tested or _expression("fn_name", function or entry_point)
             continue
         case = _read_case(row, function, entry_point)
         if isinstance(case, ProgramTest):
             programs.append(case)
         else:
             calls.append(case)
-    units += read_calls(calls)
-    if programs and units:
+    if programs and (calls or sources):
         raise BadTests("tests must be all of a program, or all of functions")
-    return programs or units
+    return Form(tested, tuple(programs), tuple(calls), tuple(sources))
 
 
 def _source(row: dict[str, Any]) -> str:

@@ -3,16 +3,17 @@
 import errno
 import secrets
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.calls import AssertTest, CallTest
+from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
 from swift_rlvr.verifiers.code.inside.values import decode
+from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import (
     ALL_TESTS,
     LOAD,
@@ -21,6 +22,7 @@ from swift_rlvr.verifiers.code.process import (
     Limits,
     Zygote,
     Zygotes,
+    new_folder,
     sandboxed,
 )
 from swift_rlvr.verifiers.code.sources import Program, UnitTest
@@ -28,9 +30,19 @@ from swift_rlvr.verifiers.code.sources import Program, UnitTest
 # The reasons of a verdict.
 PASSED = "passed"
 WRONG = "wrong"
+# What may be no fault of the code: the sandbox refuses what it asked for; the tests fail by
+# themselves, before they have asked the code for anything; or only the code's own class could say
+# whether its object is equal to a value.
+REFUSED = "refused by the sandbox"
+OWN_ERROR = "error of the tests"
+COMPARES_ITSELF = "an object that compares itself"
+UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
 # what a child may report of itself; any other word of its report is an "error"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
-FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
+FAILURES = (
+    *(WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed"),
+    *UNGRADED,
+)
 
 _WAITS = (0.1, 0.3, 1.0)  # seconds before code is run again that found no room to run
 _SPARE_OUTPUT = 1 << 16  # bytes that a program may write beside twice what is expected
@@ -84,6 +96,52 @@ def check(
     return _run_all(code, tests, limits, all_tests, zygotes)
 
 
+def check_together(
+    code: str, tests: Sequence[Any], limits: Limits, all_tests: bool, zygotes: Zygotes
+) -> list[Verdict]:
+    """As `check`, with the code and its test programs in one process, where everything works and
+    code may lie to its tests. Other tests are left out.
+    """
+    units = [unit for unit in tests if isinstance(unit, UnitTest)]
+    verdicts: list[Verdict] = []
+    with zygotes.borrow() as zygote:
+        seconds = ALL_TESTS * limits.seconds
+        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+        job = {
+            "kind": "together",
+            "code": code,
+            "goes_on": all_tests,
+            "packages": limits.packages,
+        }
+        try:
+            with run.child() as child:
+                child.allow(min(len(units), ALL_TESTS) * limits.seconds)
+                report = child.ask(job)
+                if report.get("kind") != "loaded":
+                    return [_reported(report)]
+                for program, group in groupby(units, lambda unit: unit.program):
+                    verdicts += _run_together(child, program, list(group))
+                    if verdicts[-1].reason != PASSED and not all_tests:
+                        break
+        except Ended as ended:
+            verdicts.append(_stopped(ended, limits))
+    return verdicts
+
+
+def _run_together(child: Child, program: Program, units: list[UnitTest]) -> list[Verdict]:
+    """The verdicts on the steps of a program. Raises Ended where there are none."""
+    # Code that writes a report in place of the tests' does not know this number before they run.
+    nonce = secrets.token_hex(16)
+    message = program._asdict() | {"nonce": nonce}
+    report = child.ask(message, _LONGEST_MESSAGE)
+    if report.get("nonce") != nonce:
+        raise Ended("ended early")
+    tallies = {unit.step: _Tally() for unit in units}
+    for number, kind, detail in _validated(report, tallies).outcomes:
+        tallies[number].count(kind, detail)
+    return [tallies[unit.step].verdict(unit.is_fair) for unit in units]
+
+
 def leaves_no_trace(limits: Limits) -> bool:
     """Whether all files but its own are read-only for code, so that the kernel notes nowhere what it
     has read; containers often refuse that (`lockdown.give_up_mounts`). Raises as `check` does.
@@ -112,6 +170,9 @@ def _run_all(
                 verdicts.append(verdict)
                 if verdict.reason != PASSED and not all_tests:
                     break
+        if not zygote.is_alive and verdicts[-1:] and verdicts[-1].reason != PASSED:
+            # Its children have ended with it, and the verdict is about that.
+            raise OSError(errno.ECHILD, "the process that starts others was killed")
     return verdicts
 
 
@@ -149,9 +210,9 @@ class _Run:
         return self.left <= 0 or time.monotonic() >= self.deadline
 
     @contextmanager
-    def child(self, is_program: bool = False) -> Iterator[Child]:
+    def child(self, is_program: bool = False, folder: str | None = None) -> Iterator[Child]:
         """A child for one test or several."""
-        with sandboxed(self.zygote, self.limits, self.deadline, is_program) as child:
+        with sandboxed(self.zygote, self.limits, self.deadline, is_program, folder) as child:
             self.allow(child)
             try:
                 yield child
@@ -201,7 +262,10 @@ class _Run:
             "names": sorted({name for program in programs for name in program.names}),
             "has_arrays": any(program.has_arrays for program in programs),
         }
-        with closing(_Solution(self, job)) as solution, ExitStack() as stack:
+        with ExitStack() as stack:
+            # Tests look at the files that the code writes, and the other way round.
+            folder = stack.enter_context(new_folder(self.zygote))
+            solution = stack.enter_context(closing(_Solution(self, job, folder)))
             try:
                 # Where the code does not load, no test is asked.
                 solution.child()
@@ -214,7 +278,7 @@ class _Run:
                     yield from self._calls(solution, group)
                     continue
                 if harness is None:
-                    child = stack.enter_context(self.child())
+                    child = stack.enter_context(self.child(folder=folder))
                     harness = _Harness(self, solution, child, units, all_tests)
                 steps = [unit for unit in group if isinstance(unit, UnitTest)]
                 yield from harness.run(program, steps)
@@ -247,9 +311,10 @@ class _NotLoaded(Exception):
 class _Solution:
     """The process that has loaded the code, and another one after that has ended."""
 
-    def __init__(self, run: _Run, job: dict):
+    def __init__(self, run: _Run, job: dict, folder: str):
         self._run = run
         self._job = job
+        self._folder = folder
         self._stack = ExitStack()
         self._child: Child | None = None
         self._names: dict = {}  # the functions that the process has told of, as it wrote them
@@ -265,7 +330,7 @@ class _Solution:
         if self._child is not None:
             return self._child
         try:
-            child = self._stack.enter_context(self._run.child())
+            child = self._stack.enter_context(self._run.child(folder=self._folder))
             report = child.ask(self._job)
         except Ended as ended:
             self.close()
@@ -300,7 +365,10 @@ class _Solution:
         """Have the code call a function, and compare."""
         # The answer must bear this number, so that code cannot answer a test before it has come.
         nonce = secrets.token_hex(16)
-        message = {"function": test.function, "arguments": test.arguments, "nonce": nonce}
+        message: dict[str, Any] = {"function": test.function, "arguments": test.arguments}
+        message["nonce"] = nonce
+        if isinstance(test, AssertTest):
+            message |= {"keywords": test.keywords, "asks_truth": test.asks_truth}
         try:
             self.child()
             self.allow()
@@ -310,12 +378,19 @@ class _Solution:
         except _NotLoaded as failed:
             return failed.verdict
         if report.get("kind") == "opaque":
-            return _wrong(test.expected, _detail(report))
+            verdict = _wrong(test.expected, _detail(report))
+            return (
+                verdict._replace(reason=COMPARES_ITSELF)
+                if report.get("compares_itself")
+                else verdict
+            )
         if report.get("nonce") != nonce:
             self.close()
             return Verdict("ended early")
         if report.get("kind") == "value":
             return _compared(test, report.get("value"))
+        if report.get("kind") == REFUSED:
+            return Verdict(REFUSED, _detail(report))
         return _reported(report)
 
 
@@ -326,6 +401,19 @@ class _Tally:
     passed: int = 0
     failed: int = 0
     failure: Verdict | None = None  # the first
+
+    def count(self, kind: str, detail: str) -> None:
+        """Add one of them, of the kind that the process of the tests has told."""
+        if kind == "passed":
+            self.passed += 1
+            return
+        reason = kind if kind in (*_REPORTED, *UNGRADED) else "error"
+        self.fail(Verdict(WRONG if kind == "failed" else reason, detail))
+
+    def fail(self, verdict: Verdict) -> None:
+        """Add one that has failed."""
+        self.failed += 1
+        self.failure = self.failure or verdict
 
     def verdict(self, is_fair: bool) -> Verdict:
         """The verdict on all of them."""
@@ -387,9 +475,7 @@ class _Harness:
         step = self._step
         if step is None:
             step = missed[0] if missed else max(tallies)
-        tally = tallies[step]
-        tally.failed += 1
-        tally.failure = tally.failure or verdict
+        tallies[step].fail(verdict)
 
     def _exchange(self, program: Program, tallies: dict[int, _Tally]) -> None:
         """Pass messages on until the program has ended. Raises Ended where its process has."""
@@ -402,18 +488,21 @@ class _Harness:
             first = {"program": message, "names": self._solution.take_names()}
             message, self._job = self._job | first, None
         while True:
-            report = self._ask(message)
-            for number, kind, detail in report["outcomes"]:
-                self._count(tallies[number], kind, detail)
-            if "ask" not in report:
+            report = _validated(self._ask(message), tallies)
+            for number, kind, detail in report.outcomes:
+                if kind == "ended" and self._ended:
+                    tallies[number].fail(self._ended.pop(0))
+                else:
+                    tallies[number].count(kind, detail)
+            if report.ask is None:
                 self._step = None
                 return
             if self._run.is_over:
                 raise Ended("timeout")
-            if report["step"] != self._step or self._step is None:
-                self._step = report["step"]
+            if report.step != self._step or self._step is None:
+                self._step = report.step
                 self._solution.allow()
-            message = self._forward(report["ask"])
+            message = self._forward(report.ask)
 
     def _ask(self, message: dict) -> dict:
         self._run.allow(self._child)
@@ -430,18 +519,38 @@ class _Harness:
             self._ended.append(failed.verdict)
         return {"ended": True}
 
-    def _count(self, tally: _Tally, kind: str, detail: str) -> None:
-        if kind == "passed":
-            tally.passed += 1
-            return
-        tally.failed += 1
-        if kind == "ended":
-            verdict = self._ended.pop(0)
-        elif kind == "failed":
-            verdict = Verdict(WRONG, detail)
-        else:
-            verdict = Verdict(kind if kind in _REPORTED else "error", detail)
-        tally.failure = tally.failure or verdict
+
+class _Report(NamedTuple):
+    """What the process of the tests has to say: what came of its steps since the last report, in
+    which step it is, and what it asks of the code; None where the tests are done.
+    """
+
+    outcomes: list[tuple[int, str, str]]
+    step: int | None = None
+    ask: dict | None = None
+
+
+def _validated(report: dict, steps: Container[int]) -> _Report:
+    """A report of the harness. The tests share a process with it and may have written one
+    themselves: raises Ended for anything that it would not say.
+    """
+    strange = Ended(OWN_ERROR, "the tests have written a report of their own")
+    outcomes = report.get("outcomes")
+    if not isinstance(outcomes, list):
+        raise strange
+    read = []
+    for outcome in outcomes:
+        match outcome:
+            case [int(number), str(kind), str(detail)] if number in steps:
+                read.append((number, kind, detail))
+            case _:
+                raise strange
+    step, ask = report.get("step"), report.get("ask")
+    if ask is None:
+        return _Report(read)
+    if not isinstance(ask, dict) or not (step is None or isinstance(step, int) and step in steps):
+        raise strange
+    return _Report(read, step, ask)
 
 
 def _stopped(ended: Ended, limits: Limits) -> Verdict:

@@ -108,7 +108,10 @@ _ALLOWED = _numbers("""
     getpriority 140 141 | prctl 157 167 | uname 63 160 | getrandom 318 278
 """)
 # allowed only with Landlock, which keeps them within the folder
-_WRITING = _numbers("creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35")
+_WRITING = _numbers("""
+    creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35 | mkdir 83 - |
+    mkdirat 258 34 | rmdir 84 -
+""")
 # From this number on, Linux 5.1, calls have the same number on every machine.
 _FIRST_NEW = 424
 
@@ -153,10 +156,12 @@ _CLOCKS = (*range(12), -6 & 0xFFFFFFFF, -2 & 0xFFFFFFFF)
 # Landlock's access rights, by bit (linux/landlock.h)
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
+_REMOVE_FOLDER, _MAKE_FOLDER = 1 << 4, 1 << 7
 # version of Landlock -> how many rights it knows
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-# In a run's own folder. Neither folders nor links nor devices can be made in it.
+# In a run's own folder. Neither links nor devices can be made in it.
 _OWN_FOLDER = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
+_OWN_FOLDER |= _REMOVE_FOLDER | _MAKE_FOLDER
 # What Python needs to read besides its library
 _READABLE = (
     "/usr/share/zoneinfo",

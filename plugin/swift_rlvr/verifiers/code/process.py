@@ -73,7 +73,8 @@ _TICK = 0.1  # seconds between looks at what a child uses, at most
 # What a child may write.
 _FILE_SIZE = 16 << 20  # bytes of one file
 _WRITTEN = 128 << 20  # bytes of all that it has ever written, besides its output
-_FOLDER_FILES = 256
+_FOLDER_FILES = 256  # and folders
+_DEEPEST_FOLDER = 16
 
 # A child that writes a byte at a time would take the trainer's time for each: after so many short
 # reads in an exchange, the next ones wait, in seconds, until more has come.
@@ -88,6 +89,10 @@ _THREADS = 128
 
 class SandboxError(RuntimeError):
     """Untrusted code cannot be run safely on this machine, and so it is not run at all."""
+
+
+class Stopped(Exception):
+    """Nothing more is to be run (`Zygotes.stop`)."""
 
 
 class Ended(Exception):
@@ -301,6 +306,8 @@ class Zygotes:
     def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
         self._arguments = packages, landlock
         self._idle: deque[Zygote] = deque()
+        self._borrowed: set[Zygote] = set()
+        self.is_stopped = False
         self._owner = os.getpid()
         self.close = weakref.finalize(self, _close_all, self._idle)
 
@@ -309,18 +316,33 @@ class Zygotes:
 
     @contextmanager
     def borrow(self) -> Iterator[Zygote]:
-        """One that nobody else uses meanwhile. Raises what `Zygote` does."""
+        """One that nobody else uses meanwhile. Raises what `Zygote` does, and Stopped."""
+        if self.is_stopped:
+            raise Stopped
         zygote = self._take() or Zygote(*self._arguments)
+        self._borrowed.add(zygote)
         is_whole = False
         try:
+            if self.is_stopped:
+                raise Stopped
             yield zygote
             is_whole = True
         finally:
+            self._borrowed.discard(zygote)
             # After an error it may still be about to answer.
             if is_whole and self.close.alive:
                 self._idle.append(zygote)
             else:
                 zygote.close()
+
+    def stop(self) -> None:
+        """Have the threads that use some come to their end at once, after Ctrl-C; none is lent until
+        `is_stopped` is reset.
+        """
+        self.is_stopped = True
+        for zygote in list(self._borrowed):
+            with suppress(ProcessLookupError):
+                os.kill(zygote.pid, signal.SIGKILL)
 
     def _take(self) -> Zygote | None:
         """An idle one that is still alive."""
@@ -368,7 +390,10 @@ class Child:
         # What it may use, in seconds, and until when (`allow`).
         self._most_busy = math.inf
         self._most_asleep = math.inf
-        self._end_of_test = math.inf
+        self._most_waited = math.inf
+        # For how long it was waited for, on the wall, and how much more of that does not count.
+        self._waited = 0.0
+        self._free = 0.0
         self._most_written = _WRITTEN
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
@@ -399,11 +424,12 @@ class Child:
 
     def allow(self, seconds: float) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
-        nothing at all; where the machine is busy, all of that within `LOAD` times as long.
+        nothing at all; where the machine is busy, all of that within `LOAD` times as long, but for
+        the first moments of each exchange.
         """
         self._most_busy = self._busy() + seconds
         self._most_asleep = self._clock.asleep + max(seconds / 3, _TICK)
-        self._end_of_test = time.monotonic() + LOAD * seconds
+        self._most_waited = self._waited + LOAD * seconds
 
     @property
     def used(self) -> float:
@@ -491,19 +517,22 @@ class Child:
         start = time.monotonic()
         if start >= self._clock.next_look and not self._is_due():
             self._look()
-        left = min(self.deadline, self._end_of_test) - start
+        left = min(self.deadline - start, self._most_waited - self._waited)
         if left <= 0 or self._clock.asleep >= self._most_asleep or self._busy() >= self._most_busy:
             raise Ended("timeout")
         try:
             return wait(min(left, max(0.001, self._clock.next_look - start)))
         finally:
-            self._clock.waited(time.monotonic() - start)
+            waited = time.monotonic() - start
+            self._waited += max(0.0, waited - self._free)
+            self._free = max(0.0, self._free - waited)
+            self._clock.waited(waited)
 
     def _look(self) -> None:
         """See what it does and has used. Raises Ended where it has too many threads or has written
         too much.
         """
-        self._clock.look()
+        self._clock.look(self._is_answering())
         if self.folder is None:
             return
         process = self._process.pid
@@ -521,6 +550,13 @@ class Child:
             poll.register(pipe, select.POLLOUT)
         return bool(poll.poll(0))
 
+    def _is_answering(self) -> bool:
+        """Whether something can be read that it has written."""
+        poll = select.poll()
+        for pipe in self._open:
+            poll.register(pipe, select.POLLIN)
+        return bool(poll.poll(0))
+
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to
         be stopped.
@@ -529,6 +565,8 @@ class Child:
         for a parent that waits for the child.
         """
         short_reads = 0
+        # Where a test makes thousands of calls, a busy machine adds a little to each.
+        self._free = _TICK
         while not is_done():
             ready = self._ready(_SHORT_PAUSE if short_reads > _SHORT_READS else 0)
             for pipe in list(self._open):
@@ -537,6 +575,7 @@ class Child:
             for pipe in list(self._unsent):
                 if pipe.fileno() in ready:
                     self._write(pipe)
+            self._clock.judge(is_done())
 
     def _ready(self, pause: float) -> set[int]:
         """The descriptors of the pipes that can be read or written, after a tick at the most and a
@@ -586,18 +625,25 @@ class Child:
 
 @contextmanager
 def sandboxed(
-    zygote: Zygote, limits: Limits, deadline: float, is_program: bool = False
+    zygote: Zygote,
+    limits: Limits,
+    deadline: float,
+    is_program: bool = False,
+    folder: str | None = None,
 ) -> Iterator[Child]:
-    """A child that has locked itself down, with a folder of its own that is removed in the end.
+    """A child that has locked itself down, in a folder of `new_folder`, which others may share;
+    None: one of its own.
 
     It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is
     standard input and output only with `is_program`, for `Child.run`.
 
     Raises:
         SandboxError: where the child could not lock itself down.
-        Ended: where it was stopped or killed before that.
+        OSError: where it was killed before that, or found no time.
     """
-    with _new_folder(zygote.folder) as folder:
+    with ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(new_folder(zygote))
         request = {
             "parent": zygote.pid,
             "folder": folder,
@@ -609,28 +655,50 @@ def sandboxed(
             "landlock": limits.landlock,
             "without_landlock": limits.without_landlock,
         }
-        with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
-            # No code was sent to it yet, so its answer can be believed.
-            try:
-                report = child.ask(request)
-            except Ended as ended:
-                if ended.reason != "ended early":
-                    raise
-                report = {"detail": f"{sys.executable} {ended}"}
-            if report.get("kind") != "locked down":
-                raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
-            yield child
+        child = stack.enter_context(closing(Child(zygote.fork, deadline, folder, is_program)))
+        # No code was sent to it yet, so its answer can be believed, and its end is not the code's.
+        try:
+            report = child.ask(request)
+        except Ended as ended:
+            if ended.reason != "ended early":
+                raise OSError(errno.EAGAIN, f"{sys.executable} {ended}") from None
+            report = {"detail": f"{sys.executable} {ended}"}
+        if report.get("kind") != "locked down":
+            raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
+        yield child
 
 
 @contextmanager
-def _new_folder(parent: str) -> Iterator[str]:
-    """A new folder, which is removed in the end with what is in it then."""
-    path = f"{parent}/swift-rlvr-{secrets.token_hex(4)}"
+def new_folder(zygote: Zygote) -> Iterator[str]:
+    """A new folder for children of a zygote, which is removed in the end with what is in it then."""
+    path = f"{zygote.folder}/swift-rlvr-{secrets.token_hex(4)}"
     os.mkdir(path, 0o700)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            _remove_folder(path)
+
+
+def _remove_folder(path: str) -> None:
+    """Remove a folder with all that is in it, however deep: what is deeper than one level is moved
+    up first, so that no path gets too long and nothing recurses.
+    """
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        os.chmod(folder, 0o700)  # it may have been made so that nobody can read it
+        with os.scandir(folder) as entries:
+            inside = list(entries)
+        for entry in inside:
+            if entry.is_dir(follow_symlinks=False):
+                moved = f"{path}-{secrets.token_hex(4)}"
+                os.chmod(entry.path, 0o700)
+                os.rename(entry.path, moved)
+                waiting.append(moved)
+            else:
+                os.unlink(entry.path)
+        os.rmdir(folder)
 
 
 def _place(package: str) -> Path:
@@ -654,6 +722,11 @@ def _line(message: dict) -> bytes:
 
 
 def _is_full(folder: str) -> bool:
-    """Whether there are more files in a folder than a child may make; it can make no folders."""
-    with os.scandir(folder) as entries:
-        return sum(1 for _ in entries) > _FOLDER_FILES
+    """Whether there are more files and folders in a folder, or deeper ones, than a child may make."""
+    count = 0
+    # By descriptors, not by paths, which may get too long: `place` is a text only.
+    for place, folders, files, _ in os.fwalk(folder):
+        count += len(folders) + len(files)
+        if count > _FOLDER_FILES or place.count("/") - folder.count("/") > _DEEPEST_FOLDER:
+            return True
+    return False

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from swift_rlvr.verifiers.code.inside import prelude
 from swift_rlvr.verifiers.code.inside.stand_ins import NAMES as STAND_INS
 
 _UNREADABLE = (
@@ -56,6 +57,8 @@ class Program(NamedTuple):
     seeds: bool
     # whether it looks at numpy's arrays as such
     has_arrays: bool
+    # whether it and the code would be one file elsewhere, since it does not import the code
+    shares_names: bool
 
 
 class UnitTest(NamedTuple):
@@ -93,6 +96,7 @@ def read_source(
             _taken_over(tree, candidate),
             seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
+            shares_names="solution" not in _modules(tree),
         )
     except BadTests:
         raise
@@ -240,6 +244,8 @@ class _Steps:
         set_up = _call("__call_if_there__", _load(cls.name), *_texts("setUpClass", "setup_class"))
         calls: list[ast.stmt] = [set_up]
         for test in tests:
+            if any("expectedFailure" in ast.unparse(each) for each in test.decorator_list):
+                raise BadTests(f"{test.name} is expected to fail, which only a test runner knows")
             _require_arguments(test, test.name, is_method=True)
             before = len(self.steps)
             test.body = self._divided(test.body, self._has_fixed_cases(test))
@@ -450,6 +456,9 @@ def _require_arguments(function: _Function, name: str, is_method: bool) -> None:
     """Raise BadTests where a test has arguments that nothing supplies."""
     given: set[str] = set()
     for decorator in function.decorator_list:
+        # of unittest.mock, which hands over what it puts in place
+        if ast.unparse(decorator).removeprefix("unittest.").startswith(("patch", "mock.patch")):
+            return
         match decorator:
             case ast.Call(called, [names, *_]) if ast.unparse(called) in _PARAMETRIZE:
                 written = ast.literal_eval(names)
@@ -528,6 +537,39 @@ def _free(tree: ast.AST) -> Counter:
     )
 
 
+def asked_names(source: str, candidate: str | None) -> tuple[str, ...]:
+    """The names that the code has to define, as the tests of a source write them; `candidate` is
+    what a function ``check`` is called with.
+
+    >>> asked_names("from solution import add\\nimport math\\nassert add(1, 2) == math.floor(3.5)", None)
+    ('add',)
+    >>> asked_names("def check(candidate):\\n    assert candidate(1) == 3", "Solution().add")
+    ('Solution().add',)
+    """
+    try:
+        tree = ast.parse(source)
+    except _UNREADABLE:
+        return (candidate,) if candidate else ()
+    names = {*_asked_for(tree, None), *_taken_over(tree, candidate), *_from_solution(tree)}
+    modules = sys.stdlib_module_names | STAND_INS.keys() | {"TestCase", "np", "pd"}
+    types = {name for name in prelude.NAMES if name[:1].isupper()}
+    names -= modules | types
+    if candidate is not None:
+        # The class of ``Solution().add`` need not be named apart.
+        names = {name for name in names if not candidate.startswith(name)} | {candidate}
+    return tuple(sorted(names))
+
+
+def _from_solution(tree: ast.Module) -> Iterator[str]:
+    """The names that tests import from the code's module, or look up in it."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom("solution", aliases):
+                yield from (alias.name for alias in aliases if alias.name != "*")
+            case ast.Attribute(ast.Name("solution"), name):
+                yield name
+
+
 def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     """The names that are likely to be functions of the code."""
     names = {*_free(tree), *([candidate] if candidate else [])}
@@ -551,7 +593,7 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
             and issubclass(vars(builtins)[name], BaseException)
         )
     }
-    asks_elsewhere = free - vars(builtins).keys() or "solution" in _modules(tree)
+    asks_elsewhere = free - vars(builtins).keys() or any(_from_solution(tree))
     return () if asks_elsewhere else tuple(sorted(own))
 
 

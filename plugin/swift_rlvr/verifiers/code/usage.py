@@ -38,6 +38,7 @@ class Clock:
         self._longest = longest
         self._computed = 0.0
         self._unseen = 0.0
+        self._in_doubt = 0.0
         self.next_look = time.monotonic() + self._pause()
 
     def _pause(self) -> float:
@@ -58,15 +59,25 @@ class Clock:
         # other may have waited too.
         self._unseen = min(self._unseen + seconds, self._longest)
 
-    def look(self) -> None:
-        """See what it does now."""
+    def look(self, has_answered: bool) -> None:
+        """See what it does now; `has_answered`: something from it lies in a pipe, so that it may
+        rightly wait for this process. `judge` says later whether that was so.
+        """
         state = _state(self.process)
-        if state == SLEEPS:
+        if state == SLEEPS and has_answered:
+            self._in_doubt += self._unseen
+        elif state == SLEEPS:
             self.asleep += self._unseen
         elif state == WAITS_FOR_DISK:
             self.blocked += self._unseen
         self._unseen = 0.0
         self.next_look = time.monotonic() + self._pause()
+
+    def judge(self, is_done: bool) -> None:
+        """Whether what lay in the pipe was all that it was waited for."""
+        if not is_done:
+            self.asleep += self._in_doubt
+        self._in_doubt = 0.0
 
 
 def _state(process: int) -> str:

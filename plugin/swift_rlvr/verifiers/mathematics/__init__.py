@@ -8,8 +8,8 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
 - `comparison.py` compares two of them, with `numeric.py` for expressions.
 
-The folder can be used alone: of this project it needs `verifiers/answers.py` and
-`verifiers/thinking.py`, and nothing else.
+The folder can be used alone: of this project it needs `verifiers/statements.py`, what
+that imports (`answers.py`, `answer_forms.py`, `languages.py`, `thinking.py`), and nothing else.
 
 >>> [str(grade(rf"\boxed{{{answer}}}", r"\frac{1}{2}").reason) for answer in ("0.5", "50%", "2")]
 ['correct', 'correct', 'wrong answer']

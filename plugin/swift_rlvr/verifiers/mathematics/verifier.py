@@ -124,8 +124,8 @@ def grade(
     """Grade one completion by one gold.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
-    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
-    `form` is where the answer stands, see `swift_rlvr.verifiers.statements`.
+    bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself. `form` is
+    where the answer stands, see `swift_rlvr.verifiers.statements`.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
     ('correct', 'wrong answer')
@@ -249,10 +249,9 @@ def _read_gold(gold: str) -> _Gold | None:
         value = stated_value(text)
     last_line = text.rsplit("\n", 1)[-1]
     if value is None and _CONCLUDES.match(last_line):
-        # a solution in words, as in Orca-Math
-        text = last_line
-        value = stated_value(text, only=True)
-        plain_text = plain(text)
+        # a solution in words, as in Orca-Math; the whole of it is still right
+        value = stated_value(last_line, only=True)
+        text = text if value is None else last_line
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 

@@ -9,15 +9,16 @@ import importlib
 import re
 import sys
 import warnings
+from _thread import get_ident
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from . import stand_ins
 from .crossing import Control, Foreign, ForeignClass, Peer
-from .solution import LONGEST_DETAIL, failure
+from .solution import LONGEST_DETAIL, failure, is_refusal
 
-_RECURSION_LIMIT = 10_000
+RECURSION_LIMIT = 10_000
 
 
 class _Stop(Control):
@@ -28,20 +29,76 @@ class _Ended(Control):
     """The process of the code has ended."""
 
 
-class _Harness:
-    """The state of a row's tests."""
+class Recorder:
+    """Keeps what came of the steps of tests."""
+
+    def __init__(self, goes_on: bool):
+        self.goes_on = goes_on
+        self.outcomes: list[list] = []  # not yet told: number, kind and detail
+        self.current: int | None = None
+        self.seen: set[int] = set()
+        self.detail: str | None = None  # of the last comparison that did not hold
+        # whether the tests have asked for more of the code than names that it has
+        self.has_asked = True
+
+    def find(self, name: str) -> Any:
+        """What the code has under a name. Raises NameError."""
+        raise NotImplementedError
+
+    def is_equal_to_all(self, *values: object) -> bool:
+        """Whether one of them is an object of the code that says it is equal to anything."""
+        return False
+
+    def record(self, number: int, kind: str, detail: str = "") -> None:
+        """Keep what came of a step."""
+        self.seen.add(number)
+        self.outcomes.append([number, kind, detail[:LONGEST_DETAIL]])
+
+    def judge(self, number: int, error: BaseException | None) -> bool:
+        """Record what came of a step, and say whether to go on after it. Raises _Stop."""
+        if error is None:
+            self.record(number, "passed")
+            return True
+        self.record(number, *self._outcome(error))
+        if not self.goes_on:
+            raise _Stop
+        return True
+
+    def _outcome(self, error: BaseException) -> tuple[str, str]:
+        has_crossed = vars(error).get("_has_crossed_", False)
+        if vars(error).get("_opaque_"):
+            return "failed", str(error)
+        if isinstance(error, AssertionError) and not has_crossed:
+            return "failed", self.detail or str(error)
+        report = failure(error)
+        kind = str(report["kind"])
+        if kind == "ended early" and not has_crossed:
+            kind = "error"
+        # as in `check.UNGRADED`
+        if is_refusal(error):
+            kind = "refused by the sandbox"
+        elif not has_crossed and (_is_missing_module(error) or not self.has_asked):
+            kind = "error of the tests"
+        return kind, str(report["detail"])
+
+
+def _is_missing_module(error: BaseException) -> bool:
+    """Whether tests have imported what is not there; the code has to be."""
+    return isinstance(error, ImportError) and error.name != "solution"
+
+
+class _Harness(Recorder):
+    """The state of a row's tests, whose code is in another process."""
 
     def __init__(self, job: dict, receive: Callable[[], dict], report: Callable[[dict], None]):
-        self.goes_on = job["goes_on"]
+        super().__init__(job["goes_on"])
+        self.has_asked = False
         self.has_arrays = job["has_arrays"]
         self.is_ended = False
         self._receive = receive
         self._report = report
         self._own_stdout = sys.stdout
-        self.outcomes: list[list] = []  # not yet told: number, kind and detail
-        self.current: int | None = None
-        self.seen: set[int] = set()
-        self.detail: str | None = None  # of the last comparison that did not hold
+        self._thread = get_ident()
         self.peer = self._new_peer()
         self.names: dict[str, Any] = {}
         self.words: frozenset[str] = frozenset()  # that stand in the tests
@@ -59,6 +116,11 @@ class _Harness:
 
     def _exchange(self, message: dict) -> dict:
         """Send a message to the code's process by way of the parent."""
+        if message.get("request", [None])[0] != "name":
+            self.has_asked = True
+        if get_ident() != self._thread:
+            # One side at a time has something to say: two threads would wait for each other.
+            raise RuntimeError("another thread of the tests cannot ask for the code")
         if sys.stdout is not self._own_stdout:
             message["is_printed"] = True
         self._report({"outcomes": self.outcomes, "step": self.current, "ask": message})
@@ -81,7 +143,11 @@ class _Harness:
         """What the code's module has under a name. Raises NameError."""
         if name in self.names:
             return self.names[name]
-        kind, value = self.peer.request("name", name)
+        try:
+            kind, value = self.peer.request("name", name)
+        except NameError:
+            self.has_asked = True
+            raise
         if kind == "module":
             # The tests have their own, which the code has not changed.
             if name.partition(".")[0] not in sys.stdlib_module_names:
@@ -94,38 +160,14 @@ class _Harness:
             self.names[name] = value
         return value
 
-    # --- steps ---
-
-    def record(self, number: int, kind: str, detail: str = "") -> None:
-        """Keep what came of a step."""
-        self.seen.add(number)
-        self.outcomes.append([number, kind, detail[:LONGEST_DETAIL]])
-
     def judge(self, number: int, error: BaseException | None) -> bool:
-        """Record what came of a step, and say whether to go on after it. Raises _Stop."""
-        if self.is_ended:
-            self.is_ended = False
-            self.record(number, "ended")
-        elif error is None:
-            self.record(number, "passed")
-            return True
-        else:
-            self.record(number, *self._outcome(error))
+        if not self.is_ended:
+            return super().judge(number, error)
+        self.is_ended = False
+        self.record(number, "ended")
         if not self.goes_on:
             raise _Stop
         return True
-
-    def _outcome(self, error: BaseException) -> tuple[str, str]:
-        has_crossed = vars(error).get("_has_crossed_", False)
-        if vars(error).get("_opaque_"):
-            return "failed", str(error)
-        if isinstance(error, AssertionError) and not has_crossed:
-            return "failed", self.detail or str(error)
-        report = failure(error)
-        kind = str(report["kind"])
-        if kind == "ended early" and not has_crossed:
-            kind = "error"
-        return kind, str(report["detail"])
 
 
 class _Step:
@@ -134,7 +176,7 @@ class _Step:
     A step within another, of a function that the outer one calls, is a part of that.
     """
 
-    def __init__(self, harness: _Harness, number: int):
+    def __init__(self, harness: Recorder, number: int):
         self.harness = harness
         self.number = number
         self.is_outer = False
@@ -149,7 +191,7 @@ class _Step:
         if not self.is_outer:
             return False
         self.harness.current = None
-        if isinstance(error, _Stop):
+        if isinstance(error, _Stop) or _is_skipped(error):
             return False
         return self.harness.judge(self.number, error)
 
@@ -160,7 +202,7 @@ class _Guard:
     An error between them is that of the first that was not reached, and the others fail with it.
     """
 
-    def __init__(self, harness: _Harness, first: int, end: int):
+    def __init__(self, harness: Recorder, first: int, end: int):
         self.harness = harness
         self.numbers = range(first, end)
 
@@ -168,7 +210,7 @@ class _Guard:
         pass
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
-        if error is None or isinstance(error, _Stop):
+        if error is None or isinstance(error, _Stop) or _is_skipped(error):
             return False
         missed = [number for number in self.numbers if number not in self.harness.seen]
         first, *others = missed or self.numbers[-1:]
@@ -181,11 +223,11 @@ class _Guard:
 class _Compare:
     """What an assert becomes; where it does not hold, the detail says what was there."""
 
-    def __init__(self, harness: _Harness):
+    def __init__(self, harness: Recorder):
         self.harness = harness
 
     def equal(self, left: Any, right: Any, expects_left: bool) -> bool:
-        if _true(left == right):
+        if _true(left == right) and not self.harness.is_equal_to_all(left, right):
             return True
         expected, got = (left, right) if expects_left else (right, left)
         return self._fail(f"expected {_shown(expected)}, got {_shown(got)}")
@@ -196,7 +238,7 @@ class _Compare:
         return self._fail(f"expected {_shown(right)}, got {_shown(left)}")
 
     def among(self, left: Any, right: Any) -> bool:
-        if left in right:
+        if left in right and not self.harness.is_equal_to_all(left):
             return True
         return self._fail(f"expected one of {_shown(right)}, got {_shown(left)}")
 
@@ -226,18 +268,18 @@ def _shown(value: object) -> str:
         return f"a value of type {type(value).__name__}"
 
 
-class _Space(dict):
+class Space(dict):
     """The names of the tests: their own, the builtin ones, and then those of the code."""
 
-    harness: _Harness
-    taken_over: frozenset[str]
+    recorder: Recorder
+    taken_over: frozenset[str] = frozenset()
 
     def __missing__(self, name: str) -> Any:
         # Python looks among the builtins next.
         if name[:2] == "__" or name in vars(builtins) and name not in self.taken_over:
             raise KeyError(name)
         try:
-            return self.harness.find(name)
+            return self.recorder.find(name)
         except NameError:
             raise KeyError(name) from None
 
@@ -248,7 +290,11 @@ class _Solution(ModuleType):
     def __getattr__(self, name: str) -> Any:
         harness = vars(self)["_harness"]
         if name == "__all__":
-            return harness.peer.request("names")
+            # What the tests look up is found when they do (`Space`). Names that the code has chosen
+            # would stand in place of Python's and of the tests' own.
+            return []
+        if name[:2] == "__":
+            raise AttributeError(f"solution has no {name}")
         try:
             return harness.find(name)
         except NameError:
@@ -270,11 +316,20 @@ def _run_method(cls: type, name: str) -> None:
     is_case = any(base.__name__ == "TestCase" for base in cls.__mro__)
     for case in stand_ins.cases_of(getattr(cls, name)):
         instance = cls(name) if is_case else cls()
-        _call_if_there(instance, "setUp", "setup_method")
         try:
-            getattr(instance, name)(**case)
-        finally:
-            _call_if_there(instance, "tearDown", "teardown_method")
+            _call_if_there(instance, "setUp", "setup_method")
+            try:
+                getattr(instance, name)(**case)
+            finally:
+                _call_if_there(instance, "tearDown", "teardown_method")
+        except Exception as error:
+            if not _is_skipped(error):
+                raise
+
+
+def _is_skipped(error: BaseException | None) -> bool:
+    """Whether the tests have left out the rest of one of them, as unittest lets them."""
+    return type(error).__name__ == "SkipTest" and not vars(error).get("_has_crossed_")
 
 
 def _call_if_there(owner: Any, *names: str) -> None:
@@ -312,32 +367,42 @@ def _share_seed(harness: _Harness, module: Any, name: str) -> None:
 
 def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
     """Run programs until no more arrive; after each, report the outcomes that are left."""
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-    # Where a comparison is not implemented, its value is true: no test may pass by that.
-    warnings.filterwarnings("error", "NotImplemented should not be used")
+    sys.setrecursionlimit(RECURSION_LIMIT)
     harness = _Harness(job, receive, report)
     _prepare_modules(harness, job)
-    space = _Space(
-        __name__="tests",
-        __step__=lambda number: _Step(harness, number),
-        __guard__=lambda first, end: _Guard(harness, first, end),
-        __compare__=_Compare(harness),
-        __run_test__=_run_test,
-        __run_method__=_run_method,
-        __call_if_there__=_call_if_there,
-    )
-    space.harness = harness
+    space = Space(marks(harness), __name__="tests")
+    space.recorder = harness
     program = job["program"]
     while program:
-        space.taken_over = frozenset(program["taken_over"])
-        harness.seen.clear()
         harness.words = frozenset(re.findall(r"\w+", program["source"]))
-        try:
-            compiled = compile(program["source"], "<tests>", "exec", dont_inherit=True)
-            with _Guard(harness, 0, program["steps"]):
-                exec(compiled, space)
-        except _Stop:
-            pass
+        execute(program, harness, space)
         report({"outcomes": harness.outcomes, "is_done": True})
         harness.outcomes = []
         program = receive()
+
+
+def marks(recorder: Recorder) -> dict[str, Any]:
+    """What `sources.py` has put into a program, by name."""
+    return {
+        "__step__": lambda number: _Step(recorder, number),
+        "__guard__": lambda first, end: _Guard(recorder, first, end),
+        "__compare__": _Compare(recorder),
+        "__run_test__": _run_test,
+        "__run_method__": _run_method,
+        "__call_if_there__": _call_if_there,
+    }
+
+
+def execute(program: dict, recorder: Recorder, space: dict) -> None:
+    """Run a program of tests, whose names are those of `space`."""
+    # Where a comparison is not implemented, its value is true: no test may pass by that.
+    warnings.filterwarnings("error", "NotImplemented should not be used")
+    recorder.seen.clear()
+    if isinstance(space, Space):
+        space.taken_over = frozenset(program["taken_over"])
+    try:
+        compiled = compile(program["source"], "<tests>", "exec", dont_inherit=True)
+        with _Guard(recorder, 0, program["steps"]):
+            exec(compiled, space)
+    except _Stop:
+        pass

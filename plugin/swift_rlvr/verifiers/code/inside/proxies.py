@@ -80,6 +80,21 @@ SPECIAL = (
     - {"__deepcopy__"} | {"__call__"}
 )  # fmt: skip
 
+# What a process may ask for by a name such as ``__name__``. Anything else belongs to a protocol by
+# which a library takes an object for one of its own: numpy would read memory where
+# ``__array_interface__`` says that an array is.
+_ASKED = {
+    *("__name__", "__qualname__", "__doc__", "__annotations__", "__wrapped__", "__defaults__"),
+    *("__kwdefaults__", "__members__", "__match_args__", "__dataclass_fields__"),
+    *("__abstractmethods__", "__version__", "__func__", "__self__"),
+}
+
+
+def _require_asked(name: str, owner: str) -> None:
+    if name[:2] == "__" and name not in _ASKED:
+        raise AttributeError(f"{owner} has no attribute {name}")
+
+
 # Methods by which an object says whether it is equal to another.
 _EQUALITY = {"equals", "equal", "eq", "ne", "is_equal", "isequal", "isEqual", "is_equal_to", "same"}
 
@@ -89,19 +104,26 @@ class Foreign:
 
     An object that the tests made themselves, by a call of a class, may meet their values in an
     operator: its operators are what is tested. Any other may not: a function's result that claims
-    ``7 in result`` or ``result - 7 == 0`` would learn the 7, and say what is wanted. So does the
-    object of a class that stands where the tests call a function: see `Peer.named`.
+    ``7 in result`` or ``result - 7 == 0`` would learn the 7, and say what is wanted; so would
+    ``result.holds(7)``, which is refused where the answer is no more than true or false. So does
+    the object of a class that stands where the tests call a function: see `Peer.named`.
     """
 
-    __slots__ = ("_is_made_", "_number_", "_peer_")
+    __slots__ = ("_is_made_", "_is_method_", "_number_", "_peer_")
     _peer_: "Peer"
     _number_: int
     _is_made_: bool
+    _is_method_: bool  # of an object that the tests have not made
 
     def __getattr__(self, name: str) -> Any:
-        if name in _EQUALITY and not (self._is_made_ or self._peer_.is_trusting):
+        _require_asked(name, type(self).__name__)
+        is_free = self._is_made_ or self._peer_.is_trusting
+        if name in _EQUALITY and not is_free:
             raise TypeError(f"{type(self).__name__}.{name} cannot be asked: it is the code's own")
-        return self._peer_.request("getattr", self, name)
+        value = self._peer_.request("getattr", self, name)
+        if isinstance(value, Foreign) and value._peer_ is self._peer_ and not is_free:
+            object.__setattr__(value, "_is_method_", True)
+        return value
 
     def __setattr__(self, name: str, value: object) -> None:
         self._peer_.request("setattr", self, name, value)
@@ -159,7 +181,14 @@ class ForeignClass(type):
 
     def __getattr__(cls, name: str) -> Any:
         peer = peer_of(cls)
-        return peer.named(name, peer.request("getattr", cls, name))
+        _require_asked(name, cls.__name__)
+        is_free = number_of(cls) in peer.constructors or peer.is_trusting
+        if name in _EQUALITY and not is_free:
+            raise TypeError(f"{cls.__name__}.{name} cannot be asked: it is the code's own")
+        value = peer.named(name, peer.request("getattr", cls, name))
+        if isinstance(value, Foreign) and value._peer_ is peer and not is_free:
+            object.__setattr__(value, "_is_method_", True)
+        return value
 
     def __setattr__(cls, name: str, value: object) -> None:
         peer_of(cls).request("setattr", cls, name, value)
@@ -179,7 +208,10 @@ class ForeignClass(type):
 
 
 def _call(self: Foreign, *arguments: object, **keywords: object) -> Any:
-    return self._peer_.request("call", self, arguments, keywords)
+    result = self._peer_.request("call", self, arguments, keywords)
+    if self._is_method_ and isinstance(result, bool) and (arguments or keywords):
+        raise TypeError("a result of the code cannot be asked about a value: the answer is its own")
+    return result
 
 
 def _plain_method(name: str) -> Callable:
@@ -211,7 +243,12 @@ def _enter(self: Foreign) -> Any:
 
 
 def _exit(self: Foreign, kind: object, error: BaseException | None, _: object) -> Any:
-    return self._peer_.request("operate", "__exit__", self, kind, error, None)
+    result = self._peer_.request("operate", "__exit__", self, kind, error, None)
+    if self._peer_.is_trusting or error is None or vars(error).get("_has_crossed_"):
+        return result
+    # A test that has failed has failed, whatever the code makes of that; and of other errors of the
+    # tests only an object may dispose that they have made for it.
+    return result if self._is_made_ and not isinstance(error, AssertionError) else False
 
 
 _METHODS: dict[str, Callable] = {"__call__": _call, "__contains__": _contains}
@@ -265,4 +302,5 @@ def build_object(peer: "Peer", cls: type, number: int, is_made: bool) -> Foreign
     object.__setattr__(value, "_peer_", peer)
     object.__setattr__(value, "_number_", number)
     object.__setattr__(value, "_is_made_", is_made)
+    object.__setattr__(value, "_is_method_", False)
     return value

@@ -5,6 +5,7 @@ can write. It sees names, arguments and objects that it was given, and never wha
 """
 
 import _thread
+import errno
 import io
 import json
 import sys
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 LONGEST_DETAIL = 300
+# how the kernel answers what the sandbox does not allow
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
 _LONGEST_PRINT = 1 << 16  # characters that the tests see of what a call prints
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the sandbox has refused something."""
+    return isinstance(error, OSError) and error.errno in _REFUSALS
 
 
 def failure(error: BaseException) -> dict[str, object]:
@@ -47,7 +55,7 @@ def run(
     """Run the code, and then serve requests until no more arrive."""
     # Taken before the code runs, which can assign to any module.
     dumps = json.JSONEncoder().encode
-    names = _Names(module)
+    names = Names(module)
 
     def send(message: dict) -> None:
         if len(dumps(message)) > job["longest"]:
@@ -55,7 +63,12 @@ def run(
             message["raised"] = _OPAQUE
         report(message)
 
+    thread = _thread.get_ident()
+
     def exchange(message: dict) -> dict:
+        if _thread.get_ident() != thread:
+            # One side at a time has something to say: two threads would wait for each other.
+            raise RuntimeError("another thread of the code cannot ask for what the tests have")
         send(message)
         return receive() or sys.exit()
 
@@ -68,7 +81,6 @@ def run(
     peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
     peer.operations |= {
         "name": names.find,
-        "names": names.public,
         "seed": _seed,
         "await": _wait,
         "await next": lambda generator: _wait(generator.__anext__()),
@@ -96,14 +108,11 @@ _OPAQUE = {
 }
 
 
-class _Names:
+class Names:
     """What the code defines, as the tests may ask for it."""
 
     def __init__(self, module: ModuleType):
         self.module = module
-
-    def public(self) -> list[str]:
-        return [name for name in vars(self.module) if name[:1] != "_"]
 
     def find(self, name: str) -> tuple[str, object]:
         """What a name stands for, and whether that is a module, which nobody hands over.
@@ -134,32 +143,46 @@ def _method(space: dict, name: str) -> Callable:
     return method
 
 
-def _call(names: _Names, request: dict) -> dict:
+def _call(names: Names, request: dict) -> dict:
     """The answer to a call whose value is compared in the trainer's process."""
     try:
-        function, arguments = _called(names, request["function"], request["arguments"])
-        answer = {"kind": "value", "value": encode(function(*arguments))}
+        function, arguments, keywords = _called(names, request)
+        value = function(*arguments, **keywords)
+        # Of an object that cannot be written it may be enough whether it is true.
+        value = bool(value) if request.get("asks_truth") else value
+        answer: dict[str, object] = {"kind": "value", "value": encode(value)}
     except Opaque as error:
+        compares_itself = isinstance(getattr(type(error.part), "__eq__", None), FunctionType)
         answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
+        answer["compares_itself"] = compares_itself
     except RecursionError:
         answer = {"kind": "error", "detail": "RecursionError"}
     except BaseException as error:
         answer = failure(error)
+        if is_refusal(error):
+            answer["kind"] = "refused by the sandbox"  # `check.REFUSED`
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
 
 
-def _called(names: _Names, name: str, arguments: str | list) -> tuple[Any, Iterable]:
-    """The function and the arguments: as Python writes a tuple, or of JSON."""
-    if isinstance(arguments, str):
+def _called(names: Names, request: dict) -> tuple[Any, Iterable, dict]:
+    """The function, its arguments, as Python writes a tuple, or of JSON, and its keywords."""
+    name, arguments = request["function"], request["arguments"]
+    if isinstance(arguments, str) and name.isidentifier():
         _, function = names.find(name)
-        return function, eval(compile(arguments, "<tests>", "eval", dont_inherit=True), {})
+        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
     space = vars(names.module)
     if hasattr(space.get("Solution"), name):
         name = f"Solution().{name}"  # as LeetCode asks for functions
     own = {name: value for name, value in space.items() if name[:2] != "__"}
-    function = eval(compile(name, "<tests>", "eval", dont_inherit=True), own)
-    return function, _with_int_keys(arguments)
+    function = _evaluated(name, own)
+    if isinstance(arguments, str):
+        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
+    return function, _with_int_keys(arguments), {}
+
+
+def _evaluated(written: str, space: dict) -> Any:
+    return eval(compile(written, "<tests>", "eval", dont_inherit=True), space)
 
 
 def _with_int_keys(arguments: list) -> list:

@@ -1,5 +1,6 @@
 """Values of plain types as JSON that keeps them apart."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Set
 from decimal import Decimal
@@ -14,8 +15,17 @@ _LONGEST_FRACTION = 1 << 14  # hexadecimal digits
 _COLLECTIONS = {"list": list, "tuple": tuple}
 
 
+# How near a float must be that a function returns, as in the output of a program: within this of the
+# size of the expected one, which counts as at least this and at most 1.
+_NEAR = 1e-6
+
+
 class Opaque(Exception):
-    """A value that is not made of plain types."""
+    """A value that is not made of plain types; `part` is what is not."""
+
+    def __init__(self, problem: str, part: object = None):
+        super().__init__(problem)
+        self.part = part
 
 
 def encode(value: object, depth: int = 0) -> object:
@@ -53,7 +63,7 @@ def encode(value: object, depth: int = 0) -> object:
     # an array, or a number of numpy's
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return encode(value.tolist())
-    raise Opaque(f"of type {type(value).__name__}")
+    raise Opaque(f"of type {type(value).__name__}", value)
 
 
 def decode(value: Any) -> Any:
@@ -100,3 +110,28 @@ def _hashable(items: Iterable[Any]) -> list[object]:
     if values and max(hashes.values()) > _SAME_HASH:
         raise ValueError("too many values that are hashed alike")
     return values
+
+
+def same_value(value: Any, expected: Any) -> bool:
+    """Whether a value of plain types is the expected one, as Python compares them, but that numbers
+    may differ from floats that are expected, also in lists, tuples and dicts, as little as in the
+    output of a program.
+
+    >>> same_value([0.1 * 3], [0.3]), same_value((1,), [1]), same_value(10**9 + 1, 1e9)
+    (True, False, False)
+    """
+    if value == expected:
+        return True
+    if type(expected) is float:
+        if type(value) not in (float, int, Fraction) or not -math.inf < expected < math.inf:
+            return False
+        return bool(abs(value - expected) <= _NEAR * min(max(abs(expected), _NEAR), 1.0))
+    if type(value) is not type(expected):
+        return False
+    if isinstance(expected, (list, tuple)):
+        return len(value) == len(expected) and all(map(same_value, value, expected))
+    if isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(
+            same_value(value[key], item) for key, item in expected.items()
+        )
+    return False

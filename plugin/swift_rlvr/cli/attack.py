@@ -1,0 +1,149 @@
+"""`swift-rlvr attack`: what a policy that does no work earns of a reward."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.text import Text
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import table, visible
+from swift_rlvr.contract.attack import (
+    Earned,
+    asked_rows,
+    default_limit,
+    strategies,
+    targets,
+    try_strategy,
+)
+from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.success import VERIFIER
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
+
+# Strategies in the table, and characters of an example.
+_SHOWN = 12
+_LONGEST_EXAMPLE = 60
+
+
+def attack(
+    reward: Annotated[
+        str, typer.Argument(help="Name of a reward, or module:function, or file.py:function.")
+    ],
+    dataset: Annotated[str, flags.dataset_option("The rows to attack")],
+    rows: Annotated[int, typer.Option(min=1, help="Attack the first so many rows.")] = 200,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="The mean reward that a policy without work may have. Default: 0.1, and where "
+            "rows have choices, one and a half times what guessing earns.",
+        ),
+    ] = None,
+    columns: flags.Columns = "",
+    use_hf: flags.UseHf = False,
+    as_json: flags.Json = False,
+) -> None:
+    """Try to be paid by a reward without solving anything, before a policy does.
+
+    Constants, the question again, empty forms and, for rewards that run code,
+    programs that only look right are graded on the rows of a dataset. So are
+    answers that know the right one and do not state it: among others, denied, or
+    in the thinking alone.
+
+    Exit status: 1 if a policy that does no work earns more than --limit on
+    average, or an answer that does not state the right one is paid.
+
+    swift-rlvr attack mine.py:my_reward --dataset math:questions.jsonl
+    """
+    (attacked,) = build_rewards([reward])
+    source = parse_source(dataset, use_hf, columns)
+    asked, unusable = asked_rows(source, rows)
+    missing = missing_column(attacked, asked[0].row)
+    if missing is not None:
+        present = ", ".join(asked[0].row)
+        raise InputError(
+            f"{attacked.name} needs the column {missing}; the prepared rows have {present}",
+            "dataset",
+        )
+    attacked_rows = targets(asked)
+    if limit is None:
+        limit = default_limit(attacked_rows)
+    battery = strategies(attacked_rows, attacked.runs_code)
+    progress = Console(stderr=True)
+    earned = [
+        try_strategy(attacked, strategy, attacked_rows)
+        for strategy in track(
+            battery, "attacking", console=progress, transient=True, disable=as_json
+        )
+    ]
+    earned.sort(key=lambda each: -each.mean)
+    without_work, unstated = _by_knowledge(earned)
+    failed = bool(unstated) or (bool(without_work) and without_work[0].mean > limit)
+
+    if as_json:
+        result = {
+            "reward": attacked.name,
+            "rows": len(asked),
+            "unusable": unusable,
+            "failed": failed,
+            "strategies": [each.as_json() for each in earned],
+        }
+        typer.echo(json.dumps(result))
+    else:
+        console = Console(highlight=False)
+        title = Text.assemble((attacked.name, "bold"), f" on {len(asked):,} rows of {source}")
+        console.print(title, soft_wrap=True)
+        if unusable:
+            console.print(f"  {unusable:,} rows cannot be used", style="yellow")
+        _print(console, attacked, earned, limit)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _by_knowledge(earned: list[Earned]) -> tuple[list[Earned], list[Earned]]:
+    """What the strategies without the right answer earned, and those of the others that were paid."""
+    without_work = [each for each in earned if not each.strategy.knows_gold]
+    unstated = [each for each in earned if each.strategy.knows_gold and each.paid]
+    return without_work, unstated
+
+
+def _print(console: Console, reward: Reward, earned: list[Earned], limit: float) -> None:
+    """The table of what was paid, and what follows from it."""
+    without_work, unstated = _by_knowledge(earned)
+    paid = [each for each in earned if each.paid]
+    lines = []
+    for each in paid[:_SHOWN]:
+        share = f"{len(each.paid):,} of {each.rows:,}"
+        example = visible(" ".join(each.example.split()), _LONGEST_EXAMPLE, console.encoding)
+        lines.append((each.strategy.name, share, f"{each.mean:.3f}", example))
+    if lines:
+        headings = ("what the policy does", "rows paid", "mean", "for example")
+        console.print(table(*headings, numbers=("rows paid", "mean"), rows=lines))
+    if len(paid) > _SHOWN:
+        console.print(f"  and {len(paid) - _SHOWN} more; --json lists them", style="dim")
+    tried = sum(each.rows for each in earned)
+    console.print(f"{len(earned)} strategies, {tried:,} completions graded.")
+
+    if tried == 0:
+        console.print("The reward graded none of them: nothing is known.", style="yellow")
+    elif not paid:
+        console.print("None is paid.", style="green")
+    if without_work and without_work[0].paid:
+        best = without_work[0]
+        style = "red" if best.mean > limit else ""
+        text = f"The best policy without work, {best.strategy.name}, earns {best.mean:.3f} a row."
+        console.print(text, style=style, soft_wrap=True)
+    if unstated:
+        names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in unstated)
+        text = f"Paid though they do not state the right answer: {names}"
+        console.print(text, style="red", soft_wrap=True, markup=False)
+    if earned and reward.role != VERIFIER:
+        text = (
+            f"{reward.name} does not verify the answer, so a right form is enough: with "
+            "gate=outcome it pays for right answers alone."
+        )
+        console.print(text, style="dim", soft_wrap=True)

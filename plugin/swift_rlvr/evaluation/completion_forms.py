@@ -1,0 +1,312 @@
+"""The lines of files of completions, of this package and of others, each with the completions and
+columns that it holds.
+
+- A record, as everything here writes it: see `swift_rlvr.runs.records`.
+- One completion of a row, a text or a list of messages, under a name of COMPLETION_KEYS:
+  ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``. `swift infer` writes `response`, and the
+  gold as `labels`; verl's `validation_data_dir` has `output`, and the gold as `gts`.
+- Several completions of a row: ``{"question": ..., "answer": "7", "responses": ["...", "..."]}``.
+- Messages that end with the assistant's turn, which is the completion.
+- A table, whose columns are all lists of equal length, with one value for each completion.
+  ms-swift's completions.jsonl has one for each logging step. Of the dataset's columns it holds at
+  most `solution`.
+- A sample of lm-evaluation-harness (`--log_samples`), with `doc`, `target` and `resps`.
+- A line of an output file of OpenAI's batch API, which has no gold, or a chat completion alone.
+"""
+
+import codecs
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from swift_rlvr.runs.records import is_record
+from swift_rlvr.tasks.countdown import read_prompt
+from swift_rlvr.tasks.own import MESSAGES, turns_of
+from swift_rlvr.utils.jsonl import LineError, brief, parse_object
+from swift_rlvr.verifiers.messages import last_text
+
+COMPLETION_KEYS = (
+    *("completion", "response", "output", "generation", "prediction", "generated_text"),
+    *("completions", "responses", "outputs", "generations", "predictions", "samples"),
+)
+# Columns that can be read from a prompt.
+FROM_PROMPT = frozenset(("nums", "target"))
+# Where the prompt stands: `prompts` as the rewards call it, `input` of verl. A rendered prompt says
+# more than the question in it.
+_PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
+# The gold's column in verl's dumps, and in what `swift infer` writes.
+_GOLDS_ELSEWHERE = ("gts", "labels")
+_OF_LM_EVAL = ("doc", "target", "resps")
+_OF_OPENAI = ("chat.completion", "text_completion", "response")
+# What says nothing about the row in the answer of such a server.
+_NO_COLUMN = (
+    *("id", "object", "created", "usage", "status"),
+    *("choices", "output", "response", "error"),
+)
+
+
+class NoCompletionError(LineError):
+    """A line without a completion, which may be a row of a dataset."""
+
+
+class Item(NamedTuple):
+    """One completion, with the other columns of its line.
+
+    position: from 1, among the completions of the line; None where the line has only one.
+    finish: "length" where it was cut off, if the line says how it ended.
+    """
+
+    position: int | None
+    completion: object
+    row: dict[str, Any]
+    finish: str | None = None
+
+
+def read_items(line: bytes | str) -> list[Item]:
+    """The completions of one line; LineError where it has none or is malformed.
+
+    >>> read_items('{"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3}')[0].row["target"]
+    3
+    >>> [(item.position, item.completion) for item in read_items('{"step": ["7", "7"], "completion": ["a", "b"]}')]
+    [(1, 'a'), (2, 'b')]
+    """
+    return items_of(read_object(line))
+
+
+def items_of(row: dict[str, Any]) -> list[Item]:
+    """The completions of a line's object, as `read_items` reads them."""
+    if is_record(row):
+        return [_record_item(row)]
+    if is_lm_eval_sample(row):
+        items = _lm_eval_items(row)
+    elif _is_of_openai(row):
+        items = _openai_items(row)
+    else:
+        items = _items_in_columns(row)
+    return [item._replace(row=_with_usual_names(item.row)) for item in items]
+
+
+def _items_in_columns(row: dict[str, Any]) -> list[Item]:
+    key = next((key for key in COMPLETION_KEYS if row.get(key) is not None), None)
+    if key is None:
+        return [_conversation_item(row)]
+    value = row[key]
+    if is_completion(value):
+        return [Item(None, value, row)]
+    if not isinstance(value, list):
+        raise _no_completion_in(key, value)
+    if all(isinstance(column, list) for column in row.values()):
+        return _table_items(row, key)
+    if not value:
+        raise _no_completion_in(key, value)
+    return _several(value, row)
+
+
+def _no_completion_in(key: str, value: object) -> LineError:
+    expected = "expected a text, a list of messages or a list of completions"
+    return LineError(f"{key}: {expected}, got {brief(value)}")
+
+
+def _record_item(record: dict[str, Any]) -> Item:
+    columns = dict(record.get("row", {}))
+    columns["messages"] = record.get("messages")
+    columns["prompts"] = record.get("messages")
+    if isinstance(record.get("tokens"), int):
+        # Rewards for length only count the tokens.
+        columns["response_token_ids"] = [0] * record["tokens"]
+    return Item(None, record["completion"], columns)
+
+
+def _table_items(table: dict[str, Any], key: str) -> list[Item]:
+    """The completions of a table."""
+    completions = table[key]
+    # An empty list alone is no table; ms-swift writes empty tables with several columns.
+    if not completions and len(table) == 1:
+        raise _no_completion_in(key, completions)
+    for name, values in table.items():
+        if len(values) != len(completions):
+            raise LineError(
+                f"lists of unequal length: {key} has {len(completions)}, {name} has {len(values)}"
+            )
+    items = []
+    for position, row_values in enumerate(zip(*table.values(), strict=True), start=1):
+        row = dict(zip(table, row_values, strict=True))
+        items.append(Item(position, row[key], row))
+    return items
+
+
+def _several(completions: Sequence[Any], row: dict[str, Any]) -> list[Item]:
+    """Completions of the same row: texts, messages, or objects as servers answer with."""
+    items = []
+    for position, completion in enumerate(completions, start=1):
+        finish = None
+        if isinstance(completion, Mapping):
+            finish = completion.get("finish_reason")
+            if isinstance(completion.get("message"), Mapping):
+                completion = [completion["message"]]
+            elif "text" in completion:
+                completion = completion["text"]
+            else:
+                completion = [completion]
+        items.append(Item(position, completion, row, finish))
+    return items
+
+
+def _conversation_item(row: dict[str, Any]) -> Item:
+    """The assistant's last turn of the messages, with the turns before it."""
+    for name in MESSAGES:
+        turns = turns_of(row.get(name))
+        if not turns:
+            continue
+        if turns[-1]["role"] != "assistant":
+            raise NoCompletionError(
+                f"no completion: {name} end with the turn of {turns[-1]['role']!r:.40}, expected "
+                "the assistant's"
+            )
+        return Item(None, turns[-1:], {**row, "messages": turns[:-1]})
+    raise NoCompletionError(
+        "no completion: expected a column such as completion, response or output (--columns names "
+        f"another), or messages that end with the assistant's turn, got {column_names(row)}"
+    )
+
+
+def is_lm_eval_sample(row: Mapping[str, Any]) -> bool:
+    """Whether a line is a sample of lm-evaluation-harness."""
+    return all(name in row for name in _OF_LM_EVAL)
+
+
+def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
+    doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
+    row = {**doc, "doc_id": sample.get("doc_id"), "prompt": _lm_eval_prompt(sample)}
+    if sample["target"] not in (None, ""):
+        row["answer"] = sample["target"]
+    # A list for each request of the sample, with a text for each repetition.
+    texts = []
+    for request in sample["resps"]:
+        texts += request if isinstance(request, list) else [request]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise LineError(
+            "no completion: this sample of lm-evaluation-harness has likelihoods, and no text that "
+            "a model wrote"
+        )
+    if len(texts) == 1:
+        return [Item(None, texts[0], row)]
+    return _several(texts, row)
+
+
+def _lm_eval_prompt(sample: Mapping[str, Any]) -> str | None:
+    """The prompt in `arguments`: {"gen_args_0": {"arg_0": PROMPT, ...}} or [[PROMPT, ...]]."""
+    arguments: Any = sample.get("arguments")
+    try:
+        if isinstance(arguments, Mapping):
+            prompt = arguments["gen_args_0"]["arg_0"]
+        else:
+            prompt = arguments[0][0]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return prompt if isinstance(prompt, str) else None
+
+
+def _is_of_openai(row: Mapping[str, Any]) -> bool:
+    if row.get("object") in _OF_OPENAI:
+        return True
+    if "custom_id" not in row:
+        return False
+    response = row.get("response")
+    has_failed = response is None and "error" in row
+    return has_failed or isinstance(response, Mapping)
+
+
+def _openai_items(line: dict[str, Any]) -> list[Item]:
+    """The choices of a chat completion, or of the one that a line of a batch holds."""
+    row = {name: value for name, value in line.items() if name not in _NO_COLUMN}
+    body = line
+    if "custom_id" in line:
+        response = line.get("response") or {}
+        body = response.get("body") or {}
+        error = line.get("error") or body.get("error")
+        if error or not body:
+            reason = error.get("message", error) if isinstance(error, Mapping) else error
+            raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
+    if "model" in body:
+        row["model"] = body["model"]
+    if body.get("object") == "response":
+        # The responses API: reasoning and tool calls come before the message.
+        messages = [part for part in body.get("output") or () if part.get("type") == "message"]
+        finish = "length" if body.get("status") == "incomplete" else "stop"
+        return [Item(None, messages[-1:] or None, row, finish)]
+    items = _several(body.get("choices") or (), row)
+    if not items:
+        raise LineError(f"no completion: expected choices, got {column_names(body)}")
+    return [items[0]._replace(position=None)] if len(items) == 1 else items
+
+
+def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with `prompts`, without the completion in its messages, and with a gold that has a
+    trainer's name for it as `answer`.
+    """
+    turns = turns_of(row.get("messages"))
+    if turns and turns[-1]["role"] == "assistant":
+        row = {**row, "messages": turns[:-1]}
+    for name in _PROMPTS:
+        if isinstance(row.get(name), (str, list)):
+            row = {**row, "prompts": row[name]}
+            break
+    for name in _GOLDS_ELSEWHERE:
+        gold = row.get(name)
+        if gold is None or "answer" in row:
+            continue
+        if isinstance(gold, Mapping) and {"numbers", "target"} <= gold.keys():
+            # TinyZero's Countdown.
+            row = {**row, "nums": gold["numbers"], "target": gold["target"]}
+        else:
+            row = {**row, "answer": gold}
+    return row
+
+
+def read_object(line: bytes | str) -> dict[str, Any]:
+    """The JSON object on a line, which may begin with a byte order mark; LineError for anything
+    else.
+    """
+    if isinstance(line, bytes):
+        line = line.removeprefix(codecs.BOM_UTF8)
+    return parse_object(line)
+
+
+def is_completion(value: object) -> bool:
+    """Whether a value is a text or a list of messages.
+
+    >>> is_completion("7"), is_completion([{"role": "assistant", "content": "7"}]), is_completion(["7"])
+    (True, True, False)
+    """
+    if isinstance(value, str):
+        return True
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[-1], dict) and ("content" in value[-1] or "role" in value[-1])
+
+
+def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with nums and target from its prompt, where it has neither and the prompt is
+    Countdown's; else the row itself.
+
+    The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
+    """
+    if FROM_PROMPT & row.keys():
+        return row
+    prompt = row.get("prompt")
+    messages = row.get("messages")
+    if prompt is None and isinstance(messages, list):
+        prompt = [
+            turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
+        ]
+    numbers = read_prompt(last_text(prompt) or "")
+    if numbers is None:
+        return row
+    nums, target = numbers
+    return {**row, "nums": nums, "target": target}
+
+
+def column_names(row: Mapping[str, Any]) -> str:
+    """The keys of a row in at most 120 characters."""
+    text = ", ".join(map(repr, row)) or "nothing"
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,191 @@
+"""Files of completions -> graded records, for `compare` and `report`: records keep the grades that
+they have, the completions of others are graded now, as `score` does.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.evaluation.completion_files import (
+    find_files,
+    is_id,
+    nothing_usable,
+    read_blocks,
+)
+from swift_rlvr.evaluation.completion_forms import Item, read_object
+from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, grade_items, usable_items
+from swift_rlvr.rewards import REWARDS, Grade
+from swift_rlvr.rewards.question import QUESTION_COLUMNS
+from swift_rlvr.runs.folder import RECORDS, SUMMARY
+from swift_rlvr.runs.records import Record, is_record, judge, read_records
+from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.success import Judges
+from swift_rlvr.tasks.own import turns_of
+from swift_rlvr.tasks.sources import Source
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, opened, read_json
+from swift_rlvr.verifiers.messages import completion_text
+
+
+@dataclass
+class GradedFiles:
+    """Graded records, in the order of their steps and rows, and the rewards that have graded them.
+
+    notes: what could not be used.
+    """
+
+    records: list[Record]
+    judges: Judges
+    notes: list[str]
+
+
+def graded_records(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    answered: Source | None = None,
+) -> GradedFiles:
+    """The graded completions of a file or folder; InputError where there is none.
+
+    columns, answered: as in `find_files`.
+    """
+    readings = find_files([path], columns, answered)
+    if all(_has_records(file) for file in readings):
+        records = [record for file in readings for record in read_records(file)]
+        names = dict.fromkeys(name for record in records for name in record.rewards)
+        judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
+        return GradedFiles(_in_order(records), judges, [])
+
+    rewards, left_out = default_rewards(readings)
+    judges = Judges.from_rewards(rewards)
+    notes = [f"{name} is left out, because it runs code from the completions" for name in left_out]
+    graded: list[tuple[str, Item, Record]] = []  # each with its file and line
+    problems: list[str] = []
+    for block in read_blocks(readings):
+        usable = usable_items(block, rewards, readings[block.file])
+        problems += usable.problems
+        all_grades = grade_items([item for _, item in usable.items], rewards)
+        for (line, item), grades in zip(usable.items, all_grades, strict=True):
+            graded.append((f"{block.file}:{line}", item, _record(item, grades)))
+    if not graded:
+        raise nothing_usable(problems)
+    notes += problems[:SHOWN_PROBLEMS]
+    if len(problems) > SHOWN_PROBLEMS:
+        notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
+
+    _number(graded)
+    records = [record for _, _, record in graded]
+    judge(records, judges)
+    return GradedFiles(_in_order(records), judges, notes)
+
+
+@dataclass
+class Evaluated:
+    """The summary of an evaluation; its records, empty where they are not there; and notes as in
+    `GradedFiles`.
+    """
+
+    summary: dict[str, Any]
+    records: list[Record]
+    notes: list[str]
+
+
+def evaluated(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    answered: Source | None = None,
+) -> Evaluated:
+    """An evaluation by its folder or its summary.json, or the completions of a file or folder, as
+    `graded_records` reads them; InputError for anything else.
+    """
+    is_summary = path.suffix == ".json" and _is_object(path)
+    folder_summary = path / SUMMARY
+    if not is_summary and not folder_summary.is_file():
+        graded = graded_records(path, columns, answered)
+        records = last_step(graded.records)
+        if len(records) < len(graded.records):
+            graded.notes.append(f"only the completions of step {records[0].step} are compared")
+        return Evaluated(summarize(records), records, graded.notes)
+
+    summary = read_json(path if is_summary else folder_summary)
+    if "success" not in summary:
+        raise InputError(
+            f'{path}: expected a summary written by `swift-rlvr evaluate`; this file has no "success"'
+        )
+    records = list(read_records(path / RECORDS)) if (path / RECORDS).is_file() else []
+    return Evaluated(summary, records, [])
+
+
+def _is_object(path: Path) -> bool:
+    """Whether a .json file holds an object, and no list of rows."""
+    with opened(path) as file:
+        return file.read(100).lstrip().startswith(b"{")
+
+
+def last_step(records: Sequence[Record]) -> list[Record]:
+    """The records of the last step, all of them where they are of none: those of several steps are
+    of several policies.
+    """
+    last = max((record.step or 0 for record in records), default=0)
+    return [record for record in records if (record.step or 0) == last]
+
+
+def _has_records(file: str) -> bool:
+    for block in read_blocks([file]):
+        for line in block.text.splitlines():
+            try:
+                return is_record(read_object(line))
+            except LineError:
+                return False
+    return False
+
+
+def _record(item: Item, grades: dict[str, Grade]) -> Record:
+    row = item.row
+    prompt = row.get("prompts")
+    messages = turns_of(prompt)
+    if isinstance(prompt, str):
+        messages = [{"role": "user", "content": prompt}]
+    verified = {"task"}
+    for name in grades:
+        verified |= {*REWARDS[name].columns, *REWARDS[name].optional_columns}
+    step = row.get("step")
+    return Record(
+        index=0,
+        completion=completion_text(item.completion) or "",
+        rewards={name: grade.reward for name, grade in grades.items()},
+        reasons={name: grade.reason for name, grade in grades.items()},
+        row={name: row[name] for name in row if name in verified - {*QUESTION_COLUMNS}},
+        messages=messages or None,
+        finish=item.finish,
+        step=step if isinstance(step, int) else None,
+    )
+
+
+def _number(graded: Sequence[tuple[str, Item, Record]]) -> None:
+    """Give each record the index of its row and the number of its sample, the same whatever the order
+    of the file.
+
+    Completions are of one row where they have the same id, or else the same prompt, and the same
+    gold; without both each line is a row.
+    """
+    keys = []
+    for place, item, record in graded:
+        ids = {name: item.row[name] for name in item.row if is_id(name)}
+        asked = ids or record.messages or place
+        keys.append(json.dumps([asked, record.row], sort_keys=True, default=str))
+    places = {key: index for index, key in enumerate(sorted(set(keys)))}
+    samples = Counter[tuple[int | None, str]]()
+    for key, (_, _, record) in zip(keys, graded, strict=True):
+        record.index = places[key]
+        record.sample = samples[record.step, key]
+        samples[record.step, key] += 1
+
+
+def _in_order(records: Iterable[Record]) -> list[Record]:
+    return sorted(
+        records,
+        key=lambda record: (record.step or 0, record.index, record.sample, record.turn or 0),
+    )

@@ -1,0 +1,118 @@
+"""The battery: our verifiers pay none of it, and rewards that look right are found out."""
+
+import json
+
+import pytest
+from paths import DATASETS
+from swift_rlvr.contract.attack import (
+    NOT_STATED,
+    PROGRAMS,
+    WITHOUT_WORK,
+    Strategy,
+    asked_rows,
+    strategies,
+    targets,
+    try_strategy,
+)
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.imported import import_reward
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
+
+FILES = {
+    "math": "external_accuracy",
+    "numina_math_tir": "external_accuracy",
+    "gsm8k": "external_accuracy",
+    "qa": "external_exact_match",
+    "choice": "external_accuracy",
+    "countdown": "external_countdown",
+}
+# A number of the question may be its answer.
+MAY_BE_RIGHT = "number of the question"
+
+LENIENT = """
+def contains(completion, solution):
+    return float(solution in completion)
+
+def last_line(completion, solution):
+    return float("".join(completion.split()).endswith(solution + "</answer>"))
+"""
+
+
+def rows_of(task: str):
+    asked, _ = asked_rows(parse_source(f"{task}:{DATASETS / task / 'train.jsonl'}"), 20)
+    return targets(asked)
+
+
+@pytest.mark.parametrize("task, reward", FILES.items())
+def test_our_verifiers_pay_for_none_of_it(task, reward):
+    rows = rows_of(task)
+    for strategy in (*WITHOUT_WORK, *NOT_STATED):
+        if MAY_BE_RIGHT in strategy.name or strategy.name == "the question as the answer":
+            continue
+        earned = try_strategy(REWARDS[reward](), strategy, rows)
+        assert not earned.paid, (strategy.name, earned.example)
+
+
+def test_the_right_answer_is_paid_on_the_same_rows():
+    right = Strategy("right", lambda target: target.gold and target.says(target.gold), True)
+    for task, reward in FILES.items():
+        earned = try_strategy(REWARDS[reward](), right, rows_of(task))
+        assert earned.rows and earned.mean == 1.0, task
+
+
+@pytest.mark.parametrize("strategy", PROGRAMS, ids=lambda strategy: strategy.name)
+def test_programs_that_only_look_right(strategy, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    row = {
+        "problem": "Write add(a, b).",
+        "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"],
+        "solution": "def add(a, b): return a + b",
+    }
+    file.write_text(json.dumps(row) + "\n")
+    asked, _ = asked_rows(parse_source(f"code:{file}"), 1)
+    rows = targets(asked)
+    reward = REWARDS["external_code"]()
+    assert strategy in strategies(rows, reward.runs_code)
+    assert not try_strategy(reward, strategy, rows).paid
+
+
+def test_a_lenient_reward_is_found_out(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(LENIENT)
+    rows = rows_of("gsm8k")
+    paid = {}
+    for name in ("contains", "last_line"):
+        reward = import_reward(f"{file}:{name}")()
+        paid[name] = [
+            strategy.name for strategy in NOT_STATED if try_strategy(reward, strategy, rows).paid
+        ]
+    assert {
+        "hedge: RIGHT or WRONG",
+        "denial: not RIGHT",
+        "the answer in the thinking alone",
+    } <= set(paid["contains"])
+    assert "hedge: WRONG or RIGHT" in paid["last_line"]
+    assert "hedge: RIGHT or WRONG" not in paid["last_line"]
+
+
+def test_frequent_golds_are_constants_and_a_row_that_is_not_graded_does_not_count(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    golds = ["17", "17", "3", "Because blue light is scattered more than red"]
+    rows = [{"problem": f"Question {number}?", "answer": gold} for number, gold in enumerate(golds)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked, unusable = asked_rows(parse_source(f"math:{file}"), 10)
+    attacked = targets(asked)
+    assert (len(attacked), unusable) == (3, 1)
+    (frequent,) = (
+        strategy for strategy in strategies(attacked, False) if strategy.name == "the constant 17"
+    )
+    earned = try_strategy(REWARDS["accuracy"](), frequent, attacked)
+    assert (earned.rows, earned.total, earned.paid) == (3, 2.0, [1, 2])
+
+
+def test_no_row_at_all_is_an_error(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"problem": "", "answer": "1"}\n')
+    with pytest.raises(InputError, match="no row can be used"):
+        asked_rows(parse_source(f"math:{file}"), 10)

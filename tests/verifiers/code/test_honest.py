@@ -1,0 +1,259 @@
+"""Honest right programs are paid, or not graded with a reason: never a silent 0. What is no fault of
+the code is None too.
+"""
+
+import pytest
+from honest import HONEST
+from swift_rlvr.rewards.code import CodeReward
+from swift_rlvr.verifiers.code import BadTests, Limits, check, read_tests
+from swift_rlvr.verifiers.code.plain import read_asserts
+
+ONLY_TOGETHER = "passes only together with its tests"
+# What the reader declines, since only a runner can do it.
+DECLINED = {"fixture", "tmp_path", "capsys", "async unittest", "expectedFailure"}
+# What is None for another reason, either way.
+OTHERWISE = {
+    "bcb /tmp": "refused by the sandbox",
+    "bcb move": "refused by the sandbox",
+    "bcb copy": "refused by the sandbox",
+    "bcb subprocess real": "refused by the sandbox",
+    "bcb multiprocessing": "refused by the sandbox",
+    "eq to plain": "an object that compares itself",
+}
+# What needs more than values to cross: mutable results, identity, patches, classes of their own.
+TOGETHER = {
+    *("open is patched", "input is patched", "a function is patched"),
+    *("a name of the code is patched", "stdin is replaced", "class of a list", "class of a dict"),
+    *("derived by the tests", "dataclass", "context manager", "named tuple", "keeps its list"),
+    *("memo", "decorator", "docstring and annotations", "async of the tests", "threads"),
+    *("own exception", "exception chain", "regular expression", "counter", "path", "logging"),
+    *("environment", "bcb subprocess patched", "bcb socket", "bcb urllib", "thread pool callback"),
+    *("classeval", "uses a class of the tests", "int enum", "eq to plain class", "protocol"),
+    *("generator throw", "pickle", "weakref", "exit caught", "warnings", "main prints", "uuid"),
+    "array",
+}
+
+
+def explained(code: str, tests: object, **parameters):
+    reward = CodeReward(timeout=60, **parameters)
+    return reward.explain(f"```python\n{code}\n```", {"tests": tests})
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_program_is_paid_or_not_graded(name):
+    code, tests = HONEST[name]
+    explanation = explained(code, tests)
+    if name in DECLINED:
+        assert (explanation.reward, explanation.reason) == (None, "bad tests")
+        return
+    if name in OTHERWISE:
+        assert (explanation.reward, explanation.reason) == (None, OTHERWISE[name])
+        return
+    if name in TOGETHER:
+        assert (explanation.reward, explanation.reason) == (None, ONLY_TOGETHER)
+        assert explained(code, tests, together=True).reward == 1.0
+        return
+    assert (explanation.reward, explanation.reason) == (1.0, "all tests passed")
+
+
+@pytest.mark.parametrize("name", sorted({*HONEST} - DECLINED))
+def test_nothing_in_its_place_is_not_paid(name):
+    """The same tests do not accept a module that has the names and does nothing, either way."""
+    code = "def __getattr__(name): return lambda *arguments, **keywords: None"
+    assert explained(code, HONEST[name][1], together=True).reward in (0.0, None)
+
+
+UNITTEST = "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n"
+
+
+@pytest.mark.parametrize(
+    ("tests", "reason"),
+    [
+        # before anything was asked of the code
+        (f"{UNITTEST}    def setUp(self): open('/nowhere/x', 'w')\n    def test_f(self): f(1)", ""),
+        ("import tkinter.nothing\nassert f(1) == 1 and f(2) == 2", "error of the tests"),
+        ("x = {}['a']\nassert f(1) == x", "error of the tests"),
+        ("def test_f():\n    y = f(1)\n    import no_such_module_ as m\n    assert y == m", "bad"),
+        ("import os\ny = f(1)\nos.fork()\nassert y == 1", "refused by the sandbox"),
+    ],
+)
+def test_what_the_tests_cannot_do_is_no_fault_of_the_code(tests, reason):
+    for code in ("def f(x): return x", "def f(x): return None"):
+        explanation = explained(code, tests)
+        assert explanation.reward is None
+        assert reason in explanation.reason
+
+
+def test_what_the_sandbox_refuses_the_code_is_not_graded():
+    code = "import os\ndef f(x): return os.fork()"
+    assert explained(code, "y = [f(1)]\nassert y == [1]").reason == "refused by the sandbox"
+    assert explained(code, "assert f(1) == 1").reason == "refused by the sandbox"
+    # A program that reads and prints can do without.
+    program = {"inputs": ["1"], "outputs": ["1"]}
+    assert explained("import os\nos.fork()", program).reward == 0.0
+
+
+def test_threads_that_call_back_and_tests_that_are_left_out():
+    pool = "from concurrent.futures import ThreadPoolExecutor\n"
+    code = f"{pool}def f(g, xs):\n    with ThreadPoolExecutor(2) as p: return list(p.map(g, xs))"
+    tests = "def g(x): return 2 * x\nassert f(g, [1, 2]) == [2, 4]"
+    assert explained(code, tests).reason == ONLY_TOGETHER
+    skips = (
+        f"{UNITTEST}    @unittest.skip('no')\n    def test_a(self): self.assertEqual(f(1), 2)\n"
+        "    def test_b(self):\n        self.assertEqual(f(1), 1)\n        self.skipTest('later')\n"
+    )
+    assert explained("def f(x): return x", skips).reward == 1.0
+    assert explained("def f(x): return x + 5", skips).reward == 0.0
+    lie = "import unittest\ndef f(x): raise unittest.SkipTest"
+    assert explained(lie, skips).reward in (0.0, None)
+    patched = (
+        f"import unittest.mock\n{UNITTEST}    @unittest.mock.patch('time.time', return_value=5)\n"
+        "    def test_a(self, now):\n        self.assertEqual(f(1), 6)"
+    )
+    code = "import time\ndef f(x): return time.time() + x"
+    assert explained(code, patched).reason == ONLY_TOGETHER
+    assert explained(code, patched, together=True).reward == 1.0
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "from solution import missing\nassert missing(1) == 1",
+        "assert missing(1) == [1][0]",
+        "y = f(1)\nassert y[0] == 1",
+        "y = [f(1)]\nassert y == [2]",
+    ],
+)
+def test_a_fault_of_the_code_is_one(tests):
+    assert explained("def f(x): return x", tests).reward == 0.0
+
+
+EQUAL = "class E:\n    __eq__ = lambda *_: True\n    __hash__ = lambda _: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        (f"{EQUAL}def f(x): return E()", "y = [1][0]\nassert f(1) == y"),
+        (f"{EQUAL}def f(x): return E()", "y = [1]\nassert f(1) in y"),
+        ("import os\ndef f(x): os._exit(0)", "y = [1][0]\nassert f(1) == y"),
+        ("import sys\ndef f(x): sys.exit(0)", "y = [1][0]\nassert f(1) == y"),
+        ("def f(x): raise AssertionError", "y = [1][0]\nassert f(1) == y"),
+        ("__step__ = __compare__ = None\ndef f(x): return 2", "y = [1][0]\nassert f(1) == y"),
+        (
+            "all = sorted = lambda *_: True\n__all__ = ['f', 'all', 'sorted', '__compare__']\n"
+            "class __compare__:\n    equal = lambda *_: True\ndef f(x): return [9]",
+            "from solution import *\ny = [1]\nassert sorted(f(1)) == y and all([f(1) == y])",
+        ),
+        (
+            'import os\ndef f(x):\n    for n in range(3, 64):\n        try: os.write(n, b\'{"outcomes":'
+            ' [[0, "passed", ""]]}\\n\')\n        except OSError: pass',
+            "y = [1][0]\nassert f(1) == y",
+        ),
+    ],
+)
+def test_known_lies_are_not_paid_together(code, tests):
+    assert explained(code, tests, together=True).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        *("{}", "[]", '{"outcomes": 7}', '{"outcomes": [[99, "passed", ""]]}'),
+        *('{"outcomes": [7]}', '{"outcomes": [["a", "passed", ""]]}', '{"outcomes": [[0]]}'),
+        *('{"outcomes": [[0, "ended", ""]]}', '{"outcomes": [], "ask": {}}'),
+        *('{"outcomes": [], "ask": 7, "step": 0}', '{"outcomes": [], "ask": {}, "step": 99}'),
+        *('{"outcomes": [], "ask": {}, "step": [1]}', '{"outcomes": [[0, 1, 2]]}'),
+        '{"outcomes": [], "ask": {"request": 7}, "step": null}',
+    ],
+)
+def test_tests_that_write_a_report_of_their_own_raise_nothing(report):
+    line = f"{report}\n".encode()
+    source = (
+        "import os\ny = f(1)\nfor n in range(3, 64):\n"
+        f"    try: os.write(n, {line!r})\n    except OSError: pass\nassert y == 2"
+    )
+    verdicts = check("def f(x): return x", read_tests(source), Limits(seconds=60))
+    assert verdicts[-1].reason != "passed"
+
+
+@pytest.mark.parametrize(
+    ("source", "candidate", "count"),
+    [
+        ("assert f(1) == 2\nassert 3 == f(2), 'no'", None, 2),
+        ("METADATA = {'a': 1}\ndef check(candidate):\n    assert candidate([1]) == 2", "f", 1),
+        ("def check(candidate):\n    assert candidate(1) == 2\ncheck(f)", None, 1),
+        (
+            "def check(c):\n    assert c(n = 1) is True\n    assert c(2)\n    assert not c(3)",
+            None,
+            0,
+        ),
+        (
+            "def check(c):\n    assert c(n = 1) is True\n    assert c(2)\n    assert not c(3)",
+            "f",
+            3,
+        ),
+        ("from solution import f\ndef test_f():\n    x = f(1)\n    assert x == 2", None, 1),
+        (f"{UNITTEST}    def test_f(self):\n        self.assertAlmostEqual(f(1), 0.5)", None, 1),
+        ("import math\nassert math.isclose(f(1), 0.5, rel_tol=1e-3)", None, 1),
+        ("assert abs(f(1) - 0.5) < 1e-6", None, 1),
+        ("assert f(float('inf')) == set()", None, 1),
+        # Not plain: what a name stands for may have changed, or it is not the code's.
+        ("x = [1]\nassert f(x) == x", None, 0),
+        ("x = [1]\nassert f(x) == 2\nassert f(x) == 3", None, 0),
+        ("a = f(1)\nb = f(2)\nassert b == 2\nassert a == 1", None, 0),
+        ("from math import sqrt\nassert sqrt(4) == 2", None, 0),
+        ("from solution import f as g\nassert g(4) == 2", None, 0),
+        ("def g(x): return x\nassert g(4) == 2", None, 0),
+        ("assert Stack(1) == 2", None, 0),
+        ("assert f(1) == 2\ns.push(1)", None, 0),
+        ("assert abs(f(1) - 7) <= -6", None, 0),
+        (
+            f"{UNITTEST}    def setUp(self): pass\n    def test_f(self): self.assertTrue(f(1))",
+            None,
+            0,
+        ),
+        ("async def test_f():\n    assert f(1) == 2", None, 0),
+        ("def test_f(x=1):\n    assert f(1) == 2", None, 0),
+    ],
+)
+def test_which_sources_are_plain(source, candidate, count):
+    assert len(read_asserts(source, candidate)) == count
+
+
+@pytest.mark.parametrize(
+    ("result", "expected", "holds"),
+    [
+        ("x * 0.1", "0.3", True),
+        ("[x * 0.1, (1, {'a': x / 3})]", "[0.3, (1, {'a': 1.0})]", True),
+        ("x * 0.1 + 1e-5", "0.3", False),
+        ("1e-7", "0.0", False),
+        ("(0.3,)", "[0.3]", False),
+        ("'0.3'", "0.3", False),
+        ("float('nan')", "0.3", False),
+        ("1", "1.0", True),
+        ("10**16 + 10", "1e16", False),
+        ("1.0000001", "1", False),
+    ],
+)
+def test_floats_may_differ_as_they_may_in_output(result, expected, holds):
+    code = f"def f(x): return {result}"
+    assert explained(code, f"assert f(3) == {expected}").reward == float(holds)
+    value = eval(expected)
+    if not isinstance(value, tuple):
+        tests = {"fn_name": "f", "inputs": [[3]], "outputs": [value]}
+        if "(" not in expected and "(" not in result:
+            assert explained(code, tests).reward == float(holds)
+
+
+def test_folders_are_counted_and_removed_however_deep():
+    deep = "import os\nfor _ in range(100_000):\n    os.mkdir('d' * 200)\n    os.chdir('d' * 200)\n"
+    wide = "import os\nfor n in range(100_000):\n    os.mkdir(f'{n}')\n"
+    for code in (deep, wide):
+        (verdict,) = check(f"{code}def f(x): return x", read_tests("assert f(1) == 1"), Limits())
+        assert verdict.reason == "too many files"
+
+
+def test_bad_tests_stay_bad():
+    with pytest.raises(BadTests):
+        read_tests("import pandas\nassert f(1) == pandas.NA")

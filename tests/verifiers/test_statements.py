@@ -1,0 +1,216 @@
+"""Which statement of a completion is its final answer: the last one, in the form that is asked for.
+
+Every row that pays has a neighbour that must not: a hedge, a denial, an answer on the way.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from swift_rlvr.verifiers.languages import LANGUAGES
+from swift_rlvr.verifiers.mathematics import grade
+from swift_rlvr.verifiers.statements import check_form, final_statement
+
+JSON_BLOCK = '```json\n{"reasoning": "3 + 4", "answer": "7"}\n```'
+# (text, the final answer; None where there is none)
+ANSWERS = [
+    # the last statement, of whatever kind
+    ("\\boxed{7}\nFinal answer: 8", "8"),
+    ("\\boxed{8}\n#### 7", "7"),
+    ("#### 7\nSo it is \\boxed{8}.", "8"),
+    ("The answer is 7. So \\boxed{8}.", "8"),
+    ("#### 7\nThe answer is 8.", "8"),
+    ('{"answer": 7}\n\\boxed{8}', "8"),
+    ('\\boxed{8}\n{"answer": 7}', "7"),
+    ("\\boxed{8}\n<final_answer>7</final_answer>", "7"),
+    ("\\boxed{7}\n\nB", "B"),
+    ("\\boxed{8}\nDie Antwort ist 7.", "7"),
+    ("\\boxed{A}\n【答案】B", "B"),
+    # what says nothing new leaves it
+    ("\\boxed{8}\nThe answer is in meters.", "8"),
+    ("\\boxed{8}\nThe answer makes sense.", "8"),
+    ("\\boxed{8} The answer is not 7.", "8"),
+    ("\\boxed{8}\nThe answer is 8, but I could have been faster.", "8"),
+    ("\\boxed{8}\n#### Explanation\nWe add 3 and 5.", "8"),
+    ("\\boxed{8}\n\n8", "8"),
+    ("The answer is $\\boxed{8}$.", "8"),
+    ("**Final Answer**\n\\boxed{8}", "8"),
+    ("#### \\boxed{8}", "8"),
+    ('{"answer": "\\\\boxed{8}"}', "8"),
+    # one statement of two values is none
+    ("\\boxed{8}\nThe answer is 7 or 8.", None),
+    ("\\boxed{8}\nThe answer is 8 or 7.", None),
+    ("The answer is 7 or 8.", None),
+    ('{"answer": 3} or {"answer": 4}', ""),
+    ("【答案】A或B", ""),
+    # tags win over all, before and behind them
+    ("<answer>7</answer> Final answer: 8", "7"),
+    ("<answer>7</answer> \\boxed{8} #### 8", "7"),
+    ("Final answer: 8 <answer>7</answer>", "7"),
+    ("\\boxed{8} <answer>7", None),
+    ("The answer is 8. <answer>7", None),
+    # an answer in the thinking only
+    ("<think>\\boxed{8} #### 8\nThe answer is 8.</think>", None),
+    ("[THINK]The answer is 8.[/THINK] I am done.", None),
+    ("<|channel|>analysis<|message|>\\boxed{8}<|end|><|start|>assistant<|channel|>final<|message|>\\boxed{7}", "7"),
+    # GLM's mark
+    ("So <|begin_of_box|>7<|end_of_box|>.", "7"),
+    ("<think>a</think><answer><|begin_of_box|>7<|end_of_box|></answer>", "7"),
+    ("<|begin_of_box|>7<|end_of_box|> or <|begin_of_box|>8<|end_of_box|>", "7, 8"),
+    # 【答案】 of GAOKAO-Bench
+    ("【解析】略<eoe>\n【答案】B<eoa>", "B"),
+    ("【答案】 ABD <eoa>", "ABD"),
+    ("【答案】B\n【解析】" + "因为这个选项不对。" * 300, "B"),
+    # JSON, also fenced
+    ('{"answer": 3}', "3"),
+    (f"Sure.\n{JSON_BLOCK}", "7"),
+    ('{"answer": "C", "confidence": 0.9}', "C"),
+    ("{'answer': 'C'}", "C"),
+    ('{"answer": "\\\\frac{1}{2}"}', "\\frac{1}{2}"),
+    ('{"answer": "\\frac{1}{2}"}', "\\frac{1}{2}"),  # one backslash, which is no form feed here
+    ('{"final_answer": true}', "true"),
+    ('{"answers": 3}', None),
+    ('"answer": 3\n', None),
+    # on the next line, with an explanation behind it
+    ("The correct answer is:\n\n18", "18"),
+    ("The correct answer is:\n\n18\n\nExplanation: 20 - 2 = 18, as 2 are gone.", "18"),
+    ("The correct answer is:\n\nB. The Rhine\n\nThe other options are not 3 rivers.", "B"),
+    ("The correct answer is:\n\n18\n\n19", None),
+    ("Answer:\n18\n19", None),
+    ("The correct answer is:\n\n18\n\nWait, that is wrong. It is 19.", None),
+    ("The correct answer is:\n\nB\n\nC", None),
+    ("Answer:\n1. Add the numbers\n\n2. Divide by 3", None),
+    # words around it
+    ("The answer (in dollars) is 40.", "40"),
+    ("The answer is most likely A.", "A"),
+    ("The answer is probably A.", None),
+    ("The answer is False.", "False"),
+    ("The answer is No.", "No"),
+    ("Answer: incorrect", "incorrect"),
+    ("The answer is not false.", None),
+    ("The answer is (B) and (C).", "(B) and (C)"),
+    ("The answer is J. K. Rowling.", "J. K. Rowling"),
+    ("The answer is George W. Bush.", "George W. Bush"),
+    ("The answer is Dr. Smith. He said so.", "Dr. Smith"),
+    ("The answer is B. This is because 3 is odd.", "B"),
+    ("The answer is vitamin C. It is needed.", "vitamin C"),
+    ("The answer is 5. Next question: 6", "5"),
+    ("答：还剩7个", "还剩7个"),
+    ("回答：我不知道", None),
+    # boxes and the words around them
+    ("\\boxed{100}, not 255", "100"),
+    ("\\boxed{100}, not $255$.", "100"),
+    ("It is not \\boxed{100}", None),
+    ("\\boxed{100}? Not sure.", None),
+    ("\\boxed{100}, not", None),
+    ("\\boxed{100} or 255", None),
+    # alone on the last line
+    ("So I choose\nB", "B"),
+    ("It is\n\n(C)", "C"),
+    ("It is\n\n**D**", "D"),
+    ("3 + 4 is\n7", "7"),
+    ("7", "7"),
+    ("6\n7", None),
+    ("3 + 4 = 7\n7", "7"),
+    ("A\nB", None),
+    ("It is 7", None),
+    ("", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "answer"), ANSWERS)
+def test_final_answer(text, answer):
+    statement = final_statement(text)
+    found = None if statement is None else statement.answer
+    if answer is not None and statement is not None and statement.mark == "last line":
+        found = found.strip("() ")
+    assert found == answer
+
+
+# (form, text, answer)
+FORMS = [
+    ("tags", "\\boxed{8} <answer>7</answer>", "7"),
+    ("tags", "\\boxed{8}", None),
+    ("boxed", "<answer>7</answer> \\boxed{8}\n#### 9", "8"),
+    ("boxed", "The answer is 8.", None),
+    ("boxed", "It is not \\boxed{8}", None),
+    ("hash", "\\boxed{8}\n#### 7\nFinal answer: 9", "7"),
+    ("hash", "7", None),
+    ("marker", "Answer: 7\n\\boxed{8}", "7\n\\boxed{8}".partition("\n")[0]),
+    ("marker", "\\boxed{8}", None),
+    ("marker", "Answer: 7 or 8", None),
+    ("json", '{"answer": 7} \\boxed{8}', "7"),
+    ("json", "\\boxed{8}", None),
+    ("last_line", "The answer is 8.\nthe Rhine", "the Rhine"),
+    ("last_line", "<think>8", None),
+    (r"<solution>(.*?)</solution>", "<solution>7</solution> <solution> 8\n</solution>", "8"),
+    (r"<solution>(.*?)</solution>", "<think><solution>7</solution></think>", None),
+    ("code", "```python\nprint(7)\n```", "print(7)"),
+]
+
+
+@pytest.mark.parametrize(("form", "text", "answer"), FORMS)
+def test_in_a_form_that_is_named_nothing_else_is_read(form, text, answer):
+    statement = final_statement(text, form)
+    assert (None if statement is None else statement.answer) == answer
+
+
+@pytest.mark.parametrize("form", ["box", "(a)(b)", "(", ""])
+def test_what_is_no_form(form):
+    with pytest.raises(ValueError, match="answer_form must be one of tags, boxed, hash"):
+        check_form(form)
+
+
+SENTENCES = {
+    "ar": "الجواب هو {}.", "bn": "উত্তর হলো {}।", "cs": "Odpověď je {}.", "da, no": "Svaret er {}.",
+    "de": "Die Antwort ist {}.", "el": "Η απάντηση είναι {}.", "es": "La respuesta es {}.", "fa": "پاسخ {} است.",
+    "fi": "Vastaus on {}.", "fr": "La réponse est {}.", "he": "התשובה היא {}.", "hi": "उत्तर {} है।",
+    "hu": "A válasz {}.", "id": "Jawabannya adalah {}.", "it": "La risposta è {}.", "ja": "答えは{}です。",
+    "ko": "정답은 {}입니다.", "nl": "Het antwoord is {}.", "pl": "Odpowiedź to {}.", "pt": "A resposta é {}.",
+    "ro": "Răspunsul este {}.", "ru": "Ответ: {}.", "sv": "Svaret är {}.", "sw": "Jibu ni {}.",
+    "te": "సమాధానం {}.", "th": "คำตอบคือ {}", "tr": "Cevap {}'dir.", "uk": "Відповідь: {}.", "vi": "Đáp án: {}.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_states_an_answer_and_refuses_two(language):
+    sentence = SENTENCES[language]
+    assert grade(sentence.format(18), "18").reward == 1.0
+    assert grade(sentence.format(18), "17").reward == 0.0
+    assert grade("3 + 15\n" + sentence.format(18), "18").reward == 1.0
+    or_ = LANGUAGES[language].or_.split("|")[0]
+    for gold in ("17", "18"):
+        assert grade(sentence.format(f"17 {or_} 18"), gold).reward == 0.0
+
+
+PIECES = st.sampled_from(
+    ["<answer>", "</answer>", "<think>", "</think>", "\\boxed{", "{", "}", "#### ", "\n", "The answer is ", "Answer:",
+     '{"answer": ', '"', "【答案】", "Die Antwort ist ", "答案是", "7", "8", " or ", "B", "(C)", ".", ", not ", "$",
+     "?", "<final_answer>", "</final_answer>", "<|begin_of_box|>", "<|end_of_box|>"]
+)  # fmt: skip
+
+
+@settings(max_examples=500, derandomize=True)
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_no_text_raises(text):
+    final_statement(text)
+    for form in ("tags", "boxed", "hash", "marker", "json", "last_line", "code", "<b>(.*)</b>"):
+        final_statement(text, form)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        '{"answer": ',
+        "#### ",
+        "\\boxed{7} ",
+        "The answer is ",
+        "【答案】",
+        "<final_answer>",
+        "<|begin_of_box|>",
+        "\n7",
+        "{",
+    ],
+)
+def test_a_megabyte_of_marks_ends(piece):
+    """Quadratic time would take hours."""
+    final_statement(piece * (1_000_000 // len(piece)))

@@ -534,11 +534,7 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
     for name in ("math", "mixed"):
         found = check(parse_source(f"{name}:{path}"))
         assert (found.rows, found.bad, found.unusable) == (6, 1, {"no answer that can be read": 1})
-        assert (
-            found.rewards["external_accuracy"].full
-            == found.rewards["external_format"].full
-            == 5
-        )
+        assert found.rewards["external_accuracy"].full == found.rewards["external_format"].full == 5
         line, problem = found.problems[0]
         assert line == 6 and "line 6" not in problem
         assert problem.startswith("column '答案': expected an answer that")  # as the file calls it

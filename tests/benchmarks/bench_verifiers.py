@@ -1,7 +1,7 @@
 r"""A scoreboard: what each installed math verifier credits on public data, and how fast it is
 there.
 
-The verifiers are ours (`swift_rlvr.verifiers.mathematics.grade_all`), math_verify (parse and verify
+The verifiers are ours (`swift_rlvr.verifiers.mathematics.grade`), math_verify (parse and verify
 with their defaults), TRL's `accuracy_reward` and ms-swift's `accuracy`. The data are public files
 in a folder, which stay outside the repository: `docs/results/verifiers.md` says where they are,
 how they are labelled and what is wrong with their labels.
@@ -106,11 +106,12 @@ def row_by_row(
 
 
 def ours():
-    from swift_rlvr.verifiers.mathematics import grade_all
+    from swift_rlvr.verifiers.mathematics import grade
 
     def judge(texts, golds):
         results = []
-        for verdict in grade_all(texts, golds):
+        for text, gold in zip(texts, golds, strict=True):
+            verdict = grade(text, gold)
             reason = str(verdict.reason)
             name = (
                 "error"

@@ -6,7 +6,7 @@ import shutil
 import commands
 import pytest
 from paths import DATASETS
-from swift_rlvr.contract.datasets import check
+from swift_rlvr.contract.datasets import Paid, check
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -79,7 +79,7 @@ def test_a_countdown_file_with_every_fault(tmp_path):
     assert found.rows == 7 and found.bad == 3
     assert (found.unusable, found.no_gold) == ({"nums": 1, "target": 1}, {"unsolvable": 1})
     assert (found.duplicates, found.shared) == (1, {str(test): 2})
-    assert found.rewards["external_countdown"] == {"full": 4, "less": 0, "none": 0, "reasons": {}}
+    assert found.rewards["external_countdown"] == Paid(full=4)
     assert [line for line, _ in found.problems] == [
         2,
         3,
@@ -109,12 +109,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
         {"problem": "And?", "solution": r"\boxed{2}"},
     ]
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
-    assert found.rewards["external_accuracy"] == {
-        "full": 1,
-        "less": 0,
-        "none": 1,
-        "reasons": {"bad gold": 1},
-    }
+    assert found.rewards["external_accuracy"] == Paid(full=1, none=1, reasons={"bad gold": 1})
     assert (found.bad, found.problems) == (
         1,
         [(1, "external_accuracy cannot read the gold: bad gold")],
@@ -124,9 +119,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
 def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_reported(tmp_path):
     row = {"question": "1 + 1?", "answer": "Look: </think> is a tag.\n#### 2"}
     found = check(parse_source(f"gsm8k:{write(tmp_path / 'rows.jsonl', [row])}"))
-    assert (
-        found.rewards["external_format_strict"]["less"] == 1 and found.bad == 1 and found.too_many
-    )
+    assert found.rewards["external_format_strict"].less == 1 and found.bad == 1 and found.too_many
     assert "external_format_strict gives the gold 0: repeated tag" in dict(found.problems)[1]
 
 
@@ -223,8 +216,8 @@ def test_a_mixed_file(tmp_path):
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.tasks == {"countdown": 1, "gsm8k": 1, "math": 1} and found.unusable == {"task": 1}
     assert (
-        found.rewards["external_accuracy"]["full"],
-        found.rewards["external_countdown"]["full"],
+        found.rewards["external_accuracy"].full,
+        found.rewards["external_countdown"].full,
     ) == (2, 1)
     assert "countdown: 1, gsm8k: 1, math: 1" in ran("check", f"mixed:{tmp_path / 'rows.jsonl'}")
 
@@ -329,3 +322,123 @@ def test_a_sample_without_such_golds_has_no_warning():
     for name in ("train", "test"):
         found = check(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
         assert (found.bad, found.folded_golds) == (0, 0)
+
+
+# What the prompt asks for
+
+DAPO = "The last line should be of the form Answer: $Answer (without quotes)."
+BOXED = "Put your final answer within \\boxed{}."
+
+
+def asked(tmp_path, kind, instruction, *answers, **columns):
+    rows = [
+        {"prompt": f"No. {n}? {instruction}", "answer": answer, **columns}
+        for n, answer in enumerate(answers)
+    ]
+    return f"{kind}:{write(tmp_path / f'{kind}.jsonl', rows)}"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "form"),
+    [
+        (DAPO, "marker"),
+        (BOXED, "boxed"),
+        ('Write the answer after "####".', "hash"),
+        ("请将最终答案放在\\boxed{}中。", "boxed"),
+    ],
+)
+def test_a_format_that_no_prompt_mentions_can_hardly_be_earned(tmp_path, instruction, form):
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    found = json.loads(ran("check", dataset, "--json"))
+    assert found["forms"] == {form: 3} and found["bad"] == 0
+    assert found["rewards"]["external_accuracy"]["full"] == 3
+    (disagreement,) = found["disagreements"]
+    assert disagreement == {
+        "reward": "external_format",
+        "form": form,
+        "reason": "no think part",
+        "rows": 3,
+    }
+    shown = ran("check", dataset, columns=400)
+    assert "so external_format can hardly be earned (no think part)" in shown
+    assert "Every gold earns the maximum" not in shown
+    # The rewards of the run, not the task's.
+    shown = ran("check", dataset, "--reward_funcs", "external_accuracy", columns=400)
+    assert "Every gold earns the maximum of external_accuracy." in shown
+
+
+def test_a_verifier_that_reads_another_form_refuses_every_row(tmp_path):
+    dataset = asked(tmp_path, "math", "", "7", "8", "9")  # our prompt asks for tags
+    shown = ran("check", dataset, "--reward_funcs", "external_boxed", code=1, columns=400)
+    assert "external_boxed gives the gold 0: no box" in shown and "Too many bad rows" in shown
+    dataset = asked(tmp_path, "math", BOXED, "7", "8", "9")
+    shown = ran("check", dataset, "--reward_funcs", "external_boxed", columns=400)
+    assert "Every gold earns the maximum of external_boxed." in shown
+
+
+def test_a_reward_that_pays_everything_is_named(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from swift_rlvr.rewards import reward\n"
+        "@reward('external_mine', role='verifier', columns=['solution'])\n"
+        "def mine(completion, solution):\n"
+        "    return 1.0\n"
+    )
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    shown = ran("check", dataset, "--reward_funcs", f"{path}:mine", code=1, columns=400)
+    assert "external_mine pays the answer 271828183 in full too" in shown
+
+
+def test_a_reward_without_its_column_is_refused(tmp_path):
+    dataset = asked(tmp_path, "qa", "", "Rhine")
+    message = refused("check", dataset, "--reward_funcs", "external_boxed")
+    assert "external_boxed needs the column 'solution'; rows of qa have accepted_answers" in message
+
+
+def test_what_was_not_graded_is_not_green(tmp_path):
+    rows = [{"question": f"Write f{n}.", "tests": [f"assert f{n}(1) == 1"]} for n in range(2)]
+    dataset = f"code:{write(tmp_path / 'code.jsonl', rows)}"
+    shown = ran("check", dataset, columns=400)
+    assert "2 rows: the tests were not tried, since there is no reference solution." in shown
+    assert "Every gold earns" not in shown
+    rows[0]["solution"] = "def f0(x):\n    return x"
+    write(tmp_path / "code.jsonl", rows)
+    shown = ran("check", dataset, columns=400)
+    assert "1 row: the tests were not tried" in shown and "Every gold earns" not in shown
+
+
+def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
+    row = {"prompt": "1 + 1?", "system": "Be brief.", "answer": "2"}
+    path = write(tmp_path / "rows.jsonl", [row])
+    shown = ran("check", f"math:{path}", columns=400)
+    assert "1 row: the prompt does not say what the answer looks like." in shown
+    assert "Every gold earns" not in shown
+
+
+def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
+    notes = "On Monday Tom went to the market, and on Tuesday he bought ten apples there."
+    row = {"question": "What did Tom buy?", "answer": "apples", "Notes": notes}
+    path = write(tmp_path / "rows.jsonl", [row])
+    shown = ran("check", f"qa:{path}", columns=400)
+    assert "1 row: the column 'Notes' is not used" in shown
+    assert "Every gold earns" not in shown
+    shown = ran("check", f"qa:{path}", "--columns", '{"Notes": "context"}', columns=400)
+    assert "Every gold earns" in shown
+
+
+def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("swift_rlvr.contract.datasets.FIRST_ROWS", 20)
+    rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(30)]
+    rows[25]["answer"] = "no rule could ever grade a sentence such as this one"
+    dataset = f"math:{write(tmp_path / 'rows.jsonl', rows)}"
+    found = json.loads(ran("check", dataset, "--json"))
+    assert (found["rows"], found["total"], found["unusable"]) == (20, 30, {})
+    shown = ran("check", dataset, columns=400)
+    assert "the first 20 of 30 rows of math" in shown
+    assert "The rows after the first 20 were not looked at; --all looks at them." in shown
+    # All of them where they are asked for, by number too, or where another file may share some.
+    other = write(tmp_path / "other.jsonl", [rows[29]])
+    for words in (["--all"], ["--against", f"math:{other}"]):
+        found = json.loads(ran("check", dataset, *words, "--json", code=len(words) - 1))
+        assert (found["rows"], found["total"], sum(found["unusable"].values())) == (30, 30, 1)
+    assert json.loads(ran("check", f"{dataset}#24", "--json"))["rows"] == 24

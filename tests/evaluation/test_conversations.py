@@ -85,16 +85,16 @@ def test_what_is_left_out_of_a_dataset(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "layout", "reason"),
+    ("answer", "reasoning", "reason"),
     [
-        ("3 * 5 + 8 = 22", None, "not right"),
-        ("3 * 5 + 7 = 22", "so: <answer>{answer}</answer>", "right answer in the wrong format"),
-        ("3 * 5 + 7 = 22", None, None),
+        ("3 * 5 + 8 = 22", "My reasoning.", "not right"),
+        ("3 * 5 + 7 = 22", "A </think> in it.", "right answer in the wrong format"),
+        ("3 * 5 + 7 = 22", "My reasoning.", None),
     ],
 )
-def test_the_answers_of_a_task_of_ones_own_are_judged(tmp_path, answer, layout, reason):
-    own = replace(TASKS["countdown"], worked=lambda row: Gold(answer, "My reasoning.", ""))
-    source = Source(replace(own, layout=layout or own.layout), file_of(tmp_path, [SOLVABLE]).path)
+def test_the_answers_of_a_task_of_ones_own_are_judged(tmp_path, answer, reasoning, reason):
+    own = replace(TASKS["countdown"], worked=lambda row: Gold(answer, reasoning, ""))
+    source = Source(own, file_of(tmp_path, [SOLVABLE]).path)
     rows, left_out = kept(source)
     assert left_out == ({reason: 1} if reason else {}) and len(rows) == (reason is None)
     assert reason or "My reasoning." in rows[0]["messages"][-1]["content"]

@@ -9,7 +9,7 @@ import pytest
 from paths import DATASETS
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer
-from swift_rlvr.evaluation.prompts import show, system_prompt
+from swift_rlvr.evaluation.prompts import SystemPrompt, ask, show, system_prompt
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
@@ -48,7 +48,7 @@ def test_the_prompt_is_the_chat_template_of_system_and_question(name):
     text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
     assert shown.prompt == f"{text}<|im_start|>assistant\n"
     assert shown.tokens == len(load_tokenizer(MODEL)(shown.prompt)["input_ids"])
-    assert set(shown.columns) == {*task.reward_columns, "task"}
+    assert set(shown.row) == {*task.reward_columns, "messages", "task"}
     assert shown.system_from == ("the task countdown" if name == "countdown" else "the row")
 
 
@@ -83,8 +83,9 @@ def test_on_the_terminal(tmp_path, monkeypatch):
 
 def test_another_row():
     shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
-    assert (shown.line, shown.columns) == (2, {"solution": "140", "task": "gsm8k"})
-    assert shown.gold.endswith("<answer>\n140\n</answer>")
+    assert (shown.line, shown.row["solution"], shown.form) == (2, "140", "tags")
+    assert shown.ideal.startswith("<think>\n")
+    assert shown.ideal.endswith("\n</think>\n<answer>\n140\n</answer>")
 
 
 def test_the_system_prompt_is_for_rows_without_one():
@@ -97,6 +98,46 @@ def test_the_system_prompt_is_for_rows_without_one():
         and countdown.system_from == "--system"
     )
     assert "Be brief." not in gsm8k.prompt and gsm8k.system_from == "the row"
+
+
+DAPO = "Compute 3 + 4. The last line should be of the form Answer: $Answer (without quotes)."
+
+
+@pytest.mark.parametrize("column", ["problem", "prompt", "messages"])
+def test_show_prints_what_the_rows_own_instruction_asks_for(tmp_path, column):
+    asked = DAPO if column == "problem" else [{"role": "user", "content": DAPO}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({column: asked, "answer": "7"}) + "\n")
+    shown = ran("show", f"math:{path}", "--model", MODEL, columns=200)
+    assert "<answer>" not in shown and "<|im_start|>system" not in shown
+    assert "since the row says where its answer stands" in shown
+    assert 'The prompt asks for "Answer:". An ideal completion:' in shown
+    assert "Answer: 7" in shown
+    rewards = [line.split()[:2] for line in shown.splitlines() if line.startswith("external_")]
+    assert rewards == [["external_accuracy", "1"], ["external_format", "0"]]
+
+
+def test_a_template_that_opens_the_thinking_is_gone_on_with():
+    tokenizer = load_tokenizer(MODEL)
+    tokenizer.chat_template += "{% if add_generation_prompt %}{{ '<think>\\n' }}{% endif %}"
+    row = {"problem": "What is 3 + 4?", "answer": "7"}
+    asked = ask(TASKS["math"], row, tokenizer=tokenizer)
+    assert asked.prompt.endswith("<think>\n") and asked.thinking_opened
+    assert asked.ideal == "The answer is 7.\n</think>\n<answer>7</answer>"
+    # As ms-swift hands it to rewards.
+    assert asked.graded == f"<think>\n{asked.ideal}"
+    assert asked.answering("8") == "<think>\nA guess.\n</think>\n<answer>8</answer>"
+
+
+def test_a_default_gives_way_to_the_row_and_a_choice_does_not():
+    row = {"messages": [{"role": "user", "content": DAPO}], "answer": "7"}
+    for text, is_default, roles in (
+        (TASKS["math"].system, True, ["user"]),
+        ("Be brief.", True, ["system", "user"]),  # says nothing of the answer
+        (TASKS["math"].system, False, ["system", "user"]),
+    ):
+        asked = ask(TASKS["math"], row, system=SystemPrompt(text, "a test", is_default))
+        assert [turn["role"] for turn in asked.messages] == roles
 
 
 def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
@@ -258,7 +299,7 @@ def test_the_system_prompt_is_that_of_the_training(tmp_path):
         )
         assert system_prompt(str(checkpoint), countdown)[0] == expected, noted
     beside.write_text(json.dumps({"system": "Nearer."}))
-    assert system_prompt(str(checkpoint), countdown) == ("Nearer.", str(beside))
+    assert system_prompt(str(checkpoint), countdown)[:2] == ("Nearer.", str(beside))
 
 
 def test_after_supervised_training_the_system_prompt_is_the_tasks(tmp_path):

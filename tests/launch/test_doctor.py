@@ -1191,7 +1191,85 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
     ],
 )
 def test_a_file_without_a_task(tmp_path, row, status, message):
-    found, said = outcome(data.datasets, "--dataset", write(tmp_path / "tasks.jsonl", row))
+    path = write(tmp_path / "tasks.jsonl", row)
+    found, said = outcome(data.datasets, "--dataset", path, "--reward_funcs", "external_format")
+    assert found == status and message in said
+
+
+NO_HELD_OUT = ("--callbacks", "reward_reasons")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        # ms-swift makes the response of it, and takes that away before the rewards are called
+        ({"problem": "1 + 1?", "solution": "2"}, ""),
+        ({"problem": "1 + 1?", "answer": "2"}, "needs the column 'solution'; "),
+        ({"problem": "1 + 1?", "Solution": "2"}, "needs the column 'solution'; "),
+        (
+            {"messages": [{"role": "user", "content": "1 + 1?"}], "answer": "2"},
+            "has messages, answer",
+        ),
+    ],
+)
+def test_a_gold_that_ms_swift_takes_away_or_that_has_another_name(tmp_path, row, message):
+    path = write(tmp_path / "rows.jsonl", row)
+    words = ("--dataset", path, "--reward_funcs", "external_accuracy", *NO_HELD_OUT)
+    found, said = outcome(data.datasets, *words)
+    assert found == ("failed" if message else "warning") and message in said
+
+
+def test_a_reward_of_ones_own_that_wants_the_answer(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "def same(completions, answer, **columns):\n"
+        "    return [float(text == gold) for text, gold in zip(completions, answer)]\n"
+    )
+    words = (*NO_HELD_OUT, "--reward_funcs", f"{mine}:same", "--dataset")
+    path = write(tmp_path / "rows.jsonl", {"problem": "1 + 1?", "answer": "2"})
+    found, said = outcome(data.datasets, *words, path)
+    assert found == "failed" and "'answer'" in said and "takes for the response" in said
+    # Of two columns for the same, ms-swift takes neither.
+    path = write(tmp_path / "rows2.jsonl", {"problem": "1 + 1?", "answer": "2", "output": "2"})
+    found, said = outcome(data.datasets, *words, path)
+    assert found == "warning", said
+
+
+BOXED = "Put your final answer within \\boxed{}."
+
+
+def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
+    rows = [{"problem": f"{n} + 1? {BOXED}", "answer": str(n + 1)} for n in range(3)]
+    dataset = f"math:{write(tmp_path / 'rows.jsonl', *rows)}"
+    words = (*NO_HELD_OUT, "--dataset", dataset, "--reward_funcs", "external_accuracy")
+    found, said = outcome(data.datasets, *words)
+    assert found == "passed" and "every gold earns the full reward" in said
+    found, said = outcome(data.datasets, *words, "external_format")
+    assert found == "warning" and "external_format can hardly be earned (no think part)" in said
+    assert outcome(rewards.grades, *words, "external_format") == ("none", "")
+
+
+def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
+    plain = write(tmp_path / "rows.jsonl", {"problem": "1 + 1?", "answer": "2"})
+    words = ("--reward_funcs", "external_accuracy", "--system", "Be brief.", "--dataset")
+    found, said = outcome(data.system, *words, f"math:{plain}")
+    assert found == "warning" and "--system is not used for 1 rows of math" in said
+    boxed = write(tmp_path / "boxed.jsonl", {"problem": f"1 + 1? {BOXED}", "answer": "2"})
+    assert outcome(data.system, *words, f"math:{boxed}") == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "message"),
+    [
+        (512, "passed", "max_length"),
+        (8, "failed", "2 of 2 right answers do not fit into max_completion_length 8"),
+        (40, "warning", "1 of 2 right answers do not fit"),
+    ],
+)
+def test_answers_that_do_not_fit_into_a_completion(tmp_path, limit, status, message):
+    rows = [{"problem": "1 + 1?", "answer": "2"}, {"problem": "1?", "answer": "1" * 60}]
+    words = ("--dataset", f"math:{write(tmp_path / 'rows.jsonl', *rows)}", "--max_length", 2000)
+    found, said = outcome(data.prompts, *words, "--max_completion_length", limit)
     assert found == status and message in said
 
 
@@ -1203,7 +1281,8 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
-    found, said = outcome(data.datasets, "--dataset", path, *columns)
+    words = ("--dataset", path, "--reward_funcs", "external_format")
+    found, said = outcome(data.datasets, *words, *columns)
     assert found == "warning" and "ms-swift reads" in said
 
 

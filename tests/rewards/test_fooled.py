@@ -62,27 +62,6 @@ def test_a_longer_wrong_answer_earns_more_of_the_cosine():
     ("name", "parameters", "columns", "answer", "closed"),
     [
         # (reward, what closes it, columns, the answer, what it earns then)
-        (
-            "accuracy",
-            {"refuse_copied": True},
-            {"solution": "11/12", "messages": [{"role": "user", "content": "What is 2/3 + 1/4?"}]},
-            "2/3 + 1/4",
-            0.0,
-        ),
-        (
-            "accuracy",
-            {"refuse_copied": True},
-            {"solution": "11/12", "messages": [{"role": "user", "content": "What is 2/3 + 1/4?"}]},
-            "1/4 + 2/3",
-            1.0,
-        ),
-        (
-            "accuracy",
-            {"refuse_copied": True},
-            {"solution": "3/8", "messages": [{"role": "user", "content": "0.375 as a fraction?"}]},
-            "0.375",
-            1.0,
-        ),
         ("exact_match", {"literal": True}, {"accepted_answers": "[0, 1]"}, "(0, 1)", 0.0),
         ("exact_match", {"literal": True}, {"accepted_answers": "a"}, "A", 0.0),
         ("exact_match", {"literal": True}, {"accepted_answers": "'a'"}, '"a"', 0.0),

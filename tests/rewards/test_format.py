@@ -9,7 +9,7 @@ from helpers import done_within
 from hypothesis import example, given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.boxed import BoxedReward
-from swift_rlvr.rewards.format import FormatReward, FormatStrictReward, opens_think
+from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.tag_count import TagCountReward
 
 LAID_OUT = "<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>"
@@ -165,13 +165,12 @@ def test_strict_format(text, reason):
 @pytest.mark.parametrize(("text", "reason", "strict_reason"), OPENED)
 def test_a_think_part_that_the_prompt_has_opened(text, reason, strict_reason):
     for kind, expected in ((FormatReward, reason), (FormatStrictReward, strict_reason)):
-        assert one(kind(think_opened=True), text).reason == expected
+        assert one(kind(thinking_opened=True), text).reason == expected
         assert one(kind(), text, prompts="1 + 1 = ?\n<think>\n").reason == expected
 
 
 @pytest.mark.parametrize(("prompt", "opened"), PROMPTS)
 def test_which_prompts_open_the_think_part(prompt, opened):
-    assert opens_think(prompt) is opened
     rest = "1 + 1\n</think>\n<answer>\n2\n</answer>"
     for reward in (FormatReward(), FormatStrictReward(), TagCountReward()):
         assert (one(reward, rest, prompts=prompt).reward == 1.0) is opened
@@ -263,7 +262,7 @@ def test_tag_count(text, reward, reason, anywhere):
     ],
 )
 def test_tag_count_after_an_opened_think_part(text, reward):
-    assert one(TagCountReward(think_opened=True), text).reward == reward
+    assert one(TagCountReward(thinking_opened=True), text).reward == reward
     assert one(TagCountReward(), text, prompts="<think>\n").reward == reward
 
 
@@ -346,7 +345,7 @@ def test_time_is_linear_in_the_text(unit):
     with done_within(120):  # under one second; quadratic time would be far more
         for reward in (
             FormatReward(),
-            FormatStrictReward(think_opened=True),
+            FormatStrictReward(thinking_opened=True),
             TagCountReward(),
             BoxedReward(),
         ):

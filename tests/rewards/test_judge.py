@@ -28,7 +28,7 @@ from swift_rlvr.utils.errors import InputError
 
 ACCURACY, EXACT_MATCH = REWARDS["external_accuracy"], REWARDS["external_exact_match"]
 QUESTION = [[{"role": "user", "content": "On which day does it end?"}]]
-WORDS = {"solution": ["on the day after Monday"], "messages": QUESTION}
+WORDS = {"solution": ["day after Monday"], "messages": QUESTION}
 ANSWER = r"<think>My hidden reasoning.</think> So: \boxed{Tuesday}"
 
 
@@ -96,7 +96,7 @@ def test_what_it_accepts_is_paid_under_a_reason_of_its_own(server):
     reward = accuracy(server)
     assert reward.grades([ANSWER], **WORDS) == [(1.0, BY_JUDGE)]
     server.word = "no"
-    other = {**WORDS, "solution": ["on the day before Monday"]}
+    other = {**WORDS, "solution": ["day before Monday"]}
     assert reward.grades([ANSWER], **other) == [(0.0, "wrong answer")]
     assert BY_JUDGE in reward.reasons
 
@@ -109,7 +109,7 @@ def test_it_sees_question_gold_and_answer_and_replies_with_one_token(server):
     assert told(server) == [
         {
             "question": "On which day does it end?",
-            "reference": "on the day after Monday",
+            "reference": "day after Monday",
             "answer": "Tuesday",
         }
     ]
@@ -168,14 +168,11 @@ def test_it_is_asked_about_words_and_expressions_that_the_rule_calls_wrong(
     assert grades == ([(1.0, BY_JUDGE)] if is_asked else rule)
 
 
-def test_choices_and_copied_formulas_are_left_to_the_rule(server):
+def test_choices_are_left_to_the_rule(server):
     options = [["red", "green"]]
     answer = ["<answer>the colour of blood</answer>"]
     accuracy(server).grades(answer, solution=["red"], options=options)
-    copied = accuracy(server, refuse_copied=True)
-    question = [[{"role": "user", "content": "Expand $(x+1)(x+2)$."}]]
-    grades = copied.grades([r"\boxed{(x+1)(x+2)}"], solution=["x^2 + 3x + 2"], messages=question)
-    assert server.asked == [] and grades[0].reward == 0.0
+    assert server.asked == []
 
 
 INJECTED = [
@@ -327,7 +324,7 @@ def test_exact_match_asks_about_texts_and_not_about_numbers(server):
 
 
 def test_explain_shows_the_rule_first_and_then_the_judge(server):
-    row = {"solution": "on the day after Monday"}
+    row = {"solution": "day after Monday"}
     explanation = accuracy(server).explain(ANSWER, row)
     assert (explanation.reward, explanation.reason) == (1.0, BY_JUDGE)
     assert explanation.rules[-2].passed is False
@@ -398,7 +395,7 @@ def test_trl_awaits_all_of_them_at_once(server, two_judged):
 def test_its_credits_are_paid_and_logged_and_are_no_success(server, tmp_path):
     reward = accuracy(server)
     reward.log = GradeLog()
-    right = r"\boxed{on the day after Monday}"
+    right = r"\boxed{day after Monday}"
     columns = {name: values * 2 for name, values in WORDS.items()}
     assert asyncio.run(reward([ANSWER, right], **columns)) == [1.0, 1.0]
     records = reward.log.take()

@@ -16,7 +16,7 @@ from swift_rlvr.rewards.language_consistency import (
     count_words,
 )
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward, steps
-from swift_rlvr.verifiers.answers import reasoning
+from swift_rlvr.verifiers.thinking import reasoning
 
 
 def one(reward, text, **columns):

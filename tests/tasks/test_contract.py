@@ -207,7 +207,8 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
         "tests": row["tests"],
     }
     math = {"task": "math", "messages": messages, "solution": "2"}
-    assert TASKS["mixed"].preprocess(math) == math
+    system = {"role": "system", "content": TASKS["math"].system}
+    assert TASKS["mixed"].preprocess(math) == {**math, "messages": [system, *messages]}
     assert [TASKS["mixed"].of(each).verifier for each in (row, math)] == [
         "external_code",
         "external_accuracy",

@@ -98,9 +98,13 @@ def test_own_mathematics(row, solution):
     conversations = [name for name in (*MESSAGES, "prompt") if name in row]
     if conversations and "problem" not in row:
         (name,) = conversations
-        assert prepared["messages"] == question_of(row[name])
-    else:  # after the system prompt that asks for the tags
-        assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"]
+        turns = question_of(row[name])
+        assert prepared["messages"][-len(turns) :] == turns
+    # after the system prompt that asks for the tags, unless an earlier answer shows another form
+    roles = [turn["role"] for turn in prepared["messages"]]
+    assert roles == (
+        ["system", "user"] if "assistant" not in roles else ["user", "assistant", "user"]
+    )
     assert REWARDS["accuracy"]()([task.gold_completion(row)], solution=[prepared["solution"]]) == [
         1.0
     ]
@@ -110,12 +114,15 @@ def test_own_mathematics(row, solution):
     ("row", "roles"),
     [
         ({"system": "Think.", "conversations": [HUMAN]}, ["system", "user"]),
-        ({"system": None, "messages": [*ASKED, SAYS_3]}, ["user"]),
+        ({"messages": [{"role": "user", "content": "1 + 1? Put it in \\boxed{}."}]}, ["user"]),
         (
             {"system": "No.", "messages": [{"role": "system", "content": "Think."}, *ASKED]},
             ["system", "user"],
         ),
-        ({"messages": [*ASKED, SAYS_3, *ASKED, SAYS_3]}, ["user", "assistant", "user"]),
+        (
+            {"system": "Think.", "messages": [*ASKED, SAYS_3, *ASKED, SAYS_3]},
+            ["system", "user", "assistant", "user"],
+        ),
     ],
 )
 def test_prompts_from_conversations(row, roles):
@@ -123,6 +130,38 @@ def test_prompts_from_conversations(row, roles):
     assert [turn["role"] for turn in messages] == roles
     if roles[0] == "system":
         assert messages[0]["content"] == "Think."
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "The last line of your response should be of the form Answer: $Answer (without quotes).",
+        "Put your final answer within \\boxed{}.",
+        'Output the final answer after "####".',
+        "请将最终答案放在\\boxed{}中。",
+        'Respond with JSON: {"answer": ...}',
+        "Return the answer in <answer> </answer> tags.",
+    ],
+)
+@pytest.mark.parametrize("name", ["math", "choice", "qa"])
+@pytest.mark.parametrize("column", ["problem", "messages", "prompt"])
+def test_an_instruction_of_the_row_stays_alone(column, name, instruction):
+    question = f"Which number is 1 + 1?\n{instruction}"
+    asked = question if column == "problem" else [{"role": "user", "content": question}]
+    row = {column: asked, "choices": ["1", "2"], "answer": "2"}
+    (message,) = TASKS[name].preprocess(row)["messages"]
+    assert message["content"].startswith(question)
+    assert "Answer with the letter" not in message["content"]
+
+
+@pytest.mark.parametrize("name", ["math", "choice", "qa"])
+def test_an_instruction_of_ours_is_added_where_there_is_none(name):
+    """Also where the question says what to answer, but not where: a letter, or a single word."""
+    for question in ("1 + 1?", "1 + 1? Answer with the letter only.", "```python\nprint(2)\n```?"):
+        for asked in (question, [{"role": "user", "content": question}]):
+            row = {"prompt": asked, "choices": ["1", "2"], "answer": "2"}
+            system, _ = TASKS[name].preprocess(row)["messages"]
+            assert "<answer> </answer> tags" in system["content"]
 
 
 def test_columns_of_any_name_can_be_named(monkeypatch):
@@ -495,11 +534,7 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
     for name in ("math", "mixed"):
         found = check(parse_source(f"{name}:{path}"))
         assert (found.rows, found.bad, found.unusable) == (6, 1, {"no answer that can be read": 1})
-        assert (
-            found.rewards["external_accuracy"]["full"]
-            == found.rewards["external_format"]["full"]
-            == 5
-        )
+        assert found.rewards["external_accuracy"].full == found.rewards["external_format"].full == 5
         line, problem = found.problems[0]
         assert line == 6 and "line 6" not in problem
         assert problem.startswith("column '答案': expected an answer that")  # as the file calls it
@@ -514,7 +549,7 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
     with pytest.raises(InputError, match="write choice:"):
         parse_source(str(path))
     found = check(parse_source(f"choice:{path}"))
-    assert (found.bad, found.rewards["external_accuracy"]["full"]) == (0, 1)
+    assert (found.bad, found.rewards["external_accuracy"].full) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,6 @@ def test_the_passage_stands_before_the_question(kind, row, passage):
     [
         ({"evidence": PLACE}, ["evidence"]),
         ({"evidence": [PLACE, PLACE]}, ["evidence"]),
-        ({"system": "Answer like a pirate."}, ["system"]),
         # the answer in other words, which no prompt may show, and what is no prose
         ({"rationale": PLACE, "long_answer": PLACE, "id": "x" * 80, "source": "web"}, []),
         # the question is in it: another trainer's prompt, perhaps with the answer
@@ -236,7 +235,7 @@ def test_choices_that_are_missing_are_said_with_the_flag_that_names_them():
 def test_a_prompt_of_nemo_gym_is_read():
     turns = [{"role": "user", "content": "What is 2 squared?"}]
     row = {"responses_create_params": {"input": turns}, "expected_answer": "4"}
-    assert TASKS["math"].preprocess(row)["messages"] == turns
+    assert TASKS["math"].preprocess(row)["messages"][1:] == turns
     assert earned("math", row, "4") == 1.0
     as_text = {"responses_create_params": json.dumps({"input": turns}), "expected_answer": "4"}
-    assert TASKS["math"].preprocess(as_text)["messages"] == turns
+    assert TASKS["math"].preprocess(as_text)["messages"][1:] == turns

@@ -119,6 +119,19 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
     return trainer.state.log_history[0], columns
 
 
+def opening_model(folder: Path) -> Path:
+    """The tiny model with a chat template that opens the thinking."""
+    model = folder / "opening model"
+    shutil.copytree(TINY_MODEL, model)
+    for file in model.glob("*"):
+        text = file.read_bytes()
+        end = b"<|im_start|>assistant"
+        for line_break in (b"\\n", b"\n"):
+            text = text.replace(end + line_break, end + line_break + b"<think>" + line_break)
+        file.write_bytes(text)
+    return model
+
+
 def refused_dataset() -> str:
     from swift_rlvr.training.trl import as_dataset
 
@@ -159,16 +172,21 @@ def run_commands(folder: Path) -> dict:
     )
     # The first step has rate 0, the second one beyond float32.
     nan = command(folder / "diverged", *DIVERGING)
+    opened = command(
+        folder / "opened", "--model", opening_model(folder), "--max_steps", 1, *HELD_OUT
+    )
     script = train_in_a_script(folder / "script")
     os.chdir(folder)
     Path("empty.jsonl").touch()
     mistakes = {flags: command("new", *words(flags)) for flags in MISTAKES}
     return {
         "output": first.output,
-        "exit_codes": [each.exit_code for each in (first, again, held_out, drawn, drawn_again)],
+        "exit_codes": [
+            each.exit_code for each in (first, again, held_out, drawn, drawn_again, opened)
+        ],
         "problems": [
             repr(each.exception)
-            for each in (first, again, held_out, drawn, drawn_again)
+            for each in (first, again, held_out, drawn, drawn_again, opened)
             if each.exception
         ],
         "held_out": held_out.output,
@@ -189,7 +207,7 @@ def folder(tmp_path_factory):
 def results(folder):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         results = pool.submit(run_commands, folder).result(timeout=1800)
-    assert results["exit_codes"] == [0] * 5, results["problems"]
+    assert results["exit_codes"] == [0] * 6, results["problems"]
     return results
 
 
@@ -356,3 +374,10 @@ def test_a_run_is_not_resumed_with_other_settings(results):
     assert (
         code == 2 and "cannot be resumed with other settings: beta was 0.04 and is 0.5" in message
     )
+
+
+def test_a_chat_template_that_opens_the_thinking_is_known_to_the_rewards(results, folder):
+    records = [row for _, row in read_jsonl(folder / "opened" / "records.jsonl")]
+    assert records and all(record["row"]["thinking_opened"] is True for record in records)
+    for record in records:
+        assert record["reasons"]["external_format"] != "no think part"

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.verifiers.answers import (
-    after_think,
     boxed_answer,
     has_unclosed_answer,
     last_answer,
@@ -54,7 +53,12 @@ BLOCKS = [
     ("<answer >1</answer>", None, False),
     ("&lt;answer&gt;1&lt;/answer&gt;", None, False),
     (f"{A}1</ANSWER>2{Z}", "1</ANSWER>2", None),
-    (f"<think>{A}1{Z}</THINK>", "1", None),  # not a </think>
+    (f"<think>{A}1{Z}</THINK>", None, False),  # not a </think>
+    (f"<think>{A}1{Z} or", None, False),  # never closed, and the completion goes on
+    (f"<think>{A}1{Z}<|im_end|>\n", "1", None),
+    (f"<think>{A}1{Z} {A}2{Z}", "2", None),
+    (f"[THINK]{A}1{Z}[/THINK]{A}2{Z} or", "2", None),
+    (f"[THINK]{A}1{Z}[/THINK]", None, False),
 ]
 
 
@@ -130,17 +134,6 @@ MARKED = [
 @pytest.mark.parametrize(("text", "expected"), MARKED)
 def test_marked_answer(text, expected):
     assert marked_answer(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""), ("1", "1"), ("<think>1</think>2", "2"), ("1</think>2", "2"), ("<think>1", ""), ("0<think>1", "0"),
-        ("<think>1</think>2<think>3", "2"), ("<think>1</think>2<think>3</think>4", "4"), ("</think>", ""),
-    ],
-)  # fmt: skip
-def test_after_think(text, expected):
-    assert after_think(text) == expected
 
 
 PIECES = st.sampled_from([A, Z, "<think>", "</think>", r"\boxed{", r"\fbox {", "{", "}", "\\", "####", "\n", " and ",

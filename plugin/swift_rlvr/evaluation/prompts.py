@@ -1,48 +1,148 @@
-"""What a model sees of a row and how long it is: the system prompt, and rows rendered with a chat
-template.
+"""What a model sees of a row and how long it is: the system prompt, rows rendered with a chat
+template, and the completion that such a prompt asks for.
 """
 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.evaluation.sampling.checkpoint import download
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import as_json, training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.sources import Source
-from swift_rlvr.tasks.task import with_system
+from swift_rlvr.tasks.task import (
+    Gold,
+    Messages,
+    Row,
+    prompt_text,
+    with_default_system,
+    with_system,
+)
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.verifiers.answer_forms import CODE, asked_form, ideal_completion
+from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 
-def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
+def render(tokenizer: Any, messages: Messages) -> tuple[str, int]:
     """The prompt as text, up to where the model begins to write, and its number of tokens."""
     text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    return text, _token_count(tokenizer, text)
+    return text, token_count(tokenizer, text)
 
 
-def _token_count(tokenizer: Any, text: str) -> int:
+def token_count(tokenizer: Any, text: str) -> int:
+    """How many tokens a text has, without special ones at its ends."""
     return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
+class SystemPrompt(NamedTuple):
+    """A system prompt for rows without a system turn; None is the template's own.
+
+    is_default: nobody chose it, so it gives way to what a row says itself.
+    """
+
+    text: str | None
+    found_in: str
+    is_default: bool = False
+
+    def on(self, messages: Messages) -> Messages:
+        """The messages after this prompt."""
+        add = with_default_system if self.is_default else with_system
+        return add(messages, self.text)
+
+
+def default_system(task: Task) -> SystemPrompt:
+    """The system prompt of a task, where nobody chose another."""
+    return SystemPrompt(task.system, f"the task {task.name}", is_default=True)
+
+
 @dataclass(frozen=True)
-class Shown:
+class AskedRow:
     """A row as the model and the rewards see it.
 
-    tokens: the length of the prompt. system_from: where the system prompt was found. gold: a
-    completion that earns the maximum, where one is known.
+    row: preprocessed. prompt: as rendered with a chat template, or the text of its turns without
+    one. tokens: its length; None without a template. form: what it says about the answer, see
+    `asked_form`. gold: the right answer, where one is known. ideal: what this prompt asks for, with
+    that answer.
     """
 
     line: int
+    task: Task
+    row: dict[str, Any]
+    messages: Messages
     prompt: str
-    tokens: int
-    columns: dict[str, Any]
+    tokens: int | None
     system_from: str
-    gold: str | None
+    form: str | None
+    gold: Gold | None
+    ideal: str | None
+
+    @property
+    def thinking_opened(self) -> bool:
+        """Whether the template ends inside a think part."""
+        return self.tokens is not None and opens_thinking(self.prompt)
+
+    @property
+    def graded(self) -> str | None:
+        """The ideal completion as ms-swift hands it to rewards: with what its template opened."""
+        return None if self.ideal is None else with_opening(self.ideal, self.thinking_opened)
+
+    def answering(self, answer: str) -> str:
+        """A completion for rewards that guesses, in the form that the prompt asks for."""
+        text = prompt_text(self.messages)
+        guess = ideal_completion(text, "A guess.", answer, self.thinking_opened)
+        return with_opening(guess, self.thinking_opened)
 
 
-def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:
+def ask(
+    task: Task,
+    raw: Row,
+    line: int = 0,
+    system: SystemPrompt | None = None,
+    tokenizer: Any = None,
+) -> AskedRow:
+    """A raw row of a task on its way through preprocessing and chat template; RowError where it
+    cannot be used.
+
+    system: None for the task's. tokenizer: with a chat template; None where there is no model.
+    """
+    system = system or default_system(task)
+    own = task.of(raw)
+    prepared = task.preprocess(raw)
+    messages = system.on(prepared["messages"])
+    system_from = system.found_in
+    if prepared["messages"][0]["role"] == "system":
+        system_from = "the row"
+    elif system.text and messages[0]["role"] != "system":
+        system_from = "the chat template, if at all, since the row says where its answer stands"
+    text = prompt_text(messages)
+    prompt, tokens = text, None
+    if tokenizer is not None:
+        prompt, tokens = render(tokenizer, messages)
+
+    form = asked_form(text)
+    runs_code = REWARDS[own.verifier or ""].runs_code
+    if form in (None, CODE):
+        form = CODE if runs_code else None
+    opened = tokens is not None and opens_thinking(prompt)
+    ideal = own.gold_completion(raw, messages=messages, thinking_opened=opened)
+    return AskedRow(
+        line=line,
+        task=own,
+        row=prepared,
+        messages=messages,
+        prompt=prompt,
+        tokens=tokens,
+        system_from=system_from,
+        form=form,
+        gold=own.gold(raw),
+        ideal=ideal,
+    )
+
+
+def show(source: Source, model: str, number: int = 1, system: str | None = None) -> AskedRow:
     """Row `number` of a dataset, from 1; InputError where there is no such row or it cannot be
     used.
 
@@ -50,20 +150,12 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     (`system_prompt`).
     """
     line, row = source.row(number)
-    with source.at(line):
-        prepared = source.task.preprocess(row)
-        gold = source.task.of(row).gold_completion(row)
-    if prepared["messages"][0]["role"] == "system":
-        system_from = "the row"
-    elif system is not None:
-        system_from = "--system"
-    else:
-        system, system_from = system_prompt(model, source.task)
-    messages = with_system(prepared["messages"], system)
+    chosen = SystemPrompt(system, "--system")
+    if system is None:
+        chosen = system_prompt(model, source.task)
     tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
-    prompt, tokens = render(tokenizer, messages)
-    columns = {name: value for name, value in prepared.items() if name != "messages"}
-    return Shown(line, prompt, tokens, columns, system_from, gold)
+    with source.at(line):
+        return ask(source.task, row, line, chosen, tokenizer)
 
 
 def select(
@@ -85,8 +177,9 @@ def select(
         tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
     elif max_prompt_tokens is not None or max_answer_tokens is not None:
         raise InputError("is required to count tokens", field="model")
-    if system is None:
-        system = source.task.system
+    chosen = default_system(source.task)
+    if system is not None:
+        chosen = SystemPrompt(system, "--system")
     left_out = Counter[str]()
     kept: list[tuple[int, dict[str, Any]]] = []
     for line, row in source.rows():
@@ -100,8 +193,8 @@ def select(
             continue
         prompt_tokens = answer_tokens = 0
         if tokenizer is not None:
-            _, prompt_tokens = render(tokenizer, with_system(prepared["messages"], system))
-            answer_tokens = 0 if gold is None else _token_count(tokenizer, gold.text)
+            _, prompt_tokens = render(tokenizer, chosen.on(prepared["messages"]))
+            answer_tokens = 0 if gold is None else token_count(tokenizer, gold.text)
         if max_prompt_tokens is not None and prompt_tokens > max_prompt_tokens:
             left_out["prompt too long"] += 1
         elif max_answer_tokens is not None and answer_tokens > max_answer_tokens:
@@ -112,9 +205,8 @@ def select(
     return kept, left_out
 
 
-def system_prompt(model: str, task: Task) -> tuple[str | None, str]:
-    """The system prompt that a model was trained with, and where it was found. None is the
-    template's own.
+def system_prompt(model: str, task: Task) -> SystemPrompt:
+    """The system prompt that a model was trained with.
 
     It is in the args.json of the run, see `training_args`. There are three exceptions:
 
@@ -126,17 +218,17 @@ def system_prompt(model: str, task: Task) -> tuple[str | None, str]:
     """
     run = training_args(model)
     if run is None:
-        return task.system, f"the task {task.name}"
+        return default_system(task)
     file, options = run
     system = options.get("system")
     if system is not None:
-        return system, str(file)
+        return SystemPrompt(system, str(file))
     if options.get("task_type") == "causal_lm" and not options.get("rlhf_type"):
-        return task.system, f"the task {task.name}"
+        return default_system(task)
     trained = _trained_on(options.get("dataset"))
     if trained is not None and trained.system_in_rows:
-        return trained.system, f"the dataset named in {file}"
-    return None, str(file)
+        return SystemPrompt(trained.system, f"the dataset named in {file}", is_default=True)
+    return SystemPrompt(None, str(file))
 
 
 def _trained_on(dataset: object) -> Task | None:

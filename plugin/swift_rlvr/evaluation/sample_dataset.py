@@ -85,14 +85,14 @@ class Rows:
         source = parse_source(dataset, use_hf, columns)
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
-        is_overridden = system is not None
-        if system is None:
-            system, _ = system_prompt(model, source.task)
+        chosen = system_prompt(model, source.task)
         usable, left_out = source.usable_rows()
-        rows = cls(source, system, left_out=left_out)
+        rows = cls(source, chosen.text if system is None else system, left_out=left_out)
         for line, row in usable:
             prepared = source.task.preprocess(row)
-            messages = with_system(prepared["messages"], system, override=is_overridden)
+            messages = chosen.on(prepared["messages"])
+            if system is not None:
+                messages = with_system(prepared["messages"], system, override=True)
             rows.lines.append(line)
             rows.raw.append(row)
             rows.prepared.append(prepared)

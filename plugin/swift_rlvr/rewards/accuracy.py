@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -12,22 +13,22 @@ from swift_rlvr.rewards.base import (
     Row,
     rules_in_order,
 )
-from swift_rlvr.rewards.copied import QUESTION_COLUMNS, is_copied, question_of
 from swift_rlvr.rewards.judge import (
     Comparison,
     JudgedReward,
     JudgeParameters,
     comparison_of,
-    question_in,
 )
 from swift_rlvr.rewards.options import with_options
+from swift_rlvr.rewards.question import QUESTION_COLUMNS, question_in
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.mathematics import (
     Leniency,
     Reason,
     Verdict,
-    grade_all,
+    asks_for_order,
+    grade,
     readable_gold,
     why_unreadable,
 )
@@ -35,7 +36,8 @@ from swift_rlvr.verifiers.mathematics import (
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold answer in the column solution can be read, or the answer is written like it",
     Reason.ERROR: "the comparison ends without an internal error",
-    Reason.NO_ANSWER: "an answer is marked after the thinking (<answer>, \\boxed{}, ####) or is the whole text",
+    Reason.NO_ANSWER: "an answer is stated after the thinking: in <answer> tags, a box, behind #### or "
+    "'The answer is', in JSON or alone on the last line",
     Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
     Reason.EMPTY_ANSWER: "the answer is not empty",
     Reason.TOO_LONG: "the answer is short enough to compare",
@@ -62,7 +64,7 @@ class AccuracyReward(JudgedReward):
     name = "external_accuracy"
     role = VERIFIER
     columns = ("solution",)
-    optional_columns: tuple[str, ...] = ("options",)
+    optional_columns: tuple[str, ...] = ("options", ANSWER_FORM, *QUESTION_COLUMNS)
     reasons = tuple(map(str, Reason))
     examples = (
         Example(
@@ -79,7 +81,7 @@ class AccuracyReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(JudgeParameters):
+    class Parameters(AnswerFormParameters, JudgeParameters):
         neutral_gold: bool = setting(
             False, "give 0.5 if the gold answer cannot be read, instead of leaving the row ungraded"
         )
@@ -92,14 +94,16 @@ class AccuracyReward(JudgedReward):
         convert_units: bool = setting(
             False, "for a gold answer with a unit, also accept the same quantity in another unit"
         )
-        refuse_copied: bool = setting(False, "give nothing for a formula copied from the question")
+        ordered: str = setting(
+            "auto",
+            "whether the order counts in a gold that is a list of different values; auto: as the "
+            "question says",
+            choices=("auto", "yes", "no"),
+        )
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
         self.neutral = 0.5 if self.parameters.neutral_gold else None
-        if self.parameters.refuse_copied:
-            names = dict.fromkeys((*self.optional_columns, *QUESTION_COLUMNS))
-            self.optional_columns = tuple(names)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = self._verdicts(texts, columns)
@@ -131,15 +135,13 @@ class AccuracyReward(JudgedReward):
 
     def _comparison(self, verdict: Verdict, row: Row) -> Comparison | str:
         """What to ask a judge about an answer that is wrong by the rules, or why it is not asked."""
-        if verdict.reason not in (Reason.WRONG, Reason.UNREADABLE):
+        # A gold that is a sentence has no other form that the rule could compare.
+        is_sentence = verdict.reason is Reason.BAD_GOLD and verdict.gold and verdict.answer
+        if verdict.reason not in (Reason.WRONG, Reason.UNREADABLE) and not is_sentence:
             return f"the rule says: {verdict.reason}"
         if row.get("options") is not None:
             return "the row has choices"
         assert verdict.answer is not None and verdict.gold is not None
-        question = question_of(row) or ""
-        is_refused = self.parameters.refuse_copied
-        if is_refused and is_copied(verdict.answer, verdict.gold, question):
-            return "the answer is copied from the question"
         return comparison_of(question_in(row), self._gold_texts(verdict, row), verdict.answer)
 
     def _gold_texts(self, verdict: Verdict, row: Row) -> list[str]:
@@ -152,24 +154,25 @@ class AccuracyReward(JudgedReward):
     def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters
         golds = columns["solution"]
-        leniency = Leniency(parameters.rounded_gold, parameters.convert_units)
-        verdicts = grade_all(texts, golds, parameters.gold_is_list, leniency)
-        for index, choices in enumerate(columns.get("options", [None] * len(golds))):
-            if choices is not None:
-                verdicts[index] = with_options(verdicts[index], golds[index], choices, leniency)
-            elif parameters.refuse_copied:
-                row = {name: columns[name][index] for name in QUESTION_COLUMNS}
-                verdicts[index] = _without_copies(verdicts[index], question_of(row))
+        verdicts = []
+        for index, (text, gold) in enumerate(zip(texts, golds, strict=True)):
+            row = {name: values[index] for name, values in columns.items()}
+            leniency = Leniency(
+                parameters.rounded_gold, parameters.convert_units, self._ordered(row)
+            )
+            form = answer_form(row, parameters)
+            verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
+            if row.get("options") is not None:
+                verdict = with_options(verdict, gold, row["options"], leniency)
+            verdicts.append(verdict)
         return verdicts
 
-
-def _without_copies(verdict: Verdict, question: str | None) -> Verdict:
-    """The verdict, which is that of a wrong answer where a right one is copied from the question."""
-    if verdict.reason is not Reason.CORRECT or not (verdict.answer and verdict.gold and question):
-        return verdict
-    if not is_copied(verdict.answer, verdict.gold, question):
-        return verdict
-    return verdict._replace(reward=Reason.WRONG.reward, reason=Reason.WRONG)
+    def _ordered(self, row: Row) -> bool | None:
+        """Whether the order of a list counts; None where nothing is known of the question."""
+        if self.parameters.ordered != "auto":
+            return self.parameters.ordered == "yes"
+        question = question_in(row)
+        return asks_for_order(question) if question else None
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

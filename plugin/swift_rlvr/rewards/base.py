@@ -10,10 +10,14 @@ from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 from swift_rlvr.utils.registry import Registry
-from swift_rlvr.verifiers.messages import completion_text
+from swift_rlvr.verifiers.messages import completion_text, last_text
+from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 # Every reward gives this reason for a row of a task that is not one of its own.
 OTHER_TASK = "other task"
+
+# Whether the rendered prompt of a row ends inside the thinking, for those who know.
+THINKING_OPENED = "thinking_opened"
 
 Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
@@ -229,6 +233,7 @@ class Reward:
         self._check_column("completions", completions)
         count = len(completions)
         texts = [text if type(text) is str else completion_text(text) for text in completions]
+        texts = self._with_openings(texts, columns)
         used = self._used_columns(count, columns)
         own = self._own_rows(columns.get("task"), count)
         if own is None:
@@ -251,7 +256,8 @@ class Reward:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
         used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
-        explanation = self.judge(completion_text(completion), used)
+        (text,) = self._with_openings([completion_text(completion)], columns)
+        explanation = self.judge(text, used)
         if explanation.reward is None:
             return explanation._replace(reward=self.neutral)
         return explanation
@@ -273,6 +279,27 @@ class Reward:
         return [
             Grade(self.neutral, grade.reason) if grade.reward is None else grade for grade in grades
         ]
+
+    def _with_openings(
+        self, texts: Sequence[str | None], columns: Mapping[str, Any]
+    ) -> list[str | None]:
+        """The completions as ms-swift hands them over: with the opening of the thinking that stands
+        at the end of the prompt.
+
+        Every reward then sees that a completion which never closes it is nothing but thinking.
+        """
+        if self.parameters.thinking_opened:
+            return [text and with_opening(text, opened=True) for text in texts]
+        whole = list(texts)
+        for name, is_opened in OPENED_BY.items():
+            values = columns.get(name)
+            if values is None:
+                continue
+            self._check_column(name, values, len(texts))
+            for index, (text, value) in enumerate(zip(whole, values, strict=True)):
+                if text and is_opened(value):
+                    whole[index] = with_opening(text, opened=True)
+        return whole
 
     def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns; an absent optional one is None in every row."""
@@ -318,6 +345,29 @@ class Reward:
         if count is not None and len(values) != count:
             expected = f"one value per completion: it holds {len(values)} for {count} completions"
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
+
+
+def _prompt_opens_thinking(prompt: object) -> bool:
+    text = last_text(prompt)
+    return text is not None and opens_thinking(text)
+
+
+def _question_opens_thinking(messages: object) -> bool:
+    """Whether messages have such a prompt. ms-swift's end with the completion."""
+    if not isinstance(messages, (list, tuple)) or not messages:
+        return False
+    last = messages[-1]
+    if isinstance(last, Mapping) and last.get("role") == "assistant":
+        messages = messages[:-1]
+    return _prompt_opens_thinking(messages)
+
+
+# By the column that says that the prompt has opened the thinking.
+OPENED_BY: dict[str, Callable[[Any], bool]] = {
+    THINKING_OPENED: bool,
+    "prompts": _prompt_opens_thinking,
+    "messages": _question_opens_thinking,
+}
 
 
 def _as_reward(item: Any) -> type[Reward]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
 from swift_rlvr.success import VERIFIER
-from swift_rlvr.verifiers.answers import after_think, last_boxed, marked_answer
+from swift_rlvr.verifiers.answers import last_boxed, marked_answer
+from swift_rlvr.verifiers.thinking import after_thinking
 
 # In the order in which they are checked.
 _RULES = (
@@ -78,7 +79,7 @@ class BoxedReward(Reward):
         if gold is None:
             return _explanation(None, "bad gold", None, [False, None, None, None])
         detail = f"it is {gold[:80]}"
-        box = last_boxed(after_think(text or ""))
+        box = last_boxed(after_thinking(text or ""))
         if box is None:
             reason = "no box" if text and text.strip() else "no text"
             return _explanation(0.0, reason, None, [True, False, None, None], detail)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.base import OPENED_BY
 from swift_rlvr.rewards.imported import import_reward, is_import_path
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
@@ -77,5 +78,5 @@ def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
     """
     return {
         name: [row.get(name) for row in rows]
-        for name in (*reward.columns, *reward.optional_columns, "task")
+        for name in (*reward.columns, *reward.optional_columns, *OPENED_BY, "task")
     }

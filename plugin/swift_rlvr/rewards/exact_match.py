@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.judge import (
     Comparison,
     JudgedReward,
     JudgeParameters,
     comparison_of,
-    question_in,
 )
+from swift_rlvr.rewards.question import question_in
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer
+from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
+from swift_rlvr.verifiers.statements import WORDS, Reader, final_statement
 
 MAX_ANSWER_CHARS = 1000
 # The most that a partly right answer earns: the same words in another order have an F1 of 1.
@@ -23,9 +25,9 @@ _ACCEPTED = {"accepted_answers": ["the Rhine", "Rhein"]}
 # Reason -> what has to hold, in the order in which it is checked.
 RULES = {
     "bad gold": "the column accepted_answers is a text or a list of texts",
-    "no answer": "there is an <answer> block after the thinking",
+    "no answer": "an answer is stated after the thinking, or the last line is a right answer",
     "unclosed answer": "the block is closed by </answer>",
-    "empty answer": "the block is not empty",
+    "empty answer": "the answer is not empty",
     "too long": f"it has at most {MAX_ANSWER_CHARS:,} characters",
     "wrong answer": "it has a word of a right answer",
     "partly right": "it is a right answer",
@@ -49,23 +51,25 @@ def f1(answer: str, gold: str) -> float:
 
 
 class ExactMatchReward(JudgedReward):
-    """Reward 1.0 for an answer in tags that equals one of the row's `accepted_answers`.
+    """Reward 1.0 for a final answer that equals one of the row's `accepted_answers`.
 
     Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
-    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. With `judge_url` a model is
+    `swift_rlvr.verifiers.statements` says which answer is the final one, and
+    `swift_rlvr.verifiers.answers.normalised_answer` what is equal. With `judge_url` a model is
     asked about the others. Source: Rajpurkar et al.
     2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
-    >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
-    >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)
-    [1.0, 0.0, 0.0]
-    >>> ExactMatchReward(literal=True)(texts, accepted_answers=[["Rhine."]] * 3)
-    [1.0, 0.0, 0.0]
+    >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Answer: Rhine", "the Rhine it is"]
+    >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 4)
+    [1.0, 0.0, 1.0, 0.0]
+    >>> ExactMatchReward(literal=True)(texts, accepted_answers=[["Rhine."]] * 4)
+    [1.0, 0.0, 0.0, 0.0]
     """
 
     name = "external_exact_match"
     role = VERIFIER
     columns = ("accepted_answers",)
+    optional_columns: tuple[str, ...] = (ANSWER_FORM,)
     reasons = (*RULES, "correct")
     examples = (
         Example("<think>Cologne.</think><answer>Rhine</answer>", _ACCEPTED, 1.0),
@@ -74,7 +78,7 @@ class ExactMatchReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(JudgeParameters):
+    class Parameters(AnswerFormParameters, JudgeParameters):
         partial: bool = setting(False, "give a wrong answer the F1 of its words, at most 0.99")
         literal: bool = setting(
             False,
@@ -106,16 +110,19 @@ class ExactMatchReward(JudgedReward):
         return self.explained_with_judge(explanation, _comparison(explanation, row))
 
     def _by_rule(self, text: str | None, row: Row) -> Explanation:
-        answer = last_answer(text or "")
         golds = golds_of(row["accepted_answers"])
         if golds is None:
-            return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
+            return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
+        literal = self.parameters.literal
+        form = answer_form(row, self.parameters)
+        statement = final_statement(text or "", form, _reader(golds, literal))
         share = 0.0
-        if answer is None:
+        answer = None
+        if statement is None:
             reason = "unclosed answer" if has_unclosed_answer(text or "") else "no answer"
         else:
-            answer = answer.strip()
-            share, reason = _compared(answer, golds, self.parameters.literal)
+            answer = statement.answer.strip()
+            share, reason = _compared(answer, golds, literal)
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
@@ -137,6 +144,17 @@ def golds_of(value: object) -> list[str] | None:
     if not all(isinstance(gold, str) for gold in golds):
         return None
     return list(golds)
+
+
+def _reader(golds: list[str], literal: bool) -> Reader:
+    """What of a last line is a value: also a right answer. Other words alone cannot be told from the
+    end of a sentence.
+    """
+
+    def is_value(line: str) -> bool:
+        return WORDS.is_value(line) or _compared(line, golds, literal) == (1.0, "correct")
+
+    return WORDS._replace(is_value=is_value)
 
 
 def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]:

@@ -1,19 +1,16 @@
 """The format rewards: 1.0 for a think part, then an answer part and nothing else; otherwise 0.0.
 
-Where the prompt has opened the think part, the completion has no ``<think>`` of its own.
-docs/rewards/shaping.md says what each trainer shows of that, and when to set `think_opened`.
+Where the prompt has opened the think part, the completion has no ``<think>`` of its own, and
+`Reward` puts it back.
 """
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar
 
 from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import ShapingReward
 from swift_rlvr.success import FORMAT
-from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import without_end_tokens
-from swift_rlvr.verifiers.messages import last_text
+from swift_rlvr.verifiers.thinking import without_end_tokens
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
@@ -42,28 +39,7 @@ STRICT_RULES = RULES | {
 }
 
 
-def opens_think(prompt: object) -> bool:
-    r"""Whether a prompt, a string or a list of messages, ends with ``<think>``.
-
-    >>> opens_think("1 + 1 = ? <think>\n"), opens_think([{"role": "user", "content": "Use <think> tags."}])
-    (True, False)
-    """
-    text = last_text(prompt)
-    return text is not None and text.rstrip().endswith("<think>")
-
-
-def with_opening(text: str, opened: bool) -> str:
-    r"""The text with the ``<think>`` that its prompt has opened, unless the text begins with one.
-
-    >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
-    ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
-    """
-    if opened and not text.lstrip().startswith("<think>"):
-        return "<think>\n" + text
-    return text
-
-
-def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple[str, str]:
+def fault(text: str | None, strict: bool = False) -> tuple[str, str]:
     """The reason for the first rule that the text breaks, or `OK`, with a detail.
 
     >>> fault("<think>1 + 1</think><answer>2"), fault("<think>1 + 1</think> So: <answer>2</answer>")
@@ -72,7 +48,6 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     text = without_end_tokens(text or "")
     if not text:
         return "no text", ""
-    text = with_opening(text, opened)
     tags = _TAG.findall(text)
     for tag, reason in zip(TAGS, MISSING, strict=True):
         if tag not in tags:
@@ -123,7 +98,6 @@ class FormatReward(ShapingReward):
 
     name = "external_format"
     role = FORMAT
-    optional_columns = ("prompts",)
     reasons = (*RULES, OK)
     examples = (
         Example("<think>3 + 4</think> <answer>7</answer>", {}, 1.0),
@@ -131,15 +105,8 @@ class FormatReward(ShapingReward):
     )
     strict: ClassVar[bool] = False
 
-    @dataclass(frozen=True)
-    class Parameters(GateParameters):
-        think_opened: bool = setting(
-            False, "the prompt ends with <think>, so completions begin after it"
-        )
-
     def grade(self, text: str | None, row: Row) -> Explanation:
-        opened = self.parameters.think_opened or opens_think(row.get("prompts"))
-        reason, detail = fault(text, opened, self.strict)
+        reason, detail = fault(text, self.strict)
         checked = STRICT_RULES if self.strict else RULES
         rules = rules_in_order(checked, reason, detail)
         return Explanation(float(reason == OK), reason, text, rules)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -16,7 +17,6 @@ from swift_rlvr.rewards.base import (
     Row,
     rules_in_order,
 )
-from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_all
@@ -25,9 +25,9 @@ from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_a
 RULES = {
     Reason.BAD_ROW: "the column entry can be read",
     Reason.REFUSED_TASK: "the task is not refused, or refused=yes allows it",
-    Reason.NO_ANSWER: "there is an <answer> block after the thinking",
+    Reason.NO_ANSWER: "an answer is stated after the thinking",
     Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
-    Reason.EMPTY_ANSWER: "the block is not empty",
+    Reason.EMPTY_ANSWER: "the answer is not empty",
     Reason.TOO_LONG: "it is not far longer than the right answer",
     Reason.TIMED_OUT: "it is scored in time",
     Reason.SCORER_FAILED: "the scorer ends with a score from 0 to 1",
@@ -62,6 +62,7 @@ class ReasoningGymReward(Reward):
     name = "external_reasoning_gym"
     role = VERIFIER
     columns = ("entry",)
+    optional_columns = (ANSWER_FORM,)
     reasons = tuple(map(str, Reason))
     examples = (
         Example("<think>297 = 3 * 99.</think><answer>3</answer>", _ROW, 1.0),
@@ -70,7 +71,7 @@ class ReasoningGymReward(Reward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(AnswerFormParameters):
         partial: bool = setting(
             False, "give the scorer's partial credit, instead of only 1 for a right answer"
         )
@@ -87,21 +88,27 @@ class ReasoningGymReward(Reward):
         )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        verdicts = self._verdicts(texts, columns["entry"])
+        verdicts = self._verdicts(texts, columns)
         return [Grade(self._reward(verdict), str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], [row["entry"]])
+        (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
         detail = verdict.detail
         if verdict.reason is Reason.PARTLY_RIGHT:
             detail = f"the score is {verdict.score:.3g}"
         rules = rules_in_order(RULES, verdict.reason, detail)
         return Explanation(self._reward(verdict), str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
+    def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters
+        named = columns.get(ANSWER_FORM) or [None] * len(texts)
         return grade_all(
-            texts, entries, parameters.timeout, parameters.memory_mb, parameters.max_workers
+            texts,
+            columns["entry"],
+            parameters.timeout,
+            parameters.memory_mb,
+            parameters.max_workers,
+            [answer_form({ANSWER_FORM: form}, parameters) for form in named],
         )
 
     def _reward(self, verdict: Verdict) -> float | None:

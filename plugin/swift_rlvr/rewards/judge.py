@@ -21,15 +21,14 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
-from swift_rlvr.rewards.copied import QUESTION_COLUMNS
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.success import BY_JUDGE
 from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.mathematics import Kind, kind_of
-from swift_rlvr.verifiers.messages import message_text
 
 API_KEY = "SWIFT_RLVR_JUDGE_API_KEY"
 RULE = "the judge says that the answer equals the gold answer"
@@ -147,21 +146,6 @@ def quoted(text: str) -> str:
     kept = [" " if character.isspace() else character for character in text]
     text = "".join(letter for letter in kept if unicodedata.category(letter)[0] != "C")
     return " ".join(_BRACKET.sub(r" \1 ", text).split())
-
-
-def question_in(row: Row) -> str:
-    """All user turns of a row: of several turns the first has the question. Empty without any."""
-    for name in QUESTION_COLUMNS:
-        prompt = row.get(name)
-        if isinstance(prompt, str):
-            return prompt
-        if not isinstance(prompt, Sequence):
-            continue
-        turns = [turn for turn in prompt if isinstance(turn, Mapping)]
-        asked = [dict(turn) for turn in turns if turn.get("role") == "user"]
-        if asked:
-            return "\n".join(message_text(turn) or "" for turn in asked)
-    return ""
 
 
 class NoReply(ValueError):
@@ -360,8 +344,9 @@ class JudgedReward(Reward):
     def _judge_parameters(self) -> JudgeParameters:
         """Those parameters of the reward that are the judge's: all rewards with the same share it."""
         shared = {}
+        of_all_rewards = [parameter.name for parameter in fields(BaseParameters)]
         for parameter in fields(JudgeParameters):
-            if parameter.name != "tasks":
+            if parameter.name not in of_all_rewards:
                 shared[parameter.name] = getattr(self.parameters, parameter.name)
         return JudgeParameters(**shared)
 

@@ -13,13 +13,15 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import chain
 
 import regex
 
 from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import CLOSE, OPEN, THINK_END, reasoning
+from swift_rlvr.verifiers.answers import CLOSE, OPEN
+from swift_rlvr.verifiers.thinking import DELIMITERS, thinking_end
 
 # Language code -> script.
 LANGUAGES = {
@@ -164,13 +166,15 @@ def thought(text: str) -> str:
     where an answer block follows.
 
     >>> thought("<think>We add.</think> 相加 <answer>7</answer> 好"), thought("<think>We add.</think> It is 7.")
-    ('<think>We add.</think> 相加   好', ' We add.')
+    ('<think>We add.</think> 相加   好', ' We add. ')
     """
-    think_end = text.rfind(THINK_END)
+    think_end = thinking_end(text)
     start = text.rfind(OPEN)
     if start < think_end or start < 0:
-        before, opened, _ = text.partition("<think>")
-        return f"{before} {reasoning(text)}" if opened else reasoning(text)
+        thinking = text[:think_end] or text
+        for delimiter in chain.from_iterable(DELIMITERS):
+            thinking = thinking.replace(delimiter, " ")
+        return thinking
     end = text.find(CLOSE, start)
     after = text[end + len(CLOSE) :] if end >= 0 else ""
     return f"{text[:start]} {after}"

@@ -29,6 +29,11 @@ class BaseParameters(Settings):
         "tasks to grade, by the column `task`; by default a verifier grades the tasks that name it, "
         "other rewards grade all",
     )
+    thinking_opened: bool = setting(
+        False,
+        "the chat template ends the prompt with <think>, so completions begin inside the thinking; "
+        "by default the columns thinking_opened, prompts and messages say it",
+    )
 
 
 def variable(reward_name: str, parameter_name: str) -> str:

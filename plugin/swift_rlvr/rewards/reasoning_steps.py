@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import reasoning
+from swift_rlvr.verifiers.thinking import reasoning
 
 _MARKER = re.compile(
     r"""

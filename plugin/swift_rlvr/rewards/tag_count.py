@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
+from swift_rlvr.rewards.format import TAGS
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.answers import without_end_tokens
+from swift_rlvr.verifiers.thinking import without_end_tokens
 
 # In the order of TAGS.
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")
@@ -40,7 +40,6 @@ class TagCountReward(ShapingReward):
     """
 
     name = "external_tag_count"
-    optional_columns = ("prompts",)
     reasons = (
         "all tags",
         "repeated tag",
@@ -60,20 +59,15 @@ class TagCountReward(ShapingReward):
         own_line: bool = setting(
             True, "count a tag only with the line breaks that the GSM8K recipe asks for"
         )
-        think_opened: bool = setting(
-            False, "the prompt ends with <think>, so completions begin after it"
-        )
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
         if text is None or not without_end_tokens(text):
             return NO_TEXT
-        opened = self.parameters.think_opened or opens_think(row.get("prompts"))
-        text_with_opening = with_opening(text, opened)
         outcomes = []
         rules = []
         for tag, mark in zip(TAGS, marks, strict=True):
-            outcome = _outcome(text_with_opening, tag, mark)
+            outcome = _outcome(text, tag, mark)
             outcomes.append(outcome)
             rules.append(Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome))
         return Explanation(outcomes.count(ONCE) / 4, _reason(outcomes), text, rules)

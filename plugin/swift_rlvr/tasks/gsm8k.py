@@ -91,7 +91,6 @@ TASK = Task(
     further_rewards=("external_format_strict", "external_tag_count"),
     ms_dataset_id="modelscope/gsm8k",
     hf_dataset_id="openai/gsm8k",
-    layout=LAYOUT,
     examples=(
         {
             "question": "A box holds 6 eggs. How many eggs are in 4 boxes?",

@@ -1,11 +1,13 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-Question and right answer are looked for under the names in `columns.NAMES`, or under those that the
-variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
-system prompt, the passage where there is one, and the question. `messages` that end with a user turn
-stay as they are; where they end with the assistant's and there is no question beside them, they are
-the prompt without that turn, as in ms-swift. ShareGPT's `conversations` are read like `messages`.
+The question and the right answer are looked for under the names in `columns.NAMES`, or under those
+that the variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the
+passage, where there is one, and the question after the R1-Zero system prompt, which is left out
+where the row has a system prompt of its own, or its question says where the answer stands.
+`messages` that end with a user turn are such a question; where they end with the assistant's and
+there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+`conversations` are read like `messages`.
 
 - `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
   read.
@@ -34,7 +36,7 @@ from swift_rlvr.tasks.columns import (
     unused_passages,
     value_at,
 )
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 from swift_rlvr.tasks.options import (
     COLUMNS,
     LETTERS,
@@ -53,8 +55,10 @@ from swift_rlvr.tasks.task import (
     folded_name,
     normalised,
     shown,
+    with_default_system,
     with_system,
 )
+from swift_rlvr.verifiers.answer_forms import asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
@@ -171,7 +175,8 @@ def _read(row: Row, further: Sequence[str] = ()) -> _Question:
         raise _nothing_in("answer", columns, row)
     name, question = next(iter(questions.items()))
     used = [name, *columns["answer"]]
-    messages = _messages(row, question, used)
+    # A row's own instruction stays alone.
+    messages = with_default_system(_messages(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
     return _Question(messages, asked.strip(), answers, used)
 
@@ -195,9 +200,7 @@ def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowErro
 
 
 def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
-    """The messages of a row where they end with a question, else our prompt, the passage and the
-    question.
-    """
+    """The messages of a row where they end with a question, else the passage and the question."""
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])
         if turns and turns[-1]["role"] == "user":
@@ -210,7 +213,8 @@ def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
         raise RowError("problem", f"expected a question, got {shown(question)}")
     question = question.strip()
     passage = passage_of(row, question, used)
-    return to_messages(f"{passage}\n\n{question}" if passage else question, R1_ZERO_SYSTEM)
+    asked = f"{passage}\n\n{question}" if passage else question
+    return _after_system(row, [{"role": "user", "content": asked}])
 
 
 def _after_system(row: Row, turns: Messages) -> Messages:
@@ -451,8 +455,9 @@ def prepare_choice(row: Row) -> dict[str, Any]:
         for letter, choice in zip(LETTERS, texts, strict=False):
             lines.append(f"{letter}. {choice}")
         lines.append("")
-    lines.append("Answer with the letter of the right choice.")
-    asked = {"role": "user", "content": "\n".join(lines)}
+    if asked_form(question.asked) is None:
+        lines.append("Answer with the letter of the right choice.")
+    asked = {"role": "user", "content": "\n".join(lines).strip()}
     prepared = {
         "messages": [*question.messages[:-1], asked],
         "solution": solution,

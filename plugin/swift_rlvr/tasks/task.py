@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from swift_rlvr.utils.registry import Registry
+from swift_rlvr.verifiers.answer_forms import asked_form, ideal_completion, says_where
+from swift_rlvr.verifiers.messages import message_text
 
 # The comma of 1,500, but not that of 1,50.
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -21,6 +23,7 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 _IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
 
 Row = Mapping[str, Any]
+Messages = list[dict[str, Any]]
 
 
 class RowError(ValueError):
@@ -80,8 +83,9 @@ class Task:
     further_rewards: tuple[str, ...] = ("external_format",)
     ms_dataset_id: str | None = None  # on ModelScope
     hf_dataset_id: str | None = None  # on Hugging Face
-    # How a gold completion is laid out.
-    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"
+    # How a gold completion is laid out where `asked_form` finds no form in the prompt; "" is the
+    # answer alone on the last line.
+    layout: str = ""
     # The configuration on the hubs, and its splits, the one for training first.
     subset: str = "default"
     splits: tuple[str, ...] = ("train",)
@@ -141,19 +145,32 @@ class Task:
             return {"level": row["level"], **prepared}
         return prepared
 
-    def gold_completion(self, row: Row, worked: bool = False) -> str | None:
-        """A completion for a raw row that earns all of `rewards` in full; None where no right
-        answer is known.
+    def gold_completion(
+        self,
+        row: Row,
+        worked: bool = False,
+        messages: Messages | None = None,
+        thinking_opened: bool = False,
+    ) -> str | None:
+        """A completion for a raw row as its prompt asks for it; None where no right answer is
+        known. It must earn all of `rewards` in full.
 
         worked: with the reasoning of the function of that name.
+        messages: the prompt; None for that of `preprocess`, after this task's system prompt.
+        thinking_opened: whether the prompt ends inside a think part.
         """
         answer = self.worked if worked and self.worked else self.gold
         gold = answer(row)
         if gold is None:
             return None
+        if messages is None:
+            messages = with_default_system(self.preprocess(row)["messages"], self.system)
+        prompt = prompt_text(messages)
         # No format accepts an empty think part.
-        reasoning = gold.reasoning or f"The answer is {gold.answer}."
-        return self.layout.format(reasoning=reasoning, answer=gold.answer)
+        reasoning = gold.reasoning or f"The answer is {gold.answer.strip()}."
+        if self.layout and asked_form(prompt) is None:
+            return self.layout.format(reasoning=reasoning, answer=gold.answer)
+        return ideal_completion(prompt, reasoning, gold.answer, thinking_opened)
 
 
 def _as_task(item: Any) -> Task:
@@ -284,3 +301,27 @@ def with_system(
     if not system:
         return turns
     return [{"role": "system", "content": system}, *turns]
+
+
+def with_default_system(messages: Messages, system: str | None) -> Messages:
+    """The same for a system prompt that nobody chose, a task's own: it is left out where the
+    messages say themselves where the answer stands, and it says so too.
+
+    >>> asks = "Put your answer in <answer> </answer> tags."
+    >>> with_default_system([{"role": "user", "content": "1 + 1? End with #### and the sum."}], asks)
+    [{'role': 'user', 'content': '1 + 1? End with #### and the sum.'}]
+    """
+    if system and says_where(system) and says_where(prompt_text(messages)):
+        return messages
+    return with_system(messages, system)
+
+
+def prompt_text(messages: Messages) -> str:
+    """What the system and user turns say; with the assistant's, which are examples, where those
+    alone ask for no form of answer.
+    """
+    asking = [turn for turn in messages if turn["role"] != "assistant"]
+    text = "\n\n".join(message_text(turn) or "" for turn in asking)
+    if len(asking) < len(messages) and asked_form(text) is None:
+        text = "\n\n".join(message_text(turn) or "" for turn in messages)
+    return text

@@ -26,6 +26,7 @@ from rich.console import Console
 from transformers import TrainerCallback
 
 from swift_rlvr.evaluation.grade_samples import grade_samples
+from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.folder import link_best
 from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, another_task, figures
@@ -33,7 +34,6 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.sources import parse_source
-from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.training.ms_swift.sampling import sample as sample_ms_swift
 from swift_rlvr.utils.errors import InputError
@@ -97,8 +97,10 @@ class HeldOut:
         self.rows = [source.task.preprocess(row) for _, row in rows]
         self.conversations: list[Messages] = [row["messages"] for row in self.rows]
         if add_system:
-            prompt = source.task.system if system is None else system
-            self.conversations = [with_system(turns, prompt) for turns in self.conversations]
+            prompt = default_system(source.task)
+            if system is not None:
+                prompt = SystemPrompt(system, "system")
+            self.conversations = [prompt.on(turns) for turns in self.conversations]
 
     def leave_out(self, trained: Iterable[tuple[Messages, object]]) -> None:
         """Take out the rows whose prompt is one of the training's too, and say how many.

@@ -7,12 +7,13 @@ from typing import Any
 
 from rich.console import Console
 
+from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
 from swift_rlvr.tasks.sources import Source, parse_source
-from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.utils.errors import InputError
 
@@ -35,10 +36,12 @@ def read_data(
         problem = "is set, but no reward has this name"
         console.print(f"{variable} {problem}", style="yellow")
     source, rows = _usable_rows(arguments, console)
-    system = source.task.system if arguments.system is None else arguments.system
-    messages = [with_system(row["messages"], system) for row in rows]
+    system = default_system(source.task)
+    if arguments.system is not None:
+        system = SystemPrompt(arguments.system, "system")
+    messages = [system.on(row["messages"]) for row in rows]
     first = messages[0][0]
-    if arguments.system and first["content"] != system:
+    if arguments.system and first["content"] != system.text:
         problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
@@ -86,7 +89,7 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
         problem = f"{reward.name} grades no row of {source}, with the task {names}"
         raise InputError(f"{problem}: {remedy}", "reward_funcs")
 
-    used = {"task", LEVEL}
+    used = {"task", LEVEL, THINKING_OPENED}
     for reward in rewards:
         used |= {*reward.columns, *reward.optional_columns}
     existing = set[str]().union(*rows)

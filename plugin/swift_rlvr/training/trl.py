@@ -21,9 +21,15 @@ from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
 from datasets import Dataset
-from swift_rlvr.evaluation.models import fitting_prompts, load_pretrained, load_tokenizer
+from swift_rlvr.evaluation.models import (
+    fitting_prompts,
+    load_pretrained,
+    load_tokenizer,
+    opening_at_end,
+)
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
+from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import (
@@ -172,7 +178,12 @@ def _trainer(
     if held_out is not None:
         conversations += held_out.conversations
     model_config = load_pretrained(AutoConfig, model)
-    fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
+    prompts = fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
+    # TRL hands the messages to the rewards, and not what the chat template adds.
+    openings = [opening_at_end(tokenizer, prompt) for prompt in prompts[: len(rows)]]
+    if any(openings):
+        for row, opening in zip(rows, openings, strict=True):
+            row[THINKING_OPENED] = bool(opening)
     dataset = as_dataset(rows)
     trainer_class = trainer_class_of(config.use_vllm)
     try:
@@ -250,8 +261,9 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
         for start in range(0, len(rows), size):
             conversations = [row["messages"] for row in rows[start : start + size]]
             prompts = trainer._tokenize_prompts(conversations)
-            for ids in generate(*prompts)[0]:
+            for prompt, ids in zip(prompts[0], generate(*prompts)[0], strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
+                text = opening_at_end(tokenizer, prompt) + text
                 finish = "stop" if ids and ids[-1] in ends else "length"
                 completions.append(Completion(text, len(ids), finish))
     return completions

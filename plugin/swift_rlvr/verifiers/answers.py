@@ -13,7 +13,14 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
+from swift_rlvr.verifiers.thinking import (
+    after_thinking,
+    is_thinking,
+    thinking_end,
+    without_end_tokens,
+)
+
+OPEN, CLOSE = "<answer>", "</answer>"
 
 # Boxes. A brace of the text itself is escaped and does not count: \{ and \}.
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -30,10 +37,6 @@ _LONGEST_SCOPE = 100_000
 # x = \boxed{1}, x_1 = $\boxed{1}; not \max = \boxed{1}
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
 _LONGEST_NAME = 20  # with its equals sign and white space
-
-# <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>
-_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos>|<end_of_turn>")
-_LONGEST_SPECIAL_TOKEN = 36
 
 # Code. A line that opens or closes a block: ```python, ~~~, ````; and the language of the first.
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
@@ -76,10 +79,13 @@ def last_answer(text: str) -> str | None:
     complete.
 
     A block ends at the first ``</answer>`` after its opening tag; an opening tag that is never
-    closed opens nothing.
+    closed opens nothing. In a thinking that is never closed a block is the answer only where the
+    completion ends with it: one that goes on, or was cut off, was still thinking.
 
     >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
     ('1+1', None)
+    >>> last_answer("<think>1+1 <answer>2</answer>"), last_answer("<think>Is it <answer>3</answer>? No")
+    ('2', None)
     """
     # The last opening tag before the last closing one. Not rpartition, which copies everything
     # before it.
@@ -88,9 +94,13 @@ def last_answer(text: str) -> str | None:
     if start < 0:
         return None
     tail = text[start + len(OPEN) :]
-    if THINK_END in tail:  # the block stands in the think part
+    if thinking_end(tail):  # the block stands in the thinking
         return None
-    return tail[: tail.find(CLOSE)]
+    end = tail.find(CLOSE)
+    rest = tail[end + len(CLOSE) :]
+    if rest and without_end_tokens(rest) and is_thinking(text[:start]):
+        return None
+    return tail[:end]
 
 
 def has_unclosed_answer(text: str) -> bool:
@@ -100,27 +110,8 @@ def has_unclosed_answer(text: str) -> bool:
     >>> has_unclosed_answer("<think>...</think><answer>1+1"), has_unclosed_answer("<answer>2</answer></think>")
     (True, False)
     """
-    return text.find(OPEN, text.rfind(THINK_END) + 1) >= 0
-
-
-def without_end_tokens(text: str) -> str:
-    r"""Return the text without special tokens such as ``<|im_end|>`` and white space at its end.
-
-    Some trainers decode them with the text; they are not part of what the policy was asked to
-    write.
-
-    >>> without_end_tokens("<answer>7</answer><|im_end|>\n<|endoftext|>")
-    '<answer>7</answer>'
-    """
-    end = len(text.rstrip())
-    while end and text[end - 1] == ">":
-        start = text.rfind("<", max(0, end - _LONGEST_SPECIAL_TOKEN), end)
-        if start < 0 or not _SPECIAL_TOKEN.fullmatch(text, start, end):
-            break
-        end = start
-        while end and text[end - 1].isspace():
-            end -= 1
-    return text[:end]
+    start = text.rfind(OPEN)
+    return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
 
 
 def last_boxed(text: str) -> str | None:
@@ -131,6 +122,12 @@ def last_boxed(text: str) -> str | None:
     \frac{1}{2} None
     """
     text = text[-_LONGEST_SCOPE:]
+    box = _last_box(text)
+    return None if box is None else text[box[1] : box[2] - 1]
+
+
+def _last_box(text: str) -> tuple[int, int, int] | None:
+    """(its beginning, its content's beginning, its end) of the last complete box."""
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
     if start < 0:
         return None
@@ -143,13 +140,10 @@ def last_boxed(text: str) -> str | None:
             elif brace.group() == "}":
                 depth -= 1
             if depth == 0:
-                return text[opening.end() : brace.start()]
+                return start, opening.end(), brace.end()
     # The last box is never closed. An earlier one may be.
     closed = deque(_closed_boxes(text), maxlen=1)
-    if not closed:
-        return None
-    _, content_start, end = closed[0]
-    return text[content_start : end - 1]
+    return closed[0] if closed else None
 
 
 def boxed_answer(text: str) -> str | None:
@@ -164,13 +158,40 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
-    text = text[-_LONGEST_SCOPE:]
+    boxed = boxed_statement(text)
+    return None if boxed is None else boxed.answer
+
+
+class Boxed(NamedTuple):
+    """The boxes that stand together last in a text, and what they say together.
+
+    last: the content of the last of them, which begins at `start` and ends before `end`.
+    """
+
+    answer: str
+    last: str
+    start: int
+    end: int
+
+
+def boxed_statement(text: str) -> Boxed | None:
+    """`boxed_answer` with its place."""
+    cut = max(0, len(text) - _LONGEST_SCOPE)
+    text = text[cut:]
+    last = _last_box(text)
+    if last is None:
+        return None
     has_several = text.count("\\boxed") + text.count("\\fbox") > 1
     boxes = _leaf_boxes(text) if has_several else []
-    if not boxes:
-        return last_boxed(text)
+    last = boxes[-1] if boxes else last
+    start, content_start, end = last
+    content = text[content_start : end - 1]
+    answer = _answer_of(text, _last_group(text, boxes)) if boxes else content
+    return Boxed(answer, content, cut + start, cut + end)
 
-    group = _last_group(text, boxes)
+
+def _answer_of(text: str, group: list[tuple[int, int, int]]) -> str:
+    """What boxes that stand together say, with a comma between each two."""
     contents = [text[start : end - 1].strip() for _, start, end in group]
     names = []
     for begin, _, _ in group:
@@ -244,7 +265,7 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     (('boxed', '2'), ('answer tag', '2 cm'))
     """
     answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
+    scope = after_thinking(text) if answer is None else answer
     boxed = boxed_answer(scope)
     if boxed is not None:
         return "boxed", boxed.strip()
@@ -292,40 +313,6 @@ def _is_punctuation(character: str) -> bool:
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
-def after_think(text: str) -> str:
-    """Return what follows the last ``</think>``, or a text without one, up to a ``<think>`` that is
-    never closed.
-
-    >>> after_think("<think>1+1</think> 2"), after_think("2"), after_think("<think>1+1 is perhaps 2")
-    (' 2', '2', '')
-    """
-    think_end = text.rfind(THINK_END)
-    if think_end >= 0:
-        text = text[think_end + len(THINK_END) :]
-    return text.partition("<think>")[0]
-
-
-def reasoning(text: str) -> str:
-    """Return the think part, from the first ``<think>`` or else the beginning, to the last
-    ``</think>``.
-
-    Where no think part is closed, it is the text before the last ``<answer>``, or else the whole
-    text.
-
-    >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
-    ('a', 'a', 'a ')
-    """
-    end = text.rfind(THINK_END)
-    if end < 0:
-        end = text.rfind(OPEN)
-    if end < 0:
-        text = without_end_tokens(text)
-    else:
-        text = text[:end]
-    start = text.find("<think>")
-    return text if start < 0 else text[start + len("<think>") :]
-
-
 def find_code(text: str) -> str | None:
     """Return the completion's program: the last fenced block of the answer that is labelled as
     Python.
@@ -338,7 +325,7 @@ def find_code(text: str) -> str | None:
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
+    scope = after_thinking(text) if answer is None else answer
     scope = without_end_tokens(scope).removeprefix("\ufeff")
     blocks, unclosed = _fenced_blocks(scope)
     if unclosed is not None and unclosed.label == "Python":

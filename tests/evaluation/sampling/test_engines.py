@@ -5,6 +5,7 @@ engine. The server is in test_server.py, vLLM in tests/e2e.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -142,3 +143,16 @@ def test_a_small_model_has_one_thread_and_gives_the_others_back(model):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
+
+
+def test_a_completion_begins_with_the_thinking_that_the_template_opens(model, tmp_path):
+    """As a rollout server of ms-swift returns it; its tokens are those that were sampled."""
+    for file in Path(model).iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    end = "<|im_start|>assistant\n"
+    tokenizer.chat_template = tokenizer.chat_template.replace(end, f"{end}<think>\n")
+    tokenizer.save_pretrained(tmp_path)
+    for (completion,) in sampled(str(tmp_path), temperature=0):
+        text = tokenizer.decode(completion.token_ids, skip_special_tokens=True)
+        assert completion.text == f"<think>\n{text}"

@@ -80,7 +80,7 @@ EQUAL = [
     ("x+3=y", "9+3x=3y", "a multiple, which is zero at a point where it is evaluated"),
 ]
 DIFFERENT = [
-    (r"\sqrt{2}", "1.41421356237", "eleven places of a root"),
+    (r"\sqrt{2}", "1.414213562", "nine places of a root"),
     (r"\pi", r"\frac{355}{113}", "six places of pi"),
     (r"\sqrt{-4}", "-2i", "the other root"),
     (r"\sqrt{-2}\sqrt{-3}", r"\sqrt{6}", "roots of negative numbers do not multiply so"),

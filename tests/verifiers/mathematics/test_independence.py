@@ -172,12 +172,16 @@ def test_no_clock_no_process_and_no_chance():
 
 
 def test_it_can_be_lifted_out_and_used_alone():
-    """Of this project it imports nothing but its own folder and the reader of answer tags."""
+    """Of this project it imports nothing but its own folder and the readers of answers and of thinking."""
     for file in FILES:
         for module in imports(file):
             if module.startswith("swift_rlvr"):
-                alone = module == "swift_rlvr.verifiers.answers" or module.startswith(
-                    "swift_rlvr.verifiers.mathematics."
+                alone = module.startswith(
+                    (
+                        "swift_rlvr.verifiers.answers",
+                        "swift_rlvr.verifiers.thinking",
+                        "swift_rlvr.verifiers.mathematics.",
+                    )
                 )
                 assert alone, f"{file.name} imports {module}"
 

@@ -13,9 +13,10 @@ follow:
   other unit is right: nothing is converted.
 - 50\% stands for 0.5 and for 50, as in math_verify: a question for "what percent" is answered
   either way.
-- Numbers separated by commas are a set, as in math_verify; in parentheses they have an order. Boxes
-  that stand together are one list, in the completion as in the gold; a box in earlier working
-  counts for nothing.
+- Different numbers separated by commas are a set where nothing is known of the question, as in
+  math_verify; in parentheses, with a repetition or with spaces alone they have an order. Boxes that
+  stand together are one list, in the completion as in the gold; a box in earlier working counts for
+  nothing.
 - One answer, not several: naming the right one among others earns nothing.
 - A statement such as ``\log_3 27 = 3`` is answered by the same statement, or by the value on its
   right alone.

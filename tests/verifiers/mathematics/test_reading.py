@@ -11,10 +11,10 @@ from swift_rlvr.verifiers.mathematics.comparison import same
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.reading import read
 from swift_rlvr.verifiers.mathematics.values import (
+    Alternatives,
     Choice,
     Family,
     Infinity,
-    Listing,
     Matrix,
     Number,
     Quantity,
@@ -133,7 +133,7 @@ def test_units(text, expected):
         ("A", Choice("A", False)), ("(A)", Choice("A", True)), ("A)", Choice("A", True)),
         (r"\text{A}", Choice("A", True)),
         ("(A", None), ("(D) 12", TWELVE), ("D. 12", TWELVE),
-        ("(A) or (B)", Listing((Choice("A", True), Choice("B", True)))),
+        ("(A) or (B)", Alternatives((Choice("A", True), Choice("B", True)))),
         ("The answer is (A).", Choice("A", True)), ("yes", Words("yes", True)), ("ab", Words("ab", False)),
         (r"\infty", Infinity(1)), (r"-\infty", Infinity(-1)), ("2024-01-15", Words("2024-01-15", True)),
         ("1A_{16}", Words("1a_16", True)), ("众数", Words("众数", True)), ("(1,2),(3,4", None), ("1)(2", None),

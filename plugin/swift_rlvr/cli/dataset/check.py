@@ -1,7 +1,6 @@
 """`swift-rlvr dataset check`: what is wrong with a dataset, before you train on it."""
 
 import json
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,11 +11,11 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import count_text, table, visible
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.evaluation.prompts import SystemPrompt
+from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
-# So many rows are checked where not all are asked for.
-FIRST_ROWS = 2000
 LONGEST_PROBLEM = 200
 LONGEST_CONSTANT = 60
 SHOWN_CONSTANTS = 3
@@ -37,46 +36,70 @@ def check(
             min=0, max=1, help="The largest accepted share of bad rows. Default: the task's."
         ),
     ] = None,
+    reward_funcs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A reward of your run: a name, or FILE.py:NAME. May be repeated. Default: the task's."
+        ),
+    ] = None,
+    system: flags.System = None,
     all_rows: Annotated[
-        bool, typer.Option("--all", help=f"Check more than the first {FIRST_ROWS:,} rows.")
+        bool,
+        typer.Option(
+            "--all", help=f"Look at all rows, not only at the first {checking.FIRST_ROWS:,}."
+        ),
     ] = False,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
 ) -> None:
-    """Grade every gold answer; count unusable, unsolvable, duplicate and shared rows.
+    """Grade what each prompt asks for, as the training will; count bad, duplicate and shared rows.
+
+    The first 2,000 rows are looked at; all of them with --all, --against or a number after #.
 
     Exit status: 1 if too many rows are bad, or if rows are shared with --against.
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
-    # A row that both share may be anywhere.
-    first_only = source.limit is None and not (all_rows or others)
-    checked = replace(source, limit=FIRST_ROWS) if first_only else source
-    with Console(stderr=True).status(f"Checking {source}"):
-        findings = checking.check(checked, others, limit)
+    rewards = build_rewards(reward_funcs) if reward_funcs else None
+    first = None if all_rows or others or source.limit else checking.FIRST_ROWS
+    chosen = None if system is None else SystemPrompt(system, "--system")
+    with Console(stderr=True).status(f"Checking {source}") as status:
+
+        def say(rows: int) -> None:
+            status.update(f"Checking {source}: {rows:,} rows")
+
+        findings = checking.check(source, others, limit, rewards, chosen, first=first, progress=say)
     if as_json:
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
     else:
-        console = Console(highlight=False)
-        _print_findings(console, source, findings)
-        if first_only and findings.rows == FIRST_ROWS:
-            text = f"Only the first {FIRST_ROWS:,} rows were checked; --all checks the rest."
-            console.print(text, style="yellow")
+        _print_findings(Console(highlight=False), source, findings)
     if findings.failed:
         raise typer.Exit(1)
 
 
 def _print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
     task = (source.task.name, "bold")
-    title = Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", task)
+    count = f"{findings.rows:,} rows"
+    if findings.total is None:
+        count = f"the first {count}"
+    elif findings.total > findings.rows:
+        count = f"the first {findings.rows:,} of {findings.total:,} rows"
+    title = Text.assemble((str(source), "bold"), f": {count} of ", task)
     console.print(title, soft_wrap=True)
     if source.task.is_mixed and findings.tasks:
         counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         console.print(f"  {counts}")
+    forms = []
+    for form, rows in findings.forms.most_common():
+        name = checking.in_words(form) if form else "no form"
+        forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
+    if forms:
+        text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
+        console.print(text, soft_wrap=True)
 
-    if findings.bad and findings.rewards:
+    if findings.rewards and (findings.bad or findings.disagreements):
         console.print("", _rewards_table(findings), "", sep="\n")
     row_counts = _row_counts(findings)
     if row_counts:
@@ -90,17 +113,18 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print()
     _print_constants(console, findings)
     _print_folded(console, findings)
+    for doubt in findings.doubts:
+        console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
     _print_conclusion(console, findings)
 
 
 def _rewards_table(findings: checking.Findings) -> Table:
-    """What each reward paid for the gold completions, and its reasons where it paid less."""
+    """What each reward paid for the right answers, and its reasons where it paid less."""
     rows = []
-    for name, counts in findings.rewards.items():
-        reasons = counts["reasons"].most_common()
-        why = ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
-        full = count_text(counts["full"], "green")
-        rows.append((name, full, count_text(counts["less"]), count_text(counts["none"]), why))
+    for name, paid in findings.rewards.items():
+        why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
+        full = count_text(paid.full, "green")
+        rows.append((name, full, count_text(paid.less), count_text(paid.none), why))
     numbers = ("maximum", "less", "none")
     return table("reward on the gold", *numbers, "why", numbers=numbers, rows=rows)
 
@@ -170,9 +194,17 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
     elif findings.bad:
         text = f"Within the limit: {counts}. The check fails if {limit} are bad."
         console.print(text, style="yellow", soft_wrap=True)
+    elif findings.doubts:
+        text = "No row is bad, but not all is right, or was graded: see above."
+        console.print(text, style="yellow", soft_wrap=True)
     else:
-        rewards = f" of {', '.join(findings.rewards)}" if findings.rewards else ""
-        console.print(f"Every gold earns the maximum{rewards}.", style="green")
+        rewards = ", ".join(findings.rewards)
+        console.print(f"Every gold earns the maximum of {rewards}.", style="green")
+    if findings.total is None or findings.total > findings.rows:
+        text = (
+            f"The rows after the first {findings.rows:,} were not looked at; --all looks at them."
+        )
+        console.print(text, style="yellow", soft_wrap=True)
     if any(findings.shared.values()):
         text = "The datasets share rows: the evaluation would test the model on its training rows."
         console.print(text, style="bold red")

@@ -12,7 +12,6 @@ from swift_rlvr.adapters.rows import FORMATS, PARQUET, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.sources import Source, parse_source
-from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 
@@ -104,12 +103,15 @@ def _write(
     out: Path, format: str, task: Task, rows: list[dict[str, Any]], system: str | None
 ) -> None:
     """Write raw rows in another trainer's form."""
+    from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
+
     as_row = FORMATS[format]
     converted = []
     for index, raw in enumerate(rows):
         own = task.of(raw)
         prepared = own.preprocess(raw)
-        prepared["messages"] = with_system(prepared["messages"], system or own.system)
+        chosen = SystemPrompt(system, "--system") if system else default_system(own)
+        prepared["messages"] = chosen.on(prepared["messages"])
         converted.append(as_row(own.name, prepared, index))
     if format in PARQUET:
         write_parquet(out, converted)

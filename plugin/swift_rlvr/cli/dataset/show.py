@@ -25,7 +25,8 @@ def show(
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Show the exact prompt that a model sees, and the columns passed to the rewards."""
+    """Show the exact prompt that a model sees, the columns passed to the rewards, and what it asks for."""
+    from swift_rlvr.contract import datasets as checking
     from swift_rlvr.evaluation import prompts
 
     source = parse_source(dataset, use_hf, columns)
@@ -41,12 +42,25 @@ def show(
     console.rule("the completion starts here", style="dim")
 
     rows = []
-    for name, value in shown.columns.items():
+    for name, value in shown.row.items():
+        if name == "messages":
+            continue
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
     console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")
 
-    if shown.gold is not None:
-        completion = visible(shown.gold, LONGEST_COMPLETION, console.encoding)
-        console.print("\nA completion that earns the maximum:")
-        console.print(Padding(completion, (0, 0, 0, 2), expand=False))
+    form = checking.in_words(shown.form) if shown.form else "no form of answer"
+    if shown.ideal is None:
+        console.print(f"\nThe prompt asks for {form}; no right answer is known.")
+        return
+    completion = visible(shown.ideal, LONGEST_COMPLETION, console.encoding)
+    console.print(f"\nThe prompt asks for {form}. An ideal completion:", soft_wrap=True)
+    console.print(Padding(completion, (0, 0, 0, 2), expand=False))
+    earned = []
+    for reward in checking.Graders(None).of(shown):
+        ((value, reason),) = checking.grades_of(reward, [shown], [shown.graded or ""])
+        style = "green" if value == reward.full_reward else "yellow"
+        earned.append((reward.name, Text("none" if value is None else f"{value:g}", style), reason))
+    console.print(
+        "", table("reward", "it earns", "why", numbers=("it earns",), rows=earned), sep="\n"
+    )

@@ -15,6 +15,7 @@ from typing import Any
 from swift_rlvr.evaluation.models import (
     fitting_prompts,
     folder_of,
+    opening_at_end,
     stop_token_ids,
     visible_device,
 )
@@ -142,6 +143,7 @@ class TransformersEngine(Engine):
             self._longest.append(max(map(len, generated)))
             texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
             for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
+                text = opening_at_end(self.tokenizer, chosen[position // copies]) + text
                 finish = "stop" if ids[-1] in self.stop_token_ids else "length"
                 completions[batch[position // copies]].append(
                     Completion(text, len(ids), finish, ids)
@@ -293,11 +295,14 @@ class VllmEngine(Engine):
         )
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
         groups = []
-        for request in self.llm.generate(requests, params, use_tqdm=Progress):
+        outputs = self.llm.generate(requests, params, use_tqdm=Progress)
+        for prompt, request in zip(prompts, outputs, strict=True):
+            opening = opening_at_end(self.tokenizer, prompt)
             group = []
             for output in request.outputs:
                 ids = output.token_ids
-                group.append(Completion(output.text, len(ids), output.finish_reason, ids))
+                text = opening + output.text
+                group.append(Completion(text, len(ids), output.finish_reason, ids))
             groups.append(group)
         return groups
 

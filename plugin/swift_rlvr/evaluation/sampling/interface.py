@@ -15,7 +15,8 @@ ENGINES = ("auto", "transformers", "vllm")
 class Completion:
     """What a model has written.
 
-    text: without special tokens. tokens: their number, with the end-of-turn token. finish: "stop"
+    text: without special tokens, and with the opening of the thinking that the prompt ends with, as
+    a rollout server of ms-swift returns it. tokens: their number, with the end-of-turn token. finish: "stop"
     or "length". token_ids: the `tokens` themselves, where the engine has them; equal completions may
     differ in them.
     """

@@ -1,7 +1,8 @@
 """Checks of the model and the data: their files, lengths and first rows."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import local_file, model_folder, model_size
@@ -18,7 +20,6 @@ from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
-from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
 from swift_rlvr.utils.settings import number
@@ -51,6 +52,14 @@ _PROMPTS = {
     "question",
     "problem",
     "conversations",
+}
+# What else ms-swift makes of a column of such a file, by the names that it knows in lower case.
+_PARTS = {
+    "question": _PROMPTS - {"messages", "conversations"},
+    "response": {
+        *("response", "answer", "output", "targets", "target", "answer_key", "answers"),
+        *("solution", "text", "completion", "content"),
+    },
 }
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 _HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
@@ -118,8 +127,8 @@ def _missing(folder: Path) -> list[str]:
 
 
 class ExampleRow(NamedTuple):
-    """A row of a task that can be used, as preprocessed; its line; and a completion that earns all,
-    if known.
+    """A row of a task that can be used, as preprocessed; its line; and what its prompt asks for, if
+    the right answer is known.
     """
 
     task: str
@@ -129,8 +138,15 @@ class ExampleRow(NamedTuple):
 
 
 def examples(launch: Launch) -> Iterator[ExampleRow]:
-    """The FIRST rows of each dataset of our tasks that can be read here and now; `datasets` names
-    what cannot.
+    """The rows of `asked_rows`, as rewards get them."""
+    for asked in asked_rows(launch):
+        task = str(asked.row.get("task") or asked.task.name)
+        yield ExampleRow(task, asked.line, asked.row, asked.graded)
+
+
+def asked_rows(launch: Launch, tokenizer: Any = None) -> Iterator[AskedRow]:
+    """The FIRST rows of each dataset of our tasks that can be read here and now, as the trainer asks
+    them; `datasets` names what cannot be read.
     """
     for name in launch.listed("dataset"):
         with suppress(InputError):
@@ -139,9 +155,12 @@ def examples(launch: Launch) -> Iterator[ExampleRow]:
                 continue
             for line, raw in source.rows():
                 with suppress(RowError):
-                    row = source.task.preprocess(raw)
-                    gold = source.task.of(raw).gold_completion(raw)
-                    yield ExampleRow(str(row.get("task") or source.task.name), line, row, gold)
+                    yield ask(source.task, raw, line, _system(launch), tokenizer)
+
+
+def _system(launch: Launch) -> SystemPrompt:
+    """What ms-swift puts before rows without a system turn."""
+    return SystemPrompt(launch.settings.get("system"), "--system")
 
 
 def _names_task(name: str) -> bool:
@@ -221,7 +240,7 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
             return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
     if source is not None:
-        return _first_rows(source, total, setting)
+        return _first_rows(source, total, launch, setting)
     if names_task:
         return passed(setting, f"{name} comes from {launch.hub}; its rows were not checked")
     message = f"{name} is not one of this package's tasks; its rows were not checked"
@@ -263,6 +282,8 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
         count = f"{len(silent):,} of {len(rows):,} rows"
         message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
         return failed(setting, message, "leave them out: the training would end there")
+    if problem := _lost_column(file, columns, launch, setting):
+        return problem
     if task is not None:
         message = f"{file} is read as it is, without the prompt and the columns of {task}"
         return warning(setting, message, remedy)
@@ -271,30 +292,76 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     return warning(setting, message, remedy)
 
 
+def _lost_column(
+    file: Path, columns: Iterable[str], launch: Launch, setting: str
+) -> CheckResult | None:
+    """The failure of a reward whose column a file lacks, or which ms-swift takes for the response."""
+    from swift_rlvr.launch.checks.rewards import build  # it reads rows from here
+
+    remedy = f"--{setting} math:{file}, which finds the right answer (or choice, qa, code)"
+    lost = _taken(columns)
+    for reward in build(launch)[0]:
+        for column in reward.columns:
+            if column in lost:
+                message = (
+                    f"{reward.name} needs the column {column!r} of {file}, which ms-swift takes for "
+                    f"the {lost[column]}: the training would end at its first step"
+                )
+                return failed(setting, message, remedy)
+            if column not in columns:
+                message = (
+                    f"{reward.name} needs the column {column!r}; {file} has {', '.join(columns)}"
+                )
+                return failed(setting, message, remedy)
+    return None
+
+
+def _taken(columns: Iterable[str]) -> dict[str, str]:
+    """The columns of a file without a task's name that no reward gets, each with what ms-swift makes
+    of it. Of several for the same it takes none, and it keeps `solution`.
+    """
+    columns = list(columns)
+    taken: dict[str, str] = {}
+    if {"messages", "conversations", "conversation"} & set(columns):
+        return taken
+    for part, names in _PARTS.items():
+        own = [column for column in columns if column.lower() in names]
+        if len(own) == 1 and own != ["solution"]:
+            taken[own[0]] = part
+    return taken
+
+
 def _asks(messages: Any) -> bool:
     """Whether messages have a turn of the user with a text."""
     return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
-def _first_rows(source: Source, total: int | None, setting: str) -> CheckResult:
-    """What `swift-rlvr dataset check` finds in the rows. total: of all rows, where it is known."""
+def _first_rows(source: Source, total: int | None, launch: Launch, setting: str) -> CheckResult:
+    """What `swift-rlvr dataset check` finds in the rows with the rewards of the run. total: of all
+    rows, where it is known.
+    """
+    from swift_rlvr.launch.checks.rewards import build  # it reads rows from here
+
+    rewards, _ = build(launch)
     named = replace(source, limit=None)  # the limit is the doctor's, not the user's
     try:
-        result = checking.check(source)
+        result = checking.check(source, rewards=rewards or None, system=_system(launch))
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
     count = f"{result.rows:,}"
     if total and total > result.rows:
         count = f"the first {result.rows:,} of {total:,}"
     where = f"{named}: {count} rows of {source.task.name}"
-    if not result.bad:
-        duplicates = f", {result.duplicates:,} duplicate questions" if result.duplicates else ""
+    duplicates = f", {result.duplicates:,} duplicate questions" if result.duplicates else ""
+    if not result.bad and not result.doubts:
         return passed(setting, f"{where}{duplicates}, every gold earns the full reward")
 
     name = source.task.name
     if source.path is not None:
         name += f":{source.path}"
     remedy = f"`swift-rlvr dataset check {name}` shows more"
+    if not result.bad:
+        return warning(setting, f"{where}{duplicates}; {'; '.join(result.doubts)}", remedy)
     problems = _problems(result)
     if result.too_many:
         message = f"{where}, {result.bad:,} cannot be trained on: {problems}"
@@ -312,30 +379,44 @@ def _problems(findings: checking.Findings) -> str:
     if lines:
         return "; ".join(lines[:3])
     reasons = findings.unusable + findings.no_gold
-    for counts in findings.rewards.values():
-        reasons += counts["reasons"]
+    for paid in findings.rewards.values():
+        reasons += paid.reasons
     return ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(3))
+
+
+def system(launch: Launch) -> Iterator[CheckResult]:
+    """`--system` is not lost: ms-swift puts it before rows without a system turn alone."""
+    if not launch.settings.get("system"):
+        return
+    own = Counter(asked.task.name for asked in asked_rows(launch) if asked.system_from == "the row")
+    for task, count in own.items():
+        message = f"--system is not used for {count:,} rows of {task}, which have a system prompt"
+        remedy = "put the instruction into the question or the messages: ours then gives way to it"
+        yield warning("system", message, remedy)
 
 
 def prompts(launch: Launch) -> Iterator[CheckResult]:
     """How many prompts are longer than max_length, which ms-swift cuts or leaves out without a
-    word.
+    word; how many answers max_completion_length cuts off, even without any reasoning.
     """
     from swift_rlvr.evaluation.models import load_tokenizer
-    from swift_rlvr.evaluation.prompts import render
 
     folder = model_folder(str(launch.settings.get("model")))
-    limit = number(launch.settings, "max_length", 0)
-    rows = [example.row for example in examples(launch)]
-    if folder is None or not limit or not rows:
+    if folder is None:
         return
     try:
         tokenizer = load_tokenizer(str(folder))
     except InputError as error:  # ms-swift has templates of its own
         yield passed("prompts", f"not measured: {error}")
         return
-    system = launch.settings.get("system")
-    tokens = [render(tokenizer, with_system(row["messages"], system))[1] for row in rows]
+    rows = list(asked_rows(launch, tokenizer))
+    if not rows:
+        return
+    yield from _cut_answers(launch, tokenizer, rows)
+    limit = number(launch.settings, "max_length", 0)
+    if not limit:
+        return
+    tokens = [asked.tokens or 0 for asked in rows]
     longest = max(tokens)
     longer = sum(count > limit for count in tokens)
     text = f"the longest of {len(rows):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
@@ -349,5 +430,28 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     yield warning("prompts", message, remedy)
 
 
-CHECKS = (files, lengths, steps, datasets)
+def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> Iterator[CheckResult]:
+    """A failure where no right answer fits into max_completion_length, a warning where some do not.
+
+    Measured is the shortest completion in the form that the prompt asks for, with its end token.
+    """
+    limit = number(launch.settings, "max_completion_length", 512)
+    needed = []
+    for asked in rows:
+        if asked.gold is not None:
+            needed.append((token_count(tokenizer, asked.answering(asked.gold.answer)) + 1, asked))
+    cut = [(tokens, asked) for tokens, asked in needed if tokens > limit]
+    if not cut:
+        return
+    tokens, asked = max(cut, key=lambda pair: pair[0])
+    form = checking.in_words(asked.form) if asked.form else "no form of its own"
+    message = (
+        f"{len(cut):,} of {len(needed):,} right answers do not fit into max_completion_length {limit:,}: "
+        f"that of line {asked.line} takes {tokens:,} tokens without any reasoning ({form})"
+    )
+    report = failed if len(cut) == len(needed) else warning
+    yield report("completions", message, f"--max_completion_length {tokens} and room to think")
+
+
+CHECKS = (files, lengths, steps, datasets, system)
 AFTER_MS_SWIFT = (prompts,)

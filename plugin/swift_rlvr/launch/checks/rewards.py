@@ -189,7 +189,8 @@ def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[Chec
     if not is_of_task or not _grades_task(reward, task):
         return
     completions = [("", "an empty completion", 0.0)]
-    if example.gold is not None:
+    # What a format wants may not be what the prompt asks for: the check of the data says so.
+    if example.gold is not None and reward.role == VERIFIER:
         gold = f"the gold of line {example.line} ({task})"
         completions.insert(0, (example.gold, gold, reward.full_reward))
     for completion, what, expected in completions:

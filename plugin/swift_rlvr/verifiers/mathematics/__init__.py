@@ -8,20 +8,21 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
 - `comparison.py` compares two of them, with `numeric.py` for expressions.
 
-The folder can be used alone: of this project it needs `verifiers/answers.py` and nothing else.
+The folder can be used alone: of this project it needs `verifiers/answers.py` and
+`verifiers/thinking.py`, and nothing else.
 
 >>> [str(grade(rf"\boxed{{{answer}}}", r"\frac{1}{2}").reason) for answer in ("0.5", "50%", "2")]
 ['correct', 'correct', 'wrong answer']
 """
 
 from swift_rlvr.verifiers.mathematics.kinds import Kind, kind_of
+from swift_rlvr.verifiers.mathematics.questions import asks_for_order
 from swift_rlvr.verifiers.mathematics.reading import why_unreadable
 from swift_rlvr.verifiers.mathematics.verifier import (
     Leniency,
     Reason,
     Verdict,
     grade,
-    grade_all,
     readable_gold,
 )
 
@@ -30,8 +31,8 @@ __all__ = [
     "Leniency",
     "Reason",
     "Verdict",
+    "asks_for_order",
     "grade",
-    "grade_all",
     "kind_of",
     "readable_gold",
     "why_unreadable",

@@ -8,7 +8,8 @@ Examples in comments read gold -> answer; most are rows of `tests/verifiers/math
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Items
 from fractions import Fraction
 from itertools import product
 from math import gcd
@@ -20,6 +21,7 @@ from swift_rlvr.verifiers.mathematics.numeric import (
     constant_multiple,
     constant_value,
     contains,
+    is_constant_function,
     same_value,
     symbols,
 )
@@ -28,6 +30,7 @@ from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
+    Alternatives,
     Approximately,
     Cases,
     Choice,
@@ -41,6 +44,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Region,
     Relation,
     Residue,
+    Sequence,
     Set,
     Several,
     Tuple,
@@ -60,6 +64,8 @@ from swift_rlvr.verifiers.mathematics.values import (
 # A decimal with this many places stands for the number that rounds to it: 0.333333333333 is 1/3.
 # With fewer it is exactly itself: 0.333 is not 1/3.
 ENOUGH_PLACES = 12
+# A gold may be a decimal that its author cut off.
+_ENOUGH_PLACES_OF_GOLD = 10
 # and so many of its digits have to be right
 _ENOUGH_DIGITS = 9
 
@@ -77,8 +83,10 @@ _IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
 _NO_SOLUTION = "no solution"
 _ALL_REALS = ("all real numbers", "all reals", "real numbers", "any real number")
 
-# The name of a constant of integration: C, k, c_1.
-_ARBITRARY = re.compile(r"[CcKk](_\w+)?")
+# The name of a constant of integration: C, k, c_1. (C_p is a heat capacity.)
+_ARBITRARY = re.compile(r"[CcKk](_\d+)?")
+
+_MINUS_ONE = ("number", Fraction(-1))
 
 # One degree in radians.
 _DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
@@ -131,7 +139,7 @@ def _readings(value: Value) -> list[Value]:
 
 
 def _same_items(
-    gold: Sequence[Any], answer: Sequence[Any], equal: Callable[[Any, Any], bool] = same
+    gold: Items[Any], answer: Items[Any], equal: Callable[[Any, Any], bool] = same
 ) -> bool:
     """Whether two sequences have the same items in the same order."""
     return len(gold) == len(answer) and all(map(equal, gold, answer))
@@ -159,15 +167,22 @@ def _same_number(gold: Number, answer: Number) -> bool:
             values.add(answer.value)
     if golds & values:
         return True
-    return _is_long_decimal_of(gold, answer.value) or _is_long_decimal_of(answer, gold.value)
+    # 0.6666666667 -> 2/3, and not 0.6666666668
+    if not answer.places and _is_long_decimal_of(gold, answer.value, _ENOUGH_PLACES_OF_GOLD):
+        return True
+    if _is_long_decimal_of(gold, answer.value):
+        return True
+    return _is_long_decimal_of(answer, gold.value)
 
 
-def _is_long_decimal_of(number: Number, value: Computed) -> bool:
+def _is_long_decimal_of(
+    number: Number, value: Computed, enough_places: int = ENOUGH_PLACES
+) -> bool:
     """Whether a number is a decimal of enough places for that value."""
-    if number.places < ENOUGH_PLACES or not is_real(value):
+    if number.places < enough_places or not is_real(value):
         return False
     # 0 is not 0.0000000000001, however near
-    distance = min(Fraction(1, 10**ENOUGH_PLACES), abs(number.value) / 10**_ENOUGH_DIGITS)
+    distance = min(Fraction(1, 10**enough_places), abs(number.value) / 10**_ENOUGH_DIGITS)
     return near(value, number.value, distance)
 
 
@@ -201,7 +216,11 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
     # about 13.4% -> 13.4, and about 13.4 -> 13.4%: the sign may be read as a unit
     if number.percent != (unit_of(answer) == "percent") and abs(number.value) >= 1:
         scales = [1, 100]
-    return any(near(value, number.value / scale, number.rounding / scale) for scale in scales)
+    rounding = number.rounding
+    # A whole number is rounded too, but about 1 is not 1.4, and about 0 is no number but 0.
+    if number.places == 0:
+        rounding = min(rounding, abs(number.value) / 20)
+    return any(near(value, number.value / scale, rounding / scale) for scale in scales)
 
 
 # --- units and angles
@@ -267,7 +286,10 @@ def _same_expression(gold: Value, answer: Value) -> bool:
     second = tree_of(answer)
     if first is None or second is None:
         return False
-    if same_value(first, second) or same_value(first, _with_constants_of(first, second)):
+    if same_value(first, second) or _same_antiderivative(first, second):
+        return True
+    renamed = _with_constants_of(first, second)
+    if renamed is not second and same_value(first, renamed):
         return True
     if _same_with_products(first, second):
         return True
@@ -278,7 +300,9 @@ def _same_expression(gold: Value, answer: Value) -> bool:
         and same_value(("number", answer.value), first)
     ):
         return True
-    return _has_long_decimal(gold, second) or _has_long_decimal(answer, first)
+    if _has_long_decimal(gold, second, _ENOUGH_PLACES_OF_GOLD):
+        return True
+    return _has_long_decimal(answer, first, ENOUGH_PLACES)
 
 
 def _same_with_products(gold: Tree, answer: Tree) -> bool:
@@ -307,62 +331,88 @@ def _with_products(tree: Tree, factors: frozenset[str]) -> Tree:
     return (tree[0], *parts)
 
 
-def _has_long_decimal(number: Value, tree: Tree) -> bool:
+def _has_long_decimal(number: Value, tree: Tree, enough_places: int) -> bool:
     """Whether a value is a decimal of enough places for the constant that a tree is."""
     if not isinstance(number, Number):
         return False
     value = constant_value(tree)
-    return value is not None and _is_long_decimal_of(number, value)
+    return value is not None and _is_long_decimal_of(number, value, enough_places)
+
+
+def _same_antiderivative(gold: Tree, answer: Tree) -> bool:
+    r"""Whether two functions with an arbitrary constant as a term are the same but for a constant:
+    \sin^2 x + C and -\cos^2 x + K.
+
+    In ax^2 + bx + c the last letter is a coefficient like the others, so a gold with a small one
+    allows another name for it and nothing else.
+    """
+    first = _without_constant(gold)
+    second = _without_constant(answer)
+    if first is None or second is None:
+        return False
+    gold_constant, gold_rest = first
+    answer_constant, answer_rest = second
+    if gold_constant[1:] != answer_constant[1:]:
+        return False
+    # C is arbitrary beside a function of something, and not in a + b + C.
+    names = symbols(gold_rest)
+    if not names or names != symbols(answer_rest) or _is_sum_of_names(gold_rest):
+        return False
+    if same_value(gold_rest, answer_rest):
+        return True
+    return gold_constant.isupper() and is_constant_function(("-", gold_rest, answer_rest))
+
+
+def _without_constant(tree: Tree) -> tuple[str, Tree] | None:
+    """The name of the arbitrary constant that is a term of a sum, and the other terms; None where
+    there is no such term, or the name stands elsewhere too.
+    """
+    if tree[0] not in ("+", "-"):
+        return None
+    sign, left, right = tree
+    if sign == "+" and _is_constant_name(right):
+        name, rest = right[1], left
+    elif _is_constant_name(left):
+        name, rest = left[1], right if sign == "+" else ("*", _MINUS_ONE, right)
+    else:
+        inner = _without_constant(left)
+        if inner is None:
+            return None
+        name, rest_of_left = inner
+        rest = (sign, rest_of_left, right)
+    return None if name in symbols(rest) else (name, rest)
+
+
+def _is_constant_name(tree: Tree) -> bool:
+    return tree[0] == "symbol" and _ARBITRARY.fullmatch(tree[1]) is not None
+
+
+def _is_sum_of_names(tree: Tree) -> bool:
+    """Whether a tree is a + b: terms that are nothing but names, at least two."""
+    if tree[0] not in ("+", "-"):
+        return False
+    return all(part[0] == "symbol" or _is_sum_of_names(part) for part in tree[1:])
 
 
 def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
-    """The answer with its arbitrary constants, beside a variable, named as in the gold.
+    """The answer with the arbitrary constants of a general solution named as in the gold.
 
-    `+ c` is `+ C`; `+ K` is `+ C` only where each is the one such name of its side, a term of it
-    and in no other term.
+    C_1 e^x + C_2 e^{-x} -> c_1 e^x + c_2 e^{-x}, and Ce^x -> ke^x. Elsewhere a letter is a letter:
+    Km and km are two products.
     """
-    gold_names = symbols(gold)
-    answer_names = symbols(answer)
-    wanted = gold_names - answer_names
-    present = answer_names - gold_names
-    # x^2 + C has a variable beside its constant. k^2 + 1 hasn't, so its k is no arbitrary one.
-    if not wanted or wanted == gold_names:
+    wanted = sorted(symbols(gold) - symbols(answer))
+    present = sorted(symbols(answer) - symbols(gold))
+    if not all(_ARBITRARY.fullmatch(name) for name in wanted + present):
         return answer
-    if not all(_ARBITRARY.fullmatch(name) for name in wanted | present):
+    # The letter may be another one, and its index is the gold's.
+    if [name[1:] for name in wanted] != [name[1:] for name in present]:
         return answer
-
-    old_names = sorted(present, key=str.lower)
-    new_names = sorted(wanted, key=str.lower)
-    if not _differ_in_case_alone(old_names, new_names):
-        if len(old_names) != 1 or len(new_names) != 1:
-            return answer
-        if not _is_constant_term(gold, new_names[0]) or not _is_constant_term(answer, old_names[0]):
-            return answer
-    for old, new in zip(old_names, new_names, strict=True):
+    has_indexes = all("_" in name for name in wanted)
+    if not has_indexes and (len(wanted) > 1 or not contains(gold, "e")):
+        return answer
+    for old, new in zip(present, wanted, strict=True):
         answer = replaced(answer, ("symbol", old), ("symbol", new))
     return answer
-
-
-def _differ_in_case_alone(names: list[str], others: list[str]) -> bool:
-    lowered = [name.lower() for name in names]
-    return lowered == [name.lower() for name in others] and len(set(lowered)) == len(lowered)
-
-
-def _is_constant_term(tree: Tree, name: str) -> bool:
-    """Whether a name is the only arbitrary constant of a tree, a term of it and in no other term.
-
-    x^2 + C -> x^2 + K. A factor is another answer, x^2 + C -> x^2 + Kx, and so is a second constant.
-    """
-    constants = [symbol for symbol in symbols(tree) if _ARBITRARY.fullmatch(symbol)]
-    return constants == [name] and _is_added(tree, name)
-
-
-def _is_added(tree: Tree, name: str) -> bool:
-    """Whether a name is a term of a sum, and occurs nowhere else in it."""
-    if tree[0] not in ("+", "-"):
-        return tree == ("symbol", name)
-    holding = [part for part in tree[1:] if name in symbols(part)]
-    return len(holding) == 1 and _is_added(holding[0], name)
 
 
 # --- choices
@@ -480,7 +530,9 @@ def _same_words(gold: Value, answer: Value) -> bool:
         case Words(), Words():
             if gold.text == answer.text:
                 return True
-            return not gold.marked and not answer.marked and _same_expression(gold, answer)
+            if gold.marked or answer.marked:
+                return gold.text.lower() == answer.text.lower()
+            return _is_capitalised(gold.text, answer.text) or _same_expression(gold, answer)
         case Words(), _:
             in_base = _IN_BASE.fullmatch(gold.text)
             if in_base:
@@ -494,11 +546,27 @@ def _same_words(gold: Value, answer: Value) -> bool:
     return False
 
 
+def _is_capitalised(word: str, other: str) -> bool:
+    """Whether one of two words is the other with a capital: Bob and bob.
+
+    Two letters are rather a product, and Rx is another one than rx.
+    """
+    return (
+        len(word) > 2
+        and word.lower() == other.lower()
+        and {word, other}
+        <= {
+            word.lower(),
+            word.capitalize(),
+        }
+    )
+
+
 def _words_are(words: Words, value: Value) -> bool:
     if isinstance(value, Listing | Set):
         # BD -> B, D
         letters = [item.letter.lower() for item in value.items if isinstance(item, Choice)]
-        return len(letters) == len(value.items) and sorted(words.text) == sorted(letters)
+        return len(letters) == len(value.items) and sorted(words.text.lower()) == sorted(letters)
     if words.text == _NO_SOLUTION:
         return isinstance(value, Region) and value.numbers.equals(EMPTY)
     if words.text in _ALL_REALS:
@@ -574,14 +642,14 @@ def _same_parts(gold: Several, answer: Several) -> bool:
             if _is_clock_time(gold):
                 return _same_items(gold.items, answer.items)
             return _same_ratio(gold.items, answer.items)
-        case Listing() | Set() | Cases(), Listing() | Set() | Cases():
-            if _names_values_in_order(gold, answer):
+        case Listing() | Sequence() | Set() | Cases(), Listing() | Sequence() | Set() | Cases():
+            if in_order(gold) or _names_values_in_order(gold, answer):
                 return _same_items(gold.items, answer.items)
             return _same_elements(gold.items, answer.items)
         case Tuple() | Vector(), Tuple() | Vector():
             return _same_brackets(gold, answer) and _same_items(gold.items, answer.items)
-        case (Tuple() as ordered, Listing() | Cases() as bare) | (
-            Listing() | Cases() as bare,
+        case (Tuple() as ordered, Listing() | Sequence() | Cases() as bare) | (
+            Listing() | Sequence() | Cases() as bare,
             Tuple() as ordered,
         ):
             may_drop = _may_drop_brackets(bare, ordered, len(gold.items))
@@ -612,6 +680,45 @@ def _is_clock_time(value: Several) -> bool:
             in_a_day = 0 <= hours < 24 and 10 <= minutes < 60
             return in_a_day and gcd(int(hours), int(minutes)) > 1
     return False
+
+
+def in_order(gold: Several) -> bool:
+    """Whether the order and the number of a bare list's values count, by the list alone.
+
+    They do where numbers stand in a row with spaces between them, where a value occurs twice, and
+    for words: `1 0`, `1, 1, 2`, `red, green`. Distinct values, and letters of choices, may be the
+    solutions of an equation, in any order.
+    """
+    if isinstance(gold, Sequence):
+        return True
+    # `x = 1 or x = 1` and \pm 0 say the same twice
+    if type(gold) is not Listing:
+        return False
+    seen = set()
+    for item in gold.items:
+        seen.add(item.value if isinstance(item, Number) and not unit_of(item) else item)
+        # ab may be a product
+        if isinstance(item, Words) and (item.marked or len(item.text) > 2):
+            return True
+    return len(seen) < len(gold.items)
+
+
+def with_order(gold: Value, ordered: bool) -> Value:
+    """The gold as a list whose order counts, or does not, whatever `in_order` would say.
+
+    Only a bare list of values can be read in both ways. Choices, conditions and values with names of
+    their own, `x = 1, y = 2`, are left as they are.
+    """
+    if not isinstance(gold, Listing | Sequence) or isinstance(gold, Alternatives):
+        return gold
+    if not ordered:
+        return Alternatives(gold.items)
+    lefts = _left_sides(gold)
+    has_names = any(left != lefts[0] for left in lefts)
+    has_others = any(isinstance(item, Choice | Region) for item in gold.items)
+    if has_names or has_others or _without_conditions(gold) is not None:
+        return gold
+    return Sequence(gold.items)
 
 
 def _names_values_in_order(gold: Several, answer: Several) -> bool:
@@ -658,9 +765,11 @@ def _is_list(value: Tuple) -> bool:
 def _may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
     """Whether values without brackets stand in the order of a tuple.
 
-    (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order: (1, 2) -> x = 1, y = 2;
-    `2, 1` may be two solutions.
+    (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order, (1, 2) -> x = 1, y = 2,
+    or a bare list that is in order: `2, 1` may be two solutions.
     """
+    if in_order(bare) and _is_list(ordered):
+        return True
     if isinstance(bare, Listing) and gold_length > 2 and _is_list(ordered):
         return True
     if ordered.closed_low:
@@ -669,7 +778,7 @@ def _may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
     return bool(names) and all(names) and names == sorted(set(names))
 
 
-def _same_ratio(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
+def _same_ratio(gold: Items[Value], answer: Items[Value]) -> bool:
     """Whether two ratios are the same, 2:4 and 1:2, and with three parts 2:4:6 and 1:2:3."""
     gold_trees = [tree_of(item) for item in gold]
     answer_trees = [tree_of(item) for item in answer]
@@ -680,7 +789,7 @@ def _same_ratio(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
     return _same_items(gold_shares, answer_shares, same_value)
 
 
-def _same_elements(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
+def _same_elements(gold: Items[Value], answer: Items[Value]) -> bool:
     """Whether each element is one of the other set; how often it stands there does not count."""
     gold_numbers = _plain_numbers(gold)
     answer_numbers = _plain_numbers(answer)
@@ -689,7 +798,7 @@ def _same_elements(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
             return True
         # Only a long decimal can equal a number with another value.
         numbers = (*gold_numbers, *answer_numbers)
-        if all(number.places < ENOUGH_PLACES for number in numbers):
+        if all(number.places < _ENOUGH_PLACES_OF_GOLD for number in numbers):
             return False
 
     if _size(gold) * _size(answer) > _MAX_PAIRS:
@@ -706,7 +815,7 @@ def _same_elements(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
     return all(in_gold)
 
 
-def _plain_numbers(items: Sequence[Value]) -> list[Number] | None:
+def _plain_numbers(items: Items[Value]) -> list[Number] | None:
     """The items where all are numbers without a unit or a percent sign, else None."""
     numbers = []
     for item in items:
@@ -799,7 +908,7 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
     return all(same(gold, side) for side in exact) and all(same(side, exact[0]) for side in rounded)
 
 
-def _is_named_by(side: Value, others: Sequence[Value]) -> bool:
+def _is_named_by(side: Value, others: Items[Value]) -> bool:
     """Whether a side is the name of the others; the x of `x = 2x + 1` is a part of them."""
     if not is_name(side):
         return False

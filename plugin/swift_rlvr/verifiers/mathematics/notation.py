@@ -57,6 +57,8 @@ _TEXT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|it|sf|tt|normal)|[mh]box"
     r"|operatorname\*?|underline|pmb|bm|emph|boxed|fbox)\s*\{([^{}]*)\}"
 )
+# \mathrm{m s^{-1}}: the braces of a power would hide those of the text
+_POWER_IN_TEXT = re.compile(r"(\\(?:text|mathrm|rm)\s*\{[^{}]*\^)\s*\{\s*(-?\d)\s*\}")
 # \color{red}
 _COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
 # `\\frac`, as JSON writes it
@@ -137,6 +139,8 @@ _DELIMITER = re.compile(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]")
 
 # 1 2, but not 1 234
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
+# 1, 234 are two numbers, and 1,234 is one
+_LIST_COMMA = re.compile(r"(?<=\d),\s+(?=\d{3}(?!\d))")
 # x^{2}
 _ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
 
@@ -207,6 +211,8 @@ def _in_one_form(text: str) -> str:
     text = _THOUSANDS.sub("", text)
     if "\\" in text:
         text = _COLOR.sub("", _SPACING.sub(" ", text))
+    for _ in range(_MAX_NESTED_TEXTS):
+        text = _POWER_IN_TEXT.sub(r"\1\2", text)
     for _ in range(_MAX_NESTED_TEXTS):
         text, count = _TEXT.subn(_as_text, text)
         if not count:
@@ -301,5 +307,5 @@ def plain(text: str) -> str:
     >>> plain("x^2 + 1") == plain("x^{2}+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
     (True, True, False)
     """
-    text = _ONE_IN_BRACES.sub(r"\1", tidy(text))
+    text = _ONE_IN_BRACES.sub(r"\1", _LIST_COMMA.sub(",\0", tidy(text)))
     return "".join(_DIGIT_GAP.sub("\0", text).split())

@@ -421,6 +421,28 @@ def constant_multiple(first: Tree, second: Tree) -> Computed | None:
     return None
 
 
+def is_constant_function(tree: Tree) -> bool:
+    r"""Whether a tree with variables has the same value at all points where it is defined.
+
+    >>> from swift_rlvr.verifiers.mathematics.parser import read_expression as read
+    >>> is_constant_function(read(r"\sin^2 x + \cos^2 x")), is_constant_function(read("x - x^2"))
+    (True, False)
+    """
+    first: Computed | None = None
+    agreed = 0
+    with contextlib.suppress(TooLong), one_thread():
+        for point in points(symbols(tree)):
+            value = _value(tree, point)
+            if value is None or not is_real(value):
+                continue
+            if first is None:
+                first = value
+            if not agree(first, value):
+                return False
+            agreed += 1
+    return agreed >= _ENOUGH
+
+
 def _ratio(first: Tree, second: Tree, names: frozenset[str]) -> Computed | None:
     """The ratio of two trees, if it is the same at enough points. Raises TooLong."""
     ratio: Computed | None = None

@@ -89,6 +89,9 @@ _OTHER_NAMES = """
 _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
+# What may stand beside letters that are no word.
+_BEFORE_LETTERS = "+-*/=^({[|"
+_AFTER_LETTERS = "+-*/=^)}]|_"
 _GREEK = frozenset(_GREEK_NAMES.split())
 _DECORATIONS = frozenset(_DECORATION_NAMES.split())
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
@@ -311,9 +314,10 @@ class _Parser:
         has_power = is_factorial = False
         while True:
             if self.take(*_POWER):
-                # 3!^2, and f^', a derivative
-                if is_factorial or self.peek() == ("sign", "'"):
+                # f^' is a derivative
+                if self.peek() == ("sign", "'"):
                     raise Unreadable
+                # n!^2 is (n!)^2
                 base = self.node("^", base, self.exponent())
                 has_power = True
             elif self.take("!"):
@@ -454,7 +458,11 @@ class _Parser:
         # so is N(0): nobody writes a product with 0
         is_at_zero = self.tokens[self.index : self.index + 3] == _AT_ZERO
         if is_function or is_at_zero:
-            return self.node("call", name, *self.arguments())
+            arguments = self.arguments()
+            # \Gamma(n + 1) is n!; with two arguments it is another function
+            if name == "\\Gamma" and len(arguments) == 1:
+                return self.node("!", self.node("-", arguments[0], _ONE))
+            return self.node("call", name, *arguments)
         return ("symbol", name)
 
     def with_marks(self, name: str) -> str:
@@ -738,6 +746,8 @@ def _tokens(text: str) -> list[Token]:
         kind = match.lastgroup or "sign"
         value = match[kind]
         if kind == "word":
+            if value in _ENGLISH and not _is_between_signs(text, match.start(kind), position):
+                raise Unreadable(value)
             tokens += _word_tokens(value)
         # white space at the end is a sign to the pattern
         elif kind != "sign" or value.strip():
@@ -745,10 +755,21 @@ def _tokens(text: str) -> list[Token]:
     return tokens
 
 
+def _is_between_signs(text: str, start: int, end: int) -> bool:
+    """Whether two letters that are an English word stand between signs: the `at` of v_0 + at and of
+    e^{-at}. Letters between words are a word.
+    """
+    before = text[:start].rstrip()
+    after = text[end:].lstrip()
+    if end - start != 2 or not (before or after):
+        return False
+    return (not before or before[-1] in _BEFORE_LETTERS) and (
+        not after or after[0] in _AFTER_LETTERS
+    )
+
+
 def _word_tokens(word: str) -> list[Token]:
     """A run of letters: names of functions (`sinx`), single variables (`xy`), or a name (`speed`)."""
-    if word in _ENGLISH:
-        raise Unreadable(word)
     tokens: list[Token] = []
     letters = 0
     position = 0

@@ -5,7 +5,9 @@ Most answers are plain numbers, so they are read here, fast and exactly, before 
 tried.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -242,6 +244,33 @@ def _without_scale(rest: str) -> tuple[str, int]:
             rest = rest[len(word) :]
             scale = factor
     return rest, scale
+
+
+# --- factorisations
+
+# 2^{3}\times11\cdot137
+_PRODUCT = re.compile(
+    r"\d{1,9}(?:\^\{?\d{1,3}\}?)?(?:(?:\\times|\\cdot|\*)\d{1,9}(?:\^\{?\d{1,3}\}?)?)+"
+)
+_POWER_OF_FACTOR = re.compile(r"(\d+)(?:\^\{?(\d+)\}?)?")
+
+
+def prime_factors(text: str) -> Counter[int] | None:
+    r"""How often each prime is a factor of a product that is written out, without white space; None
+    where the text is no product or a factor is no prime.
+
+    >>> prime_factors(r"3\times11\times11^{2}"), prime_factors(r"3\times1507"), prime_factors("33")
+    (Counter({11: 3, 3: 1}), None, None)
+    """
+    if not _PRODUCT.fullmatch(text):
+        return None
+    factors: Counter[int] = Counter()
+    for base, power in _POWER_OF_FACTOR.findall(text):
+        number = int(base)
+        if number < 2 or any(number % divisor == 0 for divisor in range(2, math.isqrt(number) + 1)):
+            return None
+        factors[number] += int(power or 1)
+    return factors
 
 
 # --- each way of writing -> its value

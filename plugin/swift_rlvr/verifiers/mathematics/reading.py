@@ -20,6 +20,7 @@ from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINIT
 from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
+    Alternatives,
     Approximately,
     Cases,
     Choice,
@@ -34,6 +35,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Region,
     Relation,
     Residue,
+    Sequence,
     Set,
     Tuple,
     Value,
@@ -44,6 +46,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     name_of,
     tree_of,
 )
+from swift_rlvr.verifiers.statements import CALLED_CORRECT, DENIAL
 
 # --- limits, so that no text is slow to read
 
@@ -56,16 +59,7 @@ _MAX_PARTS = 1200
 
 # --- words that doubt or deny. `sentences.py` uses them too: all of them refuse false credit
 
-# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
-# stands beside them
-DENIAL = re.compile(
-    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
-    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
-    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
-    r"|不是|不对|错|不知道|可能|也许",
-    re.IGNORECASE,
-)
-# The same in other languages that are written as English is.
+# What DENIAL is in English, in other languages that are written as English is.
 _OTHER_DENIAL = (
     r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|bukan|tidak"
     r"|không)\b|\bn['’](?:est|a|ont)\b"
@@ -104,13 +98,6 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 # "Option B is correct", "(B) is the right answer"
-CALLED_CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
-    # 选项A正确
-    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
-    re.IGNORECASE,
-)
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
@@ -254,12 +241,14 @@ _CHOICE_AND_TEXT = re.compile(
 
 # what is compared as it is written
 _AS_WRITTEN = re.compile(
-    # a number in a base: 1A_{16}
-    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?)"
+    # a number in a base: 1A_{16}, 0x1A
+    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+)"
     # 2024-01-15
     r"|(?P<date>\d{4}-\d\d-\d\d)"
-    # 4:30 p.m.
-    r"|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
+    # 4:30 p.m., 4 p.m.
+    r"|0?(?P<time>\d{1,2}(?::\d\d)?\s*[AaPp]\.?\s?[Mm]\.?)"
+    # 00:06 and 3:05, which are no ratios
+    r"|0(?P<early>\d:[0-5]\d)|(?P<past>\d{1,2}:0\d)"
 )
 _WORDS = re.compile(
     # an ellipse, blue-green, Ann's house
@@ -277,7 +266,7 @@ _SHORT_WORDS = frozenset(
 _SYNONYM_GROUPS = (
     "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
     "does not exist|dne|doesn't exist|undefined|not defined",
-    "infinitely many|infinite|infinitely many solutions",
+    "infinitely many|infinite|infinitely many solutions|infinite number of solutions",
     "yes|true",
     "no|false",
     "impossible|not possible|cannot be done",
@@ -306,9 +295,10 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
         return Infinity(-1 if infinity[1] == "-" else 1)
     if choice := _read_choice(text, depth, in_text):
         return choice
-    if _AS_WRITTEN.fullmatch(text):
-        # 1A_{16} and 1a_16, 4:30 p.m. and 4:30 PM
-        return Words(re.sub(r"[{}. ]", "", text.lower()), True)
+    if as_written := _AS_WRITTEN.fullmatch(text):
+        # 1A_{16} and 1a_16, 4:30 p.m. and 04:30 PM, 4 p.m. and 4:00 pm
+        written = as_written["time"] or as_written["early"] or text
+        return Words(re.sub(r"[{}. ]|:00(?=\s*[ap])", "", written.lower()), True)
     return _read_words(text, in_text)
 
 
@@ -346,10 +336,10 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
         words = words[1:]
     joined = " ".join(words)
     joined = _SYNONYMS.get(joined, joined)
-    # unmarked, two or three letters may also be a product of variables: ab
     is_short = joined.partition(" ")[0] in _SHORT_WORDS
     marked = in_text or len(text) > 3 or not text.isascii() or is_short
-    return Words(joined, marked)
+    # Unmarked, two or three letters may also be a product of variables: mM, which is not m^2.
+    return Words(joined if marked else text, marked)
 
 
 # --- readers of structure: a value, or None where the text is something else. Parts that have to
@@ -391,7 +381,7 @@ def _alternatives(text: str, depth: int) -> Value | None:
     values = _read_parts(parts[:_MAX_PARTS], depth)
     regions = _conditions(values)
     if regions is None:
-        return Listing(values)
+        return Alternatives(values)
     # `x > 1 or y < 0` is no set of numbers
     if len({region.variable for region in regions}) > 1:
         raise _NoValue
@@ -493,7 +483,7 @@ def _spaced(text: str, depth: int) -> Value | None:
     """`-2 3 5`: several numbers with spaces between them."""
     if not _SPACED.fullmatch(text) or _SPACED_THOUSANDS.fullmatch(text):
         return None
-    return Listing(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
+    return Sequence(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
 
 
 # --- relations: equations, inequalities and memberships
@@ -517,7 +507,7 @@ def _relation(text: str, depth: int) -> Value | None:
     left, right = relation.sides[:2]
     # `x = \pm 2` is `x = 2, x = -2`
     if operators == ("=",) and isinstance(right, Listing):
-        return Listing(tuple(Relation(("=",), (left, item)) for item in right.items))
+        return type(right)(tuple(Relation(("=",), (left, item)) for item in right.items))
     return _region_of(relation) or relation
 
 
@@ -880,7 +870,7 @@ def _formula(text: str, depth: int) -> Value | None:
     if tree is None:
         return None
     if "pm" in text or r"\mp" in text:
-        return Listing(tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
+        return Alternatives(tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
     value = constant_value(tree)
     # a rational constant is compared faster as one number
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):

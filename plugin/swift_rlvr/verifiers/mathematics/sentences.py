@@ -1,34 +1,18 @@
-"""Answers within words: a sentence that states one value, and "The answer is ..." at the end of a
-completion.
+"""A value within words: a sentence that states one.
 
 Most of the rules here refuse. A sentence that names the right number may say that it is wrong, a
 part, a bound or one of several, and a policy that is paid for naming numbers learns to name many.
 """
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
 
-from swift_rlvr.verifiers.mathematics.comparison import same
 from swift_rlvr.verifiers.mathematics.notation import tidy
-from swift_rlvr.verifiers.mathematics.reading import CALLED_CORRECT, DENIAL, NO_STATEMENT, read
+from swift_rlvr.verifiers.mathematics.reading import NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
-from swift_rlvr.verifiers.mathematics.values import Choice, Number, Relation, Value, Words
+from swift_rlvr.verifiers.mathematics.values import Relation, Value, Words
+from swift_rlvr.verifiers.statements import NUMERAL, OR, SEGMENT, content_of
 
-# --- mathematics set off from words
-
-# $$5$$, $5$, \(5\), \[5\]. "$5 and Tom $6" is money
-_SEGMENT = re.compile(
-    r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL
-)
-# also in a fence, in quotes of three, or in \begin{align*}...\end{align*}
-_BLOCK = re.compile(
-    r"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''"
-    rf"|{_SEGMENT.pattern}"
-    r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
-    re.DOTALL,
-)
 # what prose has not: signs, digits, and single letters other than "a" and "I"
 _NO_PROSE = re.compile(
     r"[^\w\s.,:;!*\"'’“”，。、：；！]|\d|(?<![^\W\d_])(?<!')(?![aAI](?![^\W\d_]))[A-Za-z](?!'|[^\W\d_])"
@@ -36,9 +20,7 @@ _NO_PROSE = re.compile(
 
 # --- numbers of a sentence
 
-# 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
-_NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
-_AMOUNT = rf"(?P<number>[$€£]?{_NUMERAL.pattern})"
+_AMOUNT = rf"(?P<number>[$€£]?{NUMERAL.pattern})"
 _FIRST_NUMERAL = re.compile(rf"\s*{_AMOUNT}")
 # behind a numeral, it is an operand: 48 + 24, 3 bags x 4
 _OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
@@ -181,12 +163,6 @@ _ENDS_QUANTITY = re.compile(
 )
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
-_OR = re.compile(r"\bor\b", re.IGNORECASE)
-# "I doubt that the answer is 5", "some say the answer is 5"
-_ATTITUDE = re.compile(
-    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
-    re.IGNORECASE,
-)
 
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
@@ -209,13 +185,13 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > _MAX_SENTENCE_CHARS:
         return None
-    if NO_STATEMENT.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
+    if NO_STATEMENT.search(text) or OR.search(text) or OTHER_DOUBT.search(text):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
     clause = _CLAUSE.match(text)
     if clause:
         text = text[clause.end() :]
-    segments = list(_SEGMENT.finditer(text))
+    segments = list(SEGMENT.finditer(text))
     if segments:
         return _value_of_segments(text, segments, only)
     return _value_of_prose(text, only)
@@ -228,7 +204,7 @@ def _value_of_prose(text: str, only: bool) -> Value | None:
         value = _value(text[label.end() :])
         if value is not None:
             return value
-    numerals = list(_NUMERAL.finditer(text))
+    numerals = list(NUMERAL.finditer(text))
     if only and len(numerals) != 1:
         return None
     # the beginning of a list, or of what is cut off
@@ -244,11 +220,11 @@ def _value_of_prose(text: str, only: bool) -> Value | None:
 
 def _value_of_segments(text: str, segments: list[re.Match[str]], in_gold: bool) -> Value | None:
     """The value of a sentence with mathematics in it, all of which has to say the same."""
-    contents = [_content(segment) for segment in segments]
+    contents = [content_of(segment) for segment in segments]
     if len({tidy(content) for content in contents}) > 1:
         return None
     # "\\(5\\) + 1", "\\(5\\), 6"
-    if _NO_PROSE.search(_SEGMENT.sub(" ", text)):
+    if _NO_PROSE.search(SEGMENT.sub(" ", text)):
         return None
     before = text[: segments[0].start()]
     if _is_no_statement(before):
@@ -258,11 +234,6 @@ def _value_of_segments(text: str, segments: list[re.Match[str]], in_gold: bool) 
     if not (in_gold or is_equation or _is_stated(before)):
         return None
     return _value(contents[0].removeprefix("="))
-
-
-def _content(segment: re.Match[str]) -> str:
-    """What stands between the marks of a segment or block."""
-    return next(filter(None, segment.groups())).strip()
 
 
 def _is_no_statement(before: str) -> bool:
@@ -326,7 +297,7 @@ def _last_stated(text: str) -> Value | None:
     # "they have 12 apples in the basket": the number and the first words behind it
     last = stated[-1]
     after = text[last.end() :]
-    return None if _NUMERAL.search(text, last.end()) else _with_unit(last["number"], after)
+    return None if NUMERAL.search(text, last.end()) else _with_unit(last["number"], after)
 
 
 def _contradicts_itself(text: str, stated: list[re.Match[str]]) -> bool:
@@ -370,221 +341,3 @@ def in_words(value: Value | None) -> bool:
     if isinstance(value, Relation):
         return any(isinstance(side, Words) for side in value.sides)
     return value is None or isinstance(value, Words)
-
-
-# --- the answer at the end of a completion that marks none
-
-_MARKER = re.compile(
-    # The answer, the answer to the question, the correct option, 答案
-    r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b"
-    r"|\b(?:respuesta|réponse|antwort|resposta|risposta|odpowiedź|ответ|cevap)\b|答え|정답"
-    r"|答案|结果)"
-    # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>"
-    # cevap 7'dir: the verb is behind the number
-    r"(?<=cevap)\s+(?=[\d$\\])"
-    r"|\s*(?:\*\*)?\s*(?:\b(?:is|are|was|es|est|ist|è|é|jest)\b|:|=|：|是|为|は)(?:\s*[:：])?(?:\*\*)?)"
-    r"|[ \t*_]*(?=\n))",
-    re.IGNORECASE,
-)
-# ### Final Answer, **Answer:**
-_HEADING = re.compile(
-    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
-)
-# what stands before a marker in its sentence
-_SENTENCE_END = re.compile(r"[\n.!?。]")
-# "Answer: Let's check" announces an answer, and gives none
-_ANNOUNCES = re.compile(
-    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
-    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
-    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
-    re.IGNORECASE,
-)
-# cevap 7'dir, cevap 7 olur
-_TURKISH_VERB = re.compile(r"['’][dt][ıiuü]r$|\s+(?:olur|olacaktır|olarak bulunur)$")
-# "(A) is wrong", behind another letter
-_CALLED_WRONG = re.compile(
-    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
-    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
-)
-# where the answer on its line ends; the point of 3.5 ends nothing
-_ANSWER_END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
-# a unit behind a block: $5$ cm.
-_UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
-# 故选B, 选 A、C
-_CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
-)
-
-
-def is_heading(text: str) -> bool:
-    """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
-    return bool(text) and _HEADING.fullmatch(text) is not None
-
-
-def is_bare(text: str) -> bool:
-    """Whether a whole completion is one line that is read as a value, and not as words."""
-    return "\n" not in text and not _MARKER.search(text) and not in_words(read(text))
-
-
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_NOT_THE_BOX = re.compile(
-    r"(?:\bnot(?:\s+(?:be|equal\s+to))?|n['’]t(?:\s+be)?|\bcannot\s+be|\bnever|\bor\s+is\s+it"
-    r"|(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?)[\s$\\({\[}:*]*\Z",
-    re.IGNORECASE,
-)
-# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"
-_BOX_IS_WRONG = re.compile(
-    r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
-    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps|not)\b)",
-    re.IGNORECASE,
-)
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
-_LONGEST_CONTEXT = 80  # characters on either side
-
-
-def is_taken_back(before: str, content: str, after: str) -> bool:
-    r"""Whether the words around a box say that its content is not the answer, or another is as well.
-
-    >>> is_taken_back("It is not $", "5", "$."), is_taken_back("It is $", "5", "$ or $6$.")
-    (True, True)
-    >>> is_taken_back("It is ", r"\frac12", " or 0.5."), is_taken_back("It is ", "5", ". Is it not?")
-    (False, False)
-    """
-    if _NOT_THE_BOX.search(before[-_LONGEST_CONTEXT:]):
-        return True
-    after = after[:_LONGEST_CONTEXT]
-    if _BOX_IS_WRONG.match(after):
-        return True
-    other = _OR_ANOTHER.match(after)
-    value = read(other[1].rstrip(".")) if other else None
-    if not isinstance(value, Number):
-        return False
-    stated = read(content)
-    return stated is not None and not same(stated, value)
-
-
-class _Marked(NamedTuple):
-    """An answer behind a marker."""
-
-    answer: str
-    is_block: bool  # in mathematics, quotes or a fence
-    spread: bool  # on other lines than the marker
-    after: str  # what follows it, on its line or, where it is spread, up to the end
-
-
-def answer_at_end(tail: str) -> str | None:
-    """What the last "the answer is ..." of a text gives as the answer; None where it says something
-    else, or denies it.
-
-    The answer stands behind it on the line, or on the next lines: alone, in display mathematics, in
-    quotes or a fence.
-
-    >>> answer_at_end("So the answer is $5$."), answer_at_end("The answer is not $5$."), answer_at_end("Answer: 34")
-    ('5', None, '34')
-    >>> answer_at_end("**Answer:**\\n\\\\[\\n5\\n\\\\]"), answer_at_end("Answer:\\n5\\n6")
-    ('5', None)
-    """
-    marker = None
-    before = ""
-    for match, sentence in _markers(tail):
-        marker, before = match, sentence
-    if marker is None:
-        return _chosen(tail)
-    marked = _behind(tail[marker.end() :])
-    if _is_doubtful(before, marked):
-        return None
-    if not marked.is_block:
-        answer = marked.answer.strip().strip("*").strip()
-        return _TURKISH_VERB.sub("", answer) or None
-    unit = _UNIT_AFTER.match(marked.after)
-    if unit:
-        with_unit = f"{marked.answer} {unit[1]}"
-        if isinstance(read(with_unit), Number):
-            return with_unit
-    return marked.answer
-
-
-def _markers(tail: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each marker of an answer, and the part of its sentence before it.
-
-    A marker without a verb has to be a heading: "This is not the answer" announces nothing. What
-    follows it has to be an answer, and not the beginning of a solution.
-    """
-    for match in _MARKER.finditer(tail):
-        if _ANNOUNCES.match(tail, match.end()):
-            continue
-        sentence = _SENTENCE_END.split(tail[: match.start()])[-1]
-        if match["verb"] or is_heading(f"{sentence}answer"):
-            yield match, sentence
-
-
-def _behind(rest: str) -> _Marked:
-    """The answer in what stands behind a marker."""
-    start = len(rest) - len(rest.lstrip(" \t\n*_"))
-    spread = "\n" in rest[:start]
-    rest = rest[start:]
-    block = _BLOCK.match(rest)
-    if block:
-        answer = _content(block)
-        after = rest[block.end() :]
-        spread = spread or "\n" in block[0]
-    else:
-        line = rest.partition("\n")[0]
-        answer = line
-        after = rest[len(line) :]
-        end = _ANSWER_END.search(line)
-        if end:
-            answer = line[: end.start()]
-            after = rest[end.end() :]
-    if not spread:
-        after = after.partition("\n")[0]
-    return _Marked(answer, block is not None, spread, after)
-
-
-def _is_doubtful(before: str, marked: _Marked) -> bool:
-    """Whether the words around an answer deny it or leave it open, or give another one."""
-    # a block may hold words of its own, such as \text{or}; the reader judges them
-    line = "" if marked.is_block else marked.answer
-    after = marked.after
-    chosen = read(line)
-    if isinstance(chosen, Choice):
-        after = _without_other_letters(after, chosen.letter)
-        called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
-        if called_correct - {chosen.letter.upper()}:
-            return True
-    if any(DENIAL.search(words) for words in (before, after, line)):
-        return True
-    if _ATTITUDE.search(before):
-        return True
-    if _OR.search(marked.after) or _OR.search(line):
-        return True
-    if not (marked.is_block or marked.spread):
-        return False
-    # more lines or formulas behind it: the answer may be among them
-    other_formulas = {tidy(_content(segment)) for segment in _SEGMENT.finditer(marked.after)}
-    other_numbers = set(_NUMERAL.findall(marked.after)) - set(_NUMERAL.findall(marked.answer))
-    return bool(other_formulas - {tidy(marked.answer)} or other_numbers)
-
-
-def _without_other_letters(after: str, letter: str) -> str:
-    """The words behind a chosen letter, without those that only call other letters wrong."""
-
-    def other(match: re.Match[str]) -> str:
-        return match[0] if letter.upper() in match.groups() else ""
-
-    return _CALLED_WRONG.sub(other, after)
-
-
-def _chosen(tail: str) -> str | None:
-    """The choice that the end of a text calls correct."""
-    chosen = _CHOSEN.search(tail)
-    if chosen:
-        return chosen[1]
-    sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
-    # "A is correct. B is correct." chooses nothing
-    letters = {match[1] for match in CALLED_CORRECT.finditer(tail)}
-    if len(letters) == 1 and isinstance(read(sentence), Choice):
-        return sentence
-    return None

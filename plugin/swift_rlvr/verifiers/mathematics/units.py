@@ -66,7 +66,7 @@ _METRIC = (
 )
 # The short prefixes of each: nobody writes gigameters, and GM and kT are products of variables.
 _SHORT_PREFIXES = {
-    "m": "kcdmμn", "g": "kmμ", "s": "mμn", "l": "cdmμ", "L": "cdmμ", "mol": "kmμ",
+    "m": "kcdmμnM", "g": "kmμM", "s": "mμn", "l": "cdmμ", "L": "cdmμ", "mol": "kmμ",
     "Hz": "kMG", "N": "kMm", "J": "kMGm", "W": "kMGm", "V": "kmM", "A": "mμn", "Pa": "kMG",
     "C": "mμn", "eV": "kMGm", "cal": "k", "F": "mμn", "T": "mμ", "ohm": "kM",
 }  # fmt: skip
@@ -103,6 +103,13 @@ _COMPOUND = {
     "kWh": "kW*h",
     "Hz": "s^-1",
     "hertz": "s^-1",
+}
+# 25 degrees C, 25 degrees Celsius
+_DEGREES_OF = {
+    ("degree", "C"): "celsius",
+    ("degree", "celsius"): "celsius",
+    ("degree", "F"): "fahrenheit",
+    ("degree", "fahrenheit"): "fahrenheit",
 }
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
@@ -214,6 +221,8 @@ _WORDS_THAT_SAY_NOTHING = """
     total all left remaining altogether more extra only exactly item thing piece object way time different possible
 """
 _SAY_NOTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split())
+# of these, what is counted and so is not measured: 18 ways are not 18 minutes
+_ARE_COUNTED = frozenset(("item", "thing", "piece", "object", "way", "time"))
 # 12 students are 12 people
 _ANYTHING = frozenset(("person", "unit"))
 # with these, 12 men are not 12 kg
@@ -352,7 +361,10 @@ def _measured(text: str) -> dict[str, int] | None:
 def _powers_of_name(name: str) -> dict[str, int] | None:
     """{unit: power} of one name: mph is mi/h."""
     compound = _COMPOUND.get(name)
-    unit = _UNITS.get(name) or _UNITS.get(name.lower())
+    unit = _UNITS.get(name)
+    # KM and Meters are sloppy. M is no meter and Mm no millimeter.
+    if unit is None and (name == "ML" or len(name) > 2 or (len(name) == 2 and name[0] != "M")):
+        unit = _UNITS.get(name.lower())
     if unit in _NO_SINGLE_LETTER and len(name) == 1:
         return None
     if compound:
@@ -374,6 +386,12 @@ def _power_of(match: re.Match[str]) -> int:
 
 def _in_one_form(powers: dict[str, int]) -> str:
     """kg*m/s2 of {"s": -2, "m": 1, "kg": 1}."""
+    for names, name in _DEGREES_OF.items():
+        if powers == dict.fromkeys(names, 1):
+            return name
+    # 5 ms^{-1} is a speed
+    if powers == {"ms": -1}:
+        return "m/s"
     above: list[str] = []
     below: list[str] = []
     for name, power in sorted(powers.items()):
@@ -413,6 +431,9 @@ def different_units(gold: str, answer: str) -> bool:
     # $16 per hour: what the dollars are for may be added
     if gold == "dollar" and answer.startswith("dollar/"):
         return False
+    # 25 °C is also written 25 C, the sign of a coulomb
+    if gold == "celsius" and answer == "C":
+        return False
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True
     return _count_different_things(gold, answer)
@@ -421,6 +442,8 @@ def different_units(gold: str, answer: str) -> bool:
 def _count_different_things(gold: str, answer: str) -> bool:
     """Whether what is counted differs, where at least one of the two units is what is counted."""
     first, second = _words_of(gold), _words_of(answer)
+    if first & _MEASURES and second & _ARE_COUNTED and not first & second:
+        return True
     if first <= _SAY_NOTHING or second <= _SAY_NOTHING:
         return False
     # 3 cups of flour are 3 cups, 25 square meters of carpet are not 25 m

@@ -137,7 +137,18 @@ class Several:
 
 
 class Listing(Several):
-    """Values without brackets, in any order: `1, 2`, `x = 1 or x = 2`, `\\pm 3`."""
+    """Values without brackets, with commas or "and" between them: `1, 2`, `x = 1, x = 2`.
+
+    Whether their order matters is decided by the gold and the question (`comparison.in_order`).
+    """
+
+
+class Alternatives(Listing):
+    """Values of which each is one, in any order: `x = 1 or x = 2`, `\\pm 3`."""
+
+
+class Sequence(Several):
+    """Values in an order, with repetition: numbers with spaces between them, `1 2 2`."""
 
 
 class Set(Several):
@@ -293,7 +304,11 @@ def _interval(
 ) -> Region | None:
     if low is None or high is None:
         return None
-    return Region("", RealSet.interval(low, closed_low, high, closed_high))
+    numbers = RealSet.interval(low, closed_low, high, closed_high)
+    # (3, 2) and [2, 2] are points: whoever means the empty set, or {2}, writes that
+    if len(numbers.bounds) < 2:
+        return None
+    return Region("", numbers)
 
 
 def bound_of(value: Value) -> Bound | None:

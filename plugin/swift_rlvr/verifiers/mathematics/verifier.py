@@ -1,9 +1,7 @@
 r"""The math verifier: is the final answer of a completion mathematically equal to the gold?
 
-`swift_rlvr.verifiers.answers.marked_answer` finds the answer. Where nothing marks it, "the answer
-is $...$" and "Answer: ..." are searched for in the last 1,000 characters; without these the whole
-completion may be one bare value. The gold is marked in the same ways, or is the bare answer: LaTeX,
-plain text or a number.
+`swift_rlvr.verifiers.statements.final_statement` finds the answer. The gold is marked by answer tags,
+a box or ``####``, or is the bare answer: LaTeX, plain text or a number.
 
 An answer that is written like the gold is right, whatever it is. Otherwise both are read
 (`reading.py`), all of the text or nothing, and compared (`comparison.py`): numbers and rational
@@ -20,40 +18,34 @@ import json
 import logging
 import math
 import re
-from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.answers import (
-    OPEN,
-    after_think,
-    has_unclosed_answer,
-    last_answer,
-    last_boxed,
-    marked_answer,
-    without_end_tokens,
-)
-from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
+from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
 from swift_rlvr.verifiers.mathematics.notation import plain
+from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
-from swift_rlvr.verifiers.mathematics.sentences import (
-    answer_at_end,
-    in_words,
-    is_bare,
-    is_heading,
-    is_taken_back,
-    stated_value,
-)
-from swift_rlvr.verifiers.mathematics.values import Several, Value
+from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
+from swift_rlvr.verifiers.mathematics.values import Number, Several, Value, Words
+from swift_rlvr.verifiers.statements import Reader, final_statement
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
 MAX_ANSWER_CHARS = 1000
-# where an answer without a mark is searched for: at the end of a completion
-_TAIL_CHARS = 1000
+# a letter, and the text of its choice: C, 12 cm
+_CHOICE_AND_VALUE = re.compile(r"([A-H]),\s+((?!(?:and|or|\(?[A-J])\b)\S.*)")
+# a line that begins with one goes on with the line above
+_OPERATORS = tuple("=+*/<>&")
 # how much of a completion and of a gold the log shows
 _LOGGED_CHARS = 500
+# a gold of more words is a sentence; "on a Monday" is an answer
+MOST_WORDS = 3
+# a product of so many different primes, written out, is a factorisation; 2 \cdot 5^{10} is a number
+_FACTORS = 3
+# of a gold that is an int: Python refuses to write much longer ones
+_MOST_BITS = 4_000
 # a decimal, such as 0.5, but not the full stop of "5."
 _DECIMAL = re.compile(r"\.\d")
 
@@ -88,7 +80,7 @@ class Verdict(NamedTuple):
     reward: float | None
     reason: Reason
     answer: str | None = None  # as written
-    # "answer tag", "boxed", "####", "text" where it is searched for, or "bare"
+    # "answer tag", "boxed", "####", "JSON", "text" behind "The answer is", "last line" or "bare"
     marked: str | None = None
     gold: str | None = None  # taken out of its marks
 
@@ -100,6 +92,8 @@ class Leniency(NamedTuple):
     rounded_gold: bool = False
     # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
     convert_units: bool = False
+    # whether the order of a list counts; None: by the list alone, see `comparison.in_order`
+    ordered: bool | None = None
 
 
 EXACT = Leniency()
@@ -116,34 +110,42 @@ class _Gold(NamedTuple):
     plain: str
     # a value within words: another sentence with it may say something else
     in_sentence: bool
+    # words without a value: what is not written like them may still say the same
+    is_sentence: bool = False
 
 
-def grade_all(
-    texts: Sequence[str | None],
-    golds: Sequence[object],
-    gold_is_list: bool = False,
+def grade(
+    text: str | None,
+    gold: object,
     leniency: Leniency = EXACT,
-) -> list[Verdict]:
-    """Grade each completion by the gold of the same index.
+    gold_is_list: bool = False,
+    form: str | None = None,
+) -> Verdict:
+    """Grade one completion by one gold.
 
     With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
     bad gold. A text that is a list of texts in JSON, as in Skywork-OR1, says so itself.
+    `form` is where the answer stands, see `swift_rlvr.verifiers.statements`.
 
-    >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
-    [1.0, 0.0]
+    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
+    ('correct', 'wrong answer')
     """
-    verdicts: list[Verdict] = []
-    for text, gold in zip(texts, golds, strict=True):
-        several = _listed(gold)
-        if several:
-            verdicts.append(_grade_by_any(text, several, leniency))
-        elif not isinstance(gold, (list, tuple)):
-            verdicts.append(grade(text, gold, leniency))
-        elif gold_is_list:
-            verdicts.append(_grade_by_any(text, gold, leniency))
-        else:
-            verdicts.append(Verdict(None, Reason.BAD_GOLD))
-    return verdicts
+    listed = _listed(gold)
+    if listed:
+        gold, gold_is_list = listed, True
+    if not isinstance(gold, (list, tuple)):
+        return _grade(text, gold, leniency, form)
+    best = Verdict(None, Reason.BAD_GOLD)
+    if not gold_is_list:
+        return best
+    # A gold that cannot be read does no harm beside others.
+    best_rank = -2.0
+    for each in gold:
+        verdict = _grade(text, each, leniency, form)
+        rank = -1.0 if verdict.reward is None else verdict.reward
+        if rank > best_rank:
+            best, best_rank = verdict, rank
+    return best
 
 
 def _listed(gold: object) -> list[str]:
@@ -158,31 +160,15 @@ def _listed(gold: object) -> list[str]:
     return listed if is_texts else []
 
 
-def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
-    """The best verdict by one of several golds. One that cannot be read does no harm."""
-    best = Verdict(None, Reason.BAD_GOLD)
-    best_rank = -2.0
-    for gold in golds:
-        verdict = grade(text, gold, leniency)
-        rank = -1.0 if verdict.reward is None else verdict.reward
-        if rank > best_rank:
-            best, best_rank = verdict, rank
-    return best
-
-
-def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> Verdict:
-    """Grade one completion by one gold.
-
-    >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
-    ('correct', 'wrong answer')
-    """
+def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None) -> Verdict:
+    """Grade one completion by one gold that is no list."""
     marked = answer = gold_text = None
     try:
         readable = read_gold(gold)
         if readable is None:
             return Verdict(None, Reason.BAD_GOLD)
         gold_text = readable.text
-        marked_answer_or_reason = _find_answer(text)
+        marked_answer_or_reason = _find_answer(text, form)
         if isinstance(marked_answer_or_reason, Reason):
             reason = marked_answer_or_reason
         else:
@@ -212,6 +198,8 @@ def read_gold(gold: object) -> _Gold | None:
     # a missing value of a column of numbers is nan
     if isinstance(gold, bool) or (isinstance(gold, float) and not math.isfinite(gold)):
         return None
+    if isinstance(gold, int) and gold.bit_length() > _MOST_BITS:
+        return None
     if isinstance(gold, (int, float)):
         return _read_gold(repr(gold))
     if isinstance(gold, str):
@@ -239,7 +227,7 @@ def readable_gold(gold: object) -> ReadableGold | None:
     (True, None)
     """
     readable = read_gold(gold)
-    if readable is None or readable.value is None:
+    if readable is None or readable.value is None or readable.is_sentence:
         return None
     return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
@@ -253,7 +241,8 @@ def _read_gold(gold: str) -> _Gold | None:
         return None
     value = read(text)
     if value is not None:
-        return _Gold(text, value, plain_text, in_sentence=False)
+        is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
+        return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
     value = stated_value(text, only=True)
     if value is None:
         # several numbers: the one that an answer of these words would state
@@ -267,48 +256,39 @@ def _read_gold(gold: str) -> _Gold | None:
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 
-def _find_answer(text: str | None) -> Reason | tuple[str, str]:
+def _find_answer(text: str | None, form: str | None) -> Reason | tuple[str, str]:
     """How a completion marks its answer, and the answer; or why there is none."""
     if text is None:
         return Reason.NO_ANSWER
-    marked = marked_answer(text)
-    if marked and marked[0] == "boxed":
-        return _box_that_counts(text, marked)
-    # `#### Final answer` is a heading of Markdown and not the answer
-    if marked and not (marked[0] == "####" and is_heading(marked[1])):
-        return marked
-    if has_unclosed_answer(text):
-        return Reason.UNCLOSED_ANSWER
-    final = without_end_tokens(after_think(text)).strip()
-    answer = answer_at_end(final[-_TAIL_CHARS:])
-    if answer:
-        return "text", answer
-    if len(final) <= _TAIL_CHARS and is_bare(final):
-        return "bare", final
-    return Reason.NO_ANSWER
+    statement = final_statement(text, form, _READER)
+    if statement is None:
+        return Reason.UNCLOSED_ANSWER if has_unclosed_answer(text) else Reason.NO_ANSWER
+    answer = statement.answer
+    if statement.unit:
+        with_unit = f"{answer} {statement.unit}"
+        if isinstance(read(with_unit), Number):
+            answer = with_unit
+    # "The answer is C, 12 cm", but not "C, D"
+    choice = _CHOICE_AND_VALUE.fullmatch(answer) if statement.mark == "text" else None
+    if choice:
+        answer = f"({choice[1]}) {choice[2]}"
+    return statement.mark, answer
 
 
-def _box_that_counts(text: str, marked: tuple[str, str]) -> Reason | tuple[str, str]:
-    r"""The answer in the last box, unless the words around it take it back, `not \boxed{7}`: then
-    "the answer is ..." behind it may give another. In `\boxed{7}<answer>8` another one is begun.
-    """
-    block = last_answer(text)
-    scope = after_think(text) if block is None else block
-    start = max(scope.rfind("\\boxed"), scope.rfind("\\fbox"))
-    _, content = marked
-    content_start = scope.find(content, start)
-    if content_start < 0:  # one of several boxes
-        content = last_boxed(scope) or ""
-        content_start = scope.find(content, start)
-    if content_start < 0:
-        return marked  # the last box is not closed, and an earlier one counts
-    after = scope[content_start + len(content) :].lstrip().removeprefix("}")
-    if block is None and OPEN in after:
-        return Reason.UNCLOSED_ANSWER
-    if not is_taken_back(scope[:start], content, after):
-        return marked
-    answer = answer_at_end(without_end_tokens(after).strip()[-_TAIL_CHARS:])
-    return ("text", answer) if answer else Reason.NO_ANSWER
+def _is_another(stated: str, other: str) -> bool:
+    """Whether what is named beside a statement is another number: "7 or 8", not "1/2 or 0.5"."""
+    value = read(other)
+    if not isinstance(value, Number):
+        return False
+    value_before = read(stated)
+    return value_before is not None and not same(value_before, value)
+
+
+def _is_value(line: str) -> bool:
+    return line[:1] not in _OPERATORS and not in_words(read(line))
+
+
+_READER = Reader(_is_another, _is_value)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
@@ -321,6 +301,11 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.CORRECT
     if gold.value is None:
         return Reason.BAD_GOLD
+    # A gold that is factorised asks for the factors: their product is in the question.
+    factors = prime_factors(gold.plain)
+    if factors is not None and len(factors) >= _FACTORS:
+        is_right = prime_factors(plain(answer)) == factors
+        return Reason.CORRECT if is_right else Reason.WRONG
     value = read(answer)
     if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT
@@ -328,6 +313,8 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
     if stated is not None and _is_right(gold.value, stated, answer, leniency):
         return Reason.CORRECT
+    if gold.is_sentence:
+        return Reason.BAD_GOLD
     return _why_not_right(answer, is_read=value is not None or stated is not None)
 
 
@@ -341,6 +328,8 @@ def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> boo
     # an integral for a gold without one is the question said again
     if _is_unevaluated(value) and not _is_unevaluated(gold):
         return False
+    if leniency.ordered is not None:
+        gold = with_order(gold, leniency.ordered)
     if same(gold, value):
         return True
     # 1.414 for 1.41 is another rounding, and no exact form

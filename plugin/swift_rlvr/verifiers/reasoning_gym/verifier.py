@@ -10,10 +10,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from swift_rlvr.utils.limits import usable_cores
-from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer
+from swift_rlvr.verifiers.answers import has_unclosed_answer
 from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
 from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, read_entry
+from swift_rlvr.verifiers.statements import final_statement
 
 # An answer may be so much longer than the gold, and so many times as long.
 _SPARE_CHARS = 1000
@@ -55,6 +56,7 @@ def grade_all(
     seconds: float = 2.0,
     memory_mb: int = processes.MEMORY_MB,
     workers: int = 0,
+    forms: Sequence[str | None] | None = None,
 ) -> list[Verdict]:
     """Grade each completion by the entry of the same index; equal answers to the same entry are
     scored once.
@@ -62,6 +64,7 @@ def grade_all(
     Args:
         seconds, memory_mb: for one answer, see `processes.ask`.
         workers: processes; 0 is one for each core.
+        forms: where each answer stands, see `swift_rlvr.verifiers.statements`.
 
     Raises:
         NotInstalledError: reasoning-gym is not installed.
@@ -70,8 +73,9 @@ def grade_all(
     verdicts: list[Verdict | Future[Verdict]] = []
     futures: dict[tuple[str, str], Future[Verdict]] = {}
     try:
-        for text, entry in zip(texts, entries, strict=True):
-            answer = _answer_to_score(text, entry)
+        forms = forms or [None] * len(texts)
+        for text, entry, form in zip(texts, entries, forms, strict=True):
+            answer = _answer_to_score(text, entry, form)
             if isinstance(answer, Verdict):
                 verdicts.append(answer)
                 continue
@@ -90,7 +94,7 @@ def _result(verdict: Verdict | Future[Verdict]) -> Verdict:
     return verdict.result() if isinstance(verdict, Future) else verdict
 
 
-def _answer_to_score(text: str | None, entry_text: object) -> str | Verdict:
+def _answer_to_score(text: str | None, entry_text: object, form: str | None) -> str | Verdict:
     """The answer to be scored, or the verdict where there is none."""
     try:
         entry = read_entry(entry_text)
@@ -101,11 +105,11 @@ def _answer_to_score(text: str | None, entry_text: object) -> str | Verdict:
         return Verdict(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
     if text is None:
         return Verdict(0.0, Reason.NO_ANSWER)
-    answer = last_answer(text)
-    if answer is None:
+    statement = final_statement(text, form)
+    if statement is None:
         reason = Reason.UNCLOSED_ANSWER if has_unclosed_answer(text) else Reason.NO_ANSWER
         return Verdict(0.0, reason)
-    answer = answer.strip()
+    answer = statement.answer.strip()
     if not answer:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
     if len(answer) > _SPARE_CHARS + _CHARS_PER_GOLD * len(entry["answer"]):

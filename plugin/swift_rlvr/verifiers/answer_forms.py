@@ -1,0 +1,248 @@
+r"""The form in which a prompt asks for the answer, and an answer in that form.
+
+A form is one of `FORMS`, or a regular expression whose one group is the answer. A prompt says it in
+words or with an example: "put your final answer within \boxed{}", ``<answer> 7 </answer>``. Where a
+prompt asks for two at once, as for a box in tags, the outer one is its form, and `ideal_completion`
+writes both.
+"""
+
+import json
+import re
+
+from swift_rlvr.verifiers.answers import boxed_answer
+
+TAGS = "tags"  # <answer> 7 </answer>
+BOXED = "boxed"  # \boxed{7}
+HASH = "hash"  # #### 7, on a line
+MARKER = "marker"  # Answer: 7, on a line
+JSON = "json"  # {"answer": "7"}
+LAST_LINE = "last_line"  # 7, a value or a letter alone on the last line
+CODE = "code"  # ```python
+# Each with the words for it.
+FORMS = {
+    TAGS: "<answer> tags",
+    BOXED: r"\boxed{}",
+    HASH: "####",
+    MARKER: '"Answer:"',
+    JSON: "JSON",
+    LAST_LINE: "the answer alone on the last line",
+    CODE: "a code block",
+}
+
+# "you do not need to use a \boxed command": what is not asked for.
+_NEGATED = re.compile(
+    r"(?:do not|don't|need not|never|without|instead of|rather than|不要|无需|不用)"
+    r"[^.\n。<]{0,40}?(?:\\f?boxed\w*(?:\{[^{}]*\})?|####|\bJSON\b|code blocks?)",
+    re.IGNORECASE,
+)
+# What stands where the answer goes: $ANSWER, [answer], <number>, {answer}, \boxed{A}, X
+_PLACE = r"(?:\$|\\|\[|<|\{|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
+_QUOTE = "[\"'`“‘「『*]"
+# What asks for an answer, rather than the words of a question: "give only the number" does, "the
+# only number that ..." does not.
+_SAY = r"\b(?:answer|respond|reply|output|return|provide|give|write|print|state|choose|specify|specifying|express)\b"
+_ANSWER_TAGS = re.compile(r"</answer>|<answer>[^<]{0,40}\btags?\b|\btags?\b[^<]{0,40}<answer>")
+# Tags of another name, as in <SOLUTION></SOLUTION>.
+_OTHER_TAGS = re.compile(
+    r"<(?P<tag>solution|final_answer|finalanswer|final|result)>[^<>]{0,60}</(?P=tag)>",
+    re.IGNORECASE,
+)
+_BOXED = re.compile(
+    r"\\f?boxed|\bboxed\{|\bboxed (?:answer|form|format|notation|latex)\b|答案[^。\n]{0,20}框"
+    r"|\banswers?\b[^.\n]{0,60}\b(?:in|within|inside) a (?:latex )?box\b"
+    r"|\bbox (?:your|the) (?:final )?answer",
+    re.IGNORECASE,
+)
+# A heading of Markdown, "#### Constraints", is none.
+_HASH = re.compile(
+    rf"{_QUOTE}####|(?<!#)####\s*(?:{_PLACE}|{_QUOTE}|[-+$]*\d[\d,.]*\s*$|$)", re.MULTILINE
+)
+_CODE = re.compile(
+    r"```\s*(?:python|py|cpp|c\+\+|java|javascript|rust|go)\b|\bcode blocks?\b|代码块"
+    r"|\b(?:write|implement|complete|solve|submit)\b[^.\n]{0,80}(?:\bpython\b|\bc\+\+)"
+    r"|\bwrite a (?:\w+ )?program (?:that|to|which|in)\b|\byour (?:code|program) (?:should|must|will|here)\b"
+    r"|\b(?:standard input|stdin)\b|^\s*def \w+\(.*\).*:\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_JSON = re.compile(
+    r"\b(?:answer|respond|response|return|output|reply|provide|give|write|present|format|solution)\w*\b"
+    r"[^.\n]{0,80}\bJSON\b|\bJSON\b[^.\n]{0,30}\b(?:format|object|output|answer)|JSON ?格式"
+    r"|\{\s*\"(?:final_)?answer\"\s*:",
+    re.IGNORECASE,
+)
+_MARKER = re.compile(
+    rf"{_QUOTE}\s*(?:therefore,? |so,? )?(?:the )?(?:final |correct |best )*answer\s*(?::|is\b)"
+    rf"|\b(?:final |correct |best )*answer(?: is)?\s*:\s*\**\s*{_PLACE}"
+    r"|\banswer is (?:\((?:X|letter)|\[|<|(?-i:[A-Z]{4,}\b))"
+    # The examples of chain-of-thought prompts: "A: ... The answer is 11."
+    r"|(?-i:^A: [^\n]*\bThe answer is\b)"
+    rf"|答案(?:是|为)?\s*[：:]\s*{_PLACE}|{_QUOTE}(?:所以|因此)?(?:最终)?答案\s*(?:是|为|：|:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LAST_LINE = re.compile(
+    # "... the letter of the right choice", not "... how often the letter e occurs"
+    rf"{_SAY}[^.\n]{{0,80}}\bletter\b(?!\s+[\"'“]?\w\b)|\bletter (?:only|alone)\b"
+    rf"|{_SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
+    r"|\banswer (?:only|alone)\b|\b(?:with|in|using) (?:a |one )single (?:word|number|phrase|integer)\b"
+    r"|\b(?:last|final) line of (?:your|the) (?:response|answer|output|reply)\b"
+    r"|\b(?:answer|number|value|result)\b[^.\n]{0,40}\bon (?:the|a|its) (?:last|final|separate|own) line\b"
+    # A prompt that the model goes on with.
+    r"|\banswer(?: is)?\s*:\s*\Z|答案\s*[：:]\s*\Z"
+    r"|选项(?:的)?字母|只(?:需要?|要)?(?:回答|输出|给出)",
+    re.IGNORECASE,
+)
+# In the order in which they are looked for, after tags and boxes.
+_PATTERNS = (
+    (HASH, _HASH),
+    (MARKER, _MARKER),
+    (CODE, _CODE),
+    (JSON, _JSON),
+    (LAST_LINE, _LAST_LINE),
+)
+# The tags around the reasoning, <think> or another, and whether each tag has a line of its own.
+_THINK_TAGS = re.compile(r"<(?P<tag>think|thinking|reasoning|thought|scratchpad)>")
+_ON_ITS_LINE = re.compile(r"<answer>[ \t]*\n")
+# The key of the answer in an object of JSON.
+_KEY = re.compile(r"[\"'`](\w*answer\w*|solution|result)[\"'`]", re.IGNORECASE)
+# The group of a regular expression for a form: (.*?), (.+), ([^<]*)
+_GROUP = re.compile(r"(?<!\\)\((?!\?)(?:[^()\\]|\\.)*\)")
+_ONE_LINE = (HASH, MARKER, LAST_LINE)
+
+
+def asked_form(prompt: str) -> str | None:
+    r"""The form in which a prompt, the text of its system and user turns, asks for the answer; None
+    where it says nothing of that.
+
+    >>> asked_form(r"What is 3 + 4? Put your final answer within \boxed{}.")
+    'boxed'
+    >>> asked_form('The last line should be of the form Answer: $ANSWER. You need not use a \\boxed command.')
+    'marker'
+    >>> asked_form("Which is a metal?\nA. salt\nB. iron\n\nAnswer with the letter of the right choice.")
+    'last_line'
+    >>> asked_form("Place it between <SOLUTION> and </SOLUTION>."), asked_form("What is 3 + 4?")
+    ('<SOLUTION>(.*?)</SOLUTION>', None)
+    """
+    text = _NEGATED.sub(" ", prompt)
+    # `<answer>` alone may be the place of the answer, as in "#### <answer>".
+    if "<answer>" in text and _ANSWER_TAGS.search(text):
+        return TAGS
+    if _BOXED.search(text):
+        return BOXED
+    other = _OTHER_TAGS.search(text)
+    if other:
+        tag = other["tag"]
+        return f"<{tag}>(.*?)</{tag}>"
+    for form, pattern in _PATTERNS:
+        if pattern.search(text):
+            return form
+    return None
+
+
+def completion_in_form(
+    form: str, reasoning: str, answer: str, thinking_opened: bool = False
+) -> str:
+    r"""An ideal completion: the reasoning, and then the answer in a form.
+
+    thinking_opened: whether the prompt ends inside a think part; the completion closes it.
+    ValueError for a regular expression that is more than its one group between two texts.
+
+    >>> completion_in_form("hash", "3 + 4 = 7", "7"), completion_in_form("boxed", "3 + 4 = 7", "7", True)
+    ('3 + 4 = 7\n#### 7', '3 + 4 = 7\n</think>\n\\boxed{7}')
+    >>> completion_in_form("tags", "3 + 4 = 7", "7")
+    '<think>3 + 4 = 7</think>\n<answer>7</answer>'
+    """
+    statement = _statement(form, answer)
+    if thinking_opened:
+        return f"{reasoning}\n</think>\n{statement}"
+    if form == TAGS:
+        return f"<think>{reasoning}</think>\n{statement}"
+    return f"{reasoning}\n{statement}"
+
+
+def says_where(prompt: str) -> bool:
+    """Whether a prompt says where the answer stands, and not only what it is, such as a letter, or
+    that it is a program.
+
+    >>> says_where("End with #### and the number."), says_where("Answer with the letter."), says_where("1 + 1?")
+    (True, False, False)
+    """
+    return asked_form(prompt) not in (None, LAST_LINE, CODE)
+
+
+def ideal_completion(
+    prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+) -> str:
+    r"""What a prompt asks for, in full: the answer in its form, with the box, the reasoning's tags
+    and the line breaks that the prompt shows. Where it names no form, the answer is alone on the
+    last line, and a program, an answer that is a fenced block, in its block.
+
+    >>> system = "Answer as <reasoning>\n...\n</reasoning>\n<answer>\n\\boxed{...}\n</answer>"
+    >>> ideal_completion(system, "3 + 4", "7")
+    '<reasoning>\n3 + 4\n</reasoning>\n<answer>\n\\boxed{7}\n</answer>'
+    """
+    form = asked_form(prompt) or LAST_LINE
+    text = _NEGATED.sub(" ", prompt)
+    is_program = answer.lstrip().startswith("```")
+    if is_program and form != TAGS:
+        form = CODE
+    elif form == CODE and not is_program:  # the block is in the question
+        form = LAST_LINE
+    elif form == TAGS and not is_program and _BOXED.search(text):
+        answer = _statement(BOXED, answer)
+
+    statement = _statement(form, answer)
+    if form == JSON and (key := _KEY.search(text)):
+        statement = json.dumps({key[1]: answer}, ensure_ascii=False)
+    thinks = _THINK_TAGS.search(text)
+    tag = thinks["tag"] if thinks else "think"
+    break_ = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
+    if break_:
+        statement = f"<answer>\n{answer.strip()}\n</answer>"
+    if thinking_opened:
+        return f"{reasoning}\n</think>\n{statement}"
+    if thinks:
+        return f"<{tag}>{break_}{reasoning}{break_}</{tag}>\n{statement}"
+    return f"{reasoning}\n{statement}"
+
+
+def _statement(form: str, answer: str) -> str:
+    """An answer in a form, without the reasoning."""
+    if form in _ONE_LINE or form == JSON:
+        # A gold may be written in a box of its own.
+        answer = (boxed_answer(answer) or answer).strip()
+    match form:
+        case "tags":
+            return f"<answer>{answer}</answer>"
+        case "boxed":
+            return answer if r"\boxed" in answer else rf"\boxed{{{answer}}}"
+        case "hash":
+            return f"#### {answer}"
+        case "marker":
+            return f"Answer: {answer}"
+        case "json":
+            return json.dumps({"answer": answer}, ensure_ascii=False)
+        case "last_line":
+            return answer
+        case "code":
+            return answer.strip() if "```" in answer else f"```python\n{answer.strip()}\n```"
+    return _matching(form, answer)
+
+
+def _matching(pattern: str, answer: str) -> str:
+    """A text of which a pattern's group is the answer; ValueError where none can be told."""
+    before, *others = _GROUP.split(pattern)
+    if len(others) != 1:
+        raise ValueError(
+            f"expected one of {', '.join(FORMS)} or an expression with one group, got {pattern!r}"
+        )
+    text = f"{_literal(before)}{answer}{_literal(others[0])}"
+    found = re.search(pattern, text, re.DOTALL)
+    if found is None or found[1].strip() != answer.strip():
+        raise ValueError(f"expected a group between two texts, got {pattern!r}")
+    return text
+
+
+def _literal(pattern: str) -> str:
+    """The text that a part of an expression stands for: white space and escapes are written out."""
+    spaced = re.sub(r"\\s[*+]?", " ", pattern).strip("^$")
+    return re.sub(r"\\(.)", r"\1", spaced)

@@ -1,0 +1,729 @@
+r"""The final answer of a completion: which statement of it counts, for every verifier.
+
+Where the row, the dataset or the reward names a form (`answer_forms.py`), only an answer in that
+form is read. Otherwise complete answer tags after the thinking win, whatever stands before or
+behind them: a prompt has asked for them. Without tags it is the last statement after the thinking,
+of whatever kind: a box, ``####``, ``{"answer": ...}``, ``<final_answer>``, "Answer: ...", "The
+answer is ..." in any of the languages of `languages.py`, 【答案】, or a letter or a value alone on
+the last line. Two values that differ within one statement are none.
+
+Most of the rules here refuse: a policy that is paid for naming values learns to name many.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
+
+from swift_rlvr.verifiers.answer_forms import (
+    BOXED,
+    CODE,
+    FORMS,
+    HASH,
+    JSON,
+    LAST_LINE,
+    MARKER,
+    TAGS,
+)
+from swift_rlvr.verifiers.answers import (
+    OPEN,
+    boxed_statement,
+    find_code,
+    has_unclosed_answer,
+    last_answer,
+    normalised_answer,
+)
+from swift_rlvr.verifiers.languages import LANGUAGES
+from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
+
+# where an answer behind words is searched for: at the end of a text
+TAIL_CHARS = 1000
+# a longer last line is no value alone
+_LONGEST_LAST_LINE = 200
+
+
+class Statement(NamedTuple):
+    """A final answer.
+
+    mark: what marks it: "answer tag", "boxed", "####", "JSON", "text" or "last line".
+    unit: words behind a formula that may be its unit: $5$ cm.
+    """
+
+    mark: str
+    answer: str
+    unit: str = ""
+
+
+class Reader(NamedTuple):
+    """What a verifier knows of values.
+
+    is_another: whether what is named behind "or" is another value than the one stated. is_value:
+    whether a line is nothing but a value.
+    """
+
+    is_another: Callable[[str, str], bool]
+    is_value: Callable[[str], bool]
+
+
+# A letter or a number, alone: (C), **42**
+_LETTER_ALONE = re.compile(r"[\s*(\[$]*(?:\\text\{)?([A-J])[\s*)\].}$]*")
+_NUMBER_ALONE = re.compile(r"[\s*$]*-?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?[\s*$.]*")
+
+
+def _are_other_words(stated: str, other: str) -> bool:
+    return normalised_answer(stated) != normalised_answer(other)
+
+
+def _is_letter_or_number(line: str) -> bool:
+    return bool(_LETTER_ALONE.fullmatch(line) or _NUMBER_ALONE.fullmatch(line))
+
+
+WORDS = Reader(_are_other_words, _is_letter_or_number)
+
+
+def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) -> Statement | None:
+    r"""The final answer of a completion; None where it states none, or takes it back.
+
+    form: one of `answer_forms.FORMS`, or a regular expression whose one group is the answer: then
+    nothing else is read. ValueError for another.
+
+    >>> final_statement("So \\boxed{7}.\nFinal answer: 8").answer, final_statement("\\boxed{8}\n#### 7").answer
+    ('8', '7')
+    >>> final_statement("<answer>7</answer> Final answer: 8").answer, final_statement("The answer is 7 or 8.")
+    ('7', None)
+    >>> final_statement("\\boxed{7} #### 8", form="boxed").answer
+    '7'
+    """
+    if form is not None:
+        return _in_form(text, check_form(form), reader)
+    block = last_answer(text)
+    if block is not None:
+        return _in_block(block, reader)
+    final = without_end_tokens(after_thinking(text)).strip()
+    mark = _last_mark(final)
+    if mark is not None:
+        return _mark_that_counts(final, mark, reader)
+    if has_unclosed_answer(text):
+        return None
+    tail = final[-TAIL_CHARS:]
+    marker = _last_marker(tail)
+    if marker is not None:
+        return _behind_marker(tail, marker, reader).statement
+    chosen = _chosen(tail)
+    return Statement("text", chosen) if chosen else _last_line(final, reader)
+
+
+@lru_cache(maxsize=256)
+def check_form(form: str) -> str:
+    """A form as it is; ValueError for one that is unknown or has not one group."""
+    if form not in FORMS:
+        accepted = f"one of {', '.join(FORMS)} or a regular expression with one group"
+        try:
+            groups = re.compile(form).groups
+        except re.error as error:
+            raise ValueError(f"answer_form must be {accepted}, got {form!r}: {error}") from None
+        if groups != 1:
+            raise ValueError(f"answer_form must be {accepted}, got {form!r}")
+    return form
+
+
+def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
+    """The last answer in one form, and nothing else."""
+    if form == TAGS:
+        block = last_answer(text)
+        return None if block is None else _in_block(block, reader)
+    if form == CODE:
+        code = find_code(text)
+        return None if code is None else Statement(form, code)
+
+    final = without_end_tokens(after_thinking(text)).strip()
+    if form == MARKER:
+        return _behind_last_marker(final, reader)
+    if form == LAST_LINE:
+        line = final.rpartition("\n")[2].strip().strip("*").strip()
+        return Statement("last line", line) if line else None
+    marks = {BOXED: _boxed, HASH: _hash, JSON: _json}
+    if form in marks:
+        mark = marks[form](final)
+        if mark is None or _is_taken_back(final, mark, reader):
+            return None
+        return mark.statement
+    found = list(re.finditer(form, final, re.DOTALL))[-1:]
+    return Statement("answer_form", (found[0][1] or "").strip()) if found else None
+
+
+def _in_block(block: str, reader: Reader) -> Statement | None:
+    """The answer in an answer block: its box, or all of it."""
+    mark = _boxed(block)
+    if mark is None:
+        return Statement("answer tag", block.strip())
+    if _is_taken_back(block, mark, reader):
+        return _behind_last_marker(block[mark.end :], reader)
+    return mark.statement
+
+
+# --- marks
+
+
+class _Mark(NamedTuple):
+    """A statement that is marked, and its place.
+
+    last: what stands last in it: the content of the last of several boxes.
+    """
+
+    statement: Statement
+    start: int
+    end: int
+    last: str
+
+
+def _last_mark(final: str) -> _Mark | None:
+    """The mark that ends last. A box within another mark is its content."""
+    marks = [mark for mark in (_boxed(final), _json(final), _final_tag(final)) if mark is not None]
+    hashes = _hash(final)
+    # behind another mark `#### Explanation` is a heading of Markdown
+    if hashes is not None and (not marks or _begins_with_value(hashes.last)):
+        marks.append(hashes)
+    chinese = _chinese_mark(final)
+    if chinese is not None:
+        marks.append(chinese)
+    return max(marks, key=lambda mark: mark.end, default=None)
+
+
+def _mark_that_counts(final: str, mark: _Mark, reader: Reader) -> Statement | None:
+    """What a mark states, or the words behind it state in its place."""
+    rest = final[mark.end :]
+    # in `\boxed{7}<answer>8` another answer is begun
+    if OPEN in rest:
+        return None
+    if _is_taken_back(final, mark, reader):
+        return _behind_last_marker(rest, reader)
+    later = _later(rest, mark, reader)
+    return later.statement if later.is_stated else mark.statement
+
+
+def _boxed(text: str) -> _Mark | None:
+    boxed = boxed_statement(text)
+    if boxed is None:
+        return None
+    statement = Statement("boxed", boxed.answer.strip())
+    return _Mark(statement, boxed.start, boxed.end, boxed.last)
+
+
+def _hash(text: str) -> _Mark | None:
+    """What follows the last ``####`` on its line, as in GSM8K, unless it is a heading."""
+    start = text.rfind("####")
+    if start < 0:
+        return None
+    content_start = start + len("####")
+    rest = text[content_start:]
+    line = rest.strip().partition("\n")[0].strip()
+    if is_heading(line):
+        return None
+    end = content_start + len(rest) - len(rest.lstrip()) + len(line)
+    return _with_box("####", line, start, end)
+
+
+# "answer": 3, 'final_answer': "C"
+_JSON_VALUE = re.compile(
+    r"""["'](?:final[_ ]?|correct[_ ]?)?answer["']\s*:\s*
+    (?P<value> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | \[[^\[\]{}]*\] | [^\s,{}\[\]"'][^,{}\n]* )
+    \s*[,}\n]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_LONGEST_KEY = 20
+# "\frac" in JSON would be a form feed; a model that writes so means LaTeX
+_LATEX_IN_JSON = re.compile(r"(?<!\\)\\[A-Za-z]{2,}")
+# between two objects of which one is meant
+_OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
+
+
+def _json(text: str) -> _Mark | None:
+    """The value of the last key "answer" of an object."""
+    # a single character is found much faster than a key is not
+    if "{" not in text:
+        return None
+    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
+    if key_end < 0:
+        return None
+    matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
+    if not matches:
+        return None
+    found = matches[-1]
+    start = text.rfind("{", 0, found.start())
+    if start < 0:
+        return None
+    written = found["value"].strip()
+    value = written
+    if written[0] in "\"'":
+        value = written[1:-1]
+        if written[0] == '"' and not _LATEX_IN_JSON.search(written):
+            with suppress(ValueError):
+                value = json.loads(written, strict=False)
+        else:
+            value = value.replace("\\\\", "\\")
+    end = text.find("}", found.end() - 1)
+    end = found.end() if end < 0 else end + 1
+    mark = _with_box("JSON", value.strip(), start, end)
+    if _OR_BEFORE.search(text, max(0, start - 10), start):
+        return mark._replace(last="", statement=Statement("JSON", ""))
+    return mark
+
+
+def _final_tag(text: str) -> _Mark | None:
+    opening, closing = "<final_answer>", "</final_answer>"
+    end = text.rfind(closing) if "<" in text else -1
+    start = text.rfind(opening, 0, max(end, 0))
+    if start < 0:
+        return None
+    content = text[start + len(opening) : end].partition(closing)[0]
+    return _with_box("answer tag", content.strip(), start, end + len(closing))
+
+
+def _chinese_mark(text: str) -> _Mark | None:
+    """What follows the last 【答案】 on its line; an explanation may follow."""
+    start = text.rfind("【答案】")
+    if start < 0:
+        return None
+    content_start = start + len("【答案】")
+    rest = text[content_start:]
+    line = rest.lstrip(" :：\n").partition("\n")[0]
+    end = content_start + rest.find(line) + len(line) if line else len(text)
+    answer = without_end_tokens(line).strip(" 。.")
+    if DENIAL.search(answer) or _OR_OF_OTHERS.search(answer):
+        answer = ""
+    return _with_box("text", answer, start, end)
+
+
+def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
+    r"""A mark, with the content of the box in it: #### \boxed{7}"""
+    boxed = boxed_statement(content)
+    answer = content if boxed is None else boxed.answer.strip()
+    return _Mark(Statement(mark, answer), start, end, content)
+
+
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
+_NOT_THE_BOX = re.compile(
+    r"(?:\bnot(?:\s+(?:be|equal\s+to))?|n['’]t(?:\s+be)?|\bcannot\s+be|\bnever|\bor\s+is\s+it"
+    r"|(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?)\Z",
+    re.IGNORECASE,
+)
+_ENDS_OF_DENIAL = ("not", "be", "to", "n't", "n’t", "never", "it", "doubt")
+_OPENING_SIGNS = " \t\n$\\({[}:*"
+# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
+_BOX_IS_WRONG = re.compile(
+    r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
+    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\]))",
+    re.IGNORECASE,
+)
+_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
+_LONGEST_CONTEXT = 80  # characters on either side
+
+
+def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
+    """Whether the words around a box say that it is not the answer, or that another is as well."""
+    if mark.statement.mark != "boxed":
+        return False
+    before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
+    # most boxes stand behind none of these, which is soon seen
+    may_deny = before.lower().endswith(_ENDS_OF_DENIAL) or "doubt" in before
+    if may_deny and _NOT_THE_BOX.search(before):
+        return True
+    after = text[mark.end : mark.end + _LONGEST_CONTEXT]
+    if _BOX_IS_WRONG.match(after):
+        return True
+    other = _OR_ANOTHER.match(after)
+    return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
+
+
+# --- words behind which an answer stands
+
+# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
+# stands beside them
+DENIAL = re.compile(
+    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
+    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
+    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
+    r"|不是|不对|错|不知道|可能|也许",
+    re.IGNORECASE,
+)
+# a word that is an answer itself
+_TRUTH = re.compile(
+    r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
+)
+CALLED_CORRECT = re.compile(
+    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
+    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
+    # 选项A正确
+    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
+    re.IGNORECASE,
+)
+# $$5$$, $5$, \(5\), \[5\]. "$5 and Tom $6" is money
+SEGMENT = re.compile(
+    r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL
+)
+# also in a fence, in quotes of three, or in \begin{align*}...\end{align*}
+BLOCK = re.compile(
+    r"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''"
+    rf"|{SEGMENT.pattern}"
+    r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
+    re.DOTALL,
+)
+# 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
+NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
+OR = re.compile(r"\bor\b", re.IGNORECASE)
+# "I doubt that the answer is 5", "some say the answer is 5"
+ATTITUDE = re.compile(
+    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
+    re.IGNORECASE,
+)
+
+_MARKER = re.compile(
+    # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
+    r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
+    r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
+    # ... is: 5, **: 5, or a heading with the answer on the lines behind it
+    r"(?:(?P<verb>\s*(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
+    r"|[ \t*_]*(?=\n))",
+    re.IGNORECASE,
+)
+
+
+def _marker_of_others() -> re.Pattern[str]:
+    """The same in other languages; a number may stand right behind the words for "the answer"."""
+    markers = []
+    for words in LANGUAGES.values():
+        # a verb in a script with spaces is a word of its own
+        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
+        markers.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
+    return re.compile(
+        rf"(?<![^\W\d_])(?P<verb>(?:{'|'.join(markers)})(?:\s*[:：])?(?:\*\*)?)", re.IGNORECASE
+    )
+
+
+_MARKER_OF_OTHERS = _marker_of_others()
+_OR_OF_OTHERS = re.compile(
+    # in scripts without spaces a word has no ends: A或B
+    "或|还是|または|หรือ|(?<![^\\W_])(?:"
+    + "|".join(words.or_ for words in LANGUAGES.values())
+    + ")(?![^\\W_])",
+    re.IGNORECASE,
+)
+_AFTER_OF_OTHERS = re.compile(
+    "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
+    re.IGNORECASE,
+)
+# ### Final Answer, **Answer:**
+_HEADING = re.compile(
+    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
+)
+# what stands before a marker in its sentence
+_SENTENCE_END = re.compile(r"[\n.!?。।]")
+# "Answer: Let's check" announces an answer, and gives none
+_ANNOUNCES = re.compile(
+    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
+    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
+    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
+    re.IGNORECASE,
+)
+# "The answer is most likely A", "the answer is clearly 5"
+_SURELY = re.compile(
+    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore),?\s+", re.IGNORECASE
+)
+# "(A) is wrong", behind another letter
+_CALLED_WRONG = re.compile(
+    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
+    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
+)
+# A, (A), A. and its text
+_LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
+# where the answer on its line ends; the point of 3.5 ends nothing
+_ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]")
+# nor that of Dr. Smith
+_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\Z")
+# a unit behind a block: $5$ cm.
+_UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
+# 故选B, 选 A、C
+_CHOSEN = re.compile(
+    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+)
+_LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
+# what a value begins with, behind a mark that gives another one
+_VALUE = re.compile(
+    r"[\s*_#>]*(?:[$€£]?\\?[(\[{]?\s*[-+−]?[$€£]?[.,]?\d|\$|\\[(\[a-z]|\(?[A-J]\b[).:]*\s*(?:\n|\Z|[.,;]|or\b|and\b)"
+    r"|[a-zA-Z]\s*(?:[=^+*/<>]|\\(?:le|ge|ne)))"
+)
+
+
+def is_heading(text: str) -> bool:
+    """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
+    return bool(text) and _HEADING.fullmatch(text) is not None
+
+
+class _Stated(NamedTuple):
+    """What the words behind something state.
+
+    is_stated: whether they state a value at all; without a statement they state two, or deny one.
+    """
+
+    statement: Statement | None
+    is_stated: bool
+
+
+def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
+    """What the words behind a mark state in its place."""
+    tail = rest[-TAIL_CHARS:].strip(_CLOSING_SIGNS)
+    if not tail:
+        return _Stated(None, False)
+    marker = _last_marker(tail)
+    if marker is not None and _begins_with_value(tail[marker.end :]):
+        stated = _behind_marker(tail, marker, reader)
+        if stated.statement is not None:
+            return stated
+        # "\boxed{7}. The answer is 7, but ..." says nothing new, "... is 7 or 8" does
+        value = tail[marker.end :].lstrip(" $\\([*").removeprefix("boxed{")
+        is_repeated = bool(mark.last) and value.startswith(mark.last)
+        if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
+            return _Stated(None, True)
+    lines = tail.split("\n")
+    letter = _LETTER_ALONE.fullmatch(lines[-1]) if len(lines) > 1 else None
+    if letter and letter[1]:
+        return _Stated(Statement("last line", letter[1]), True)
+    return _Stated(None, False)
+
+
+# what may stand right behind a mark
+_CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
+
+
+class _Marker(NamedTuple):
+    """Words behind which an answer stands.
+
+    end: where they end. before: the part of their sentence before them.
+    """
+
+    end: int
+    before: str
+    is_english: bool
+
+
+def _last_marker(tail: str) -> _Marker | None:
+    last = next(iter(deque(_markers(tail), maxlen=1)), None)
+    start = 0 if last is None else last.end
+    for match in _MARKER_OF_OTHERS.finditer(tail, start):
+        before = _SENTENCE_END.split(tail[: match.start()])[-1]
+        last = _Marker(match.end(), before, is_english=False)
+    return last
+
+
+def _markers(tail: str) -> Iterator[_Marker]:
+    """Each marker in English or Chinese.
+
+    One without a verb has to be a heading: "This is not the answer" announces nothing. What follows
+    it has to be an answer, and not the beginning of a solution.
+    """
+    for match in _MARKER.finditer(tail):
+        if _ANNOUNCES.match(tail, match.end()):
+            continue
+        before = _SENTENCE_END.split(tail[: match.start()])[-1]
+        if match["verb"] or is_heading(f"{before}answer"):
+            yield _Marker(match.end(), before, is_english=True)
+
+
+class _Behind(NamedTuple):
+    """An answer behind a marker."""
+
+    answer: str
+    is_block: bool  # in mathematics, quotes or a fence
+    spread: bool  # on other lines than the marker
+    after: str  # what follows it, on its line or, where it is spread, up to the end
+
+
+def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
+    tail = without_end_tokens(text)[-TAIL_CHARS:]
+    marker = _last_marker(tail)
+    return None if marker is None else _behind_marker(tail, marker, reader).statement
+
+
+def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> _Stated:
+    """What stands behind a marker: on its line, or on the next lines alone, in display mathematics,
+    in quotes or a fence.
+    """
+    behind = _behind(tail[marker.end :])
+    nothing = _Stated(None, True)
+    if _is_doubtful(marker.before, behind, reader):
+        return nothing
+    if behind.is_block:
+        unit = _UNIT_AFTER.match(behind.after)
+        return _Stated(Statement("text", behind.answer, unit[1] if unit else ""), True)
+    answer = behind.answer.strip().strip("*").strip()
+    answer = _SURELY.sub("", answer, count=1) if _SURELY.match(answer) else answer
+    if not marker.is_english:
+        if _OR_OF_OTHERS.search(answer):
+            return nothing
+        answer = _AFTER_OF_OTHERS.sub("", answer)
+    return _Stated(Statement("text", answer), True) if answer else nothing
+
+
+def _behind(rest: str) -> _Behind:
+    """The answer in what stands behind a marker."""
+    start = len(rest) - len(rest.lstrip(" \t\n*_"))
+    spread = "\n" in rest[:start]
+    rest = rest[start:]
+    block = BLOCK.match(rest)
+    if block:
+        answer = content_of(block)
+        after = rest[block.end() :]
+        spread = spread or "\n" in block[0]
+    else:
+        line = rest.partition("\n")[0]
+        end = _end_of_answer(line)
+        answer = line[: end.start()] if end else line
+        after = rest[end.end() if end else len(line) :]
+    if not spread:
+        after = after.partition("\n")[0]
+    return _Behind(answer, block is not None, spread, after)
+
+
+def _end_of_answer(line: str) -> re.Match[str] | None:
+    """Where the sentence of an answer ends, at a point that belongs to no name."""
+    for end in _ANSWER_END.finditer(line):
+        point = end.start()
+        if not _TITLE.search(line, 0, point) and not _is_initial(line, point):
+            return end
+    return None
+
+
+# J. K. Rowling: what stands before and behind the point of an initial
+_INITIALS_BEFORE = re.compile(r"(?:\A|\s)(?:[A-Z]\.\s?)+[A-Z]\Z")
+_INITIAL_AT_START = re.compile(r"\A[A-Z]\Z")
+_INITIAL_BEHIND = re.compile(r"\.\s?[A-Z]\.")
+_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+ [A-Z]\Z")
+_NAME_BEHIND = re.compile(r"\.\s[A-Z][\w'’-]+[.!]?\s*\Z")
+
+
+def _is_initial(line: str, point: int) -> bool:
+    """Whether a point is that of an initial: J. K. Rowling, George W. Bush."""
+    before = line[:point]
+    if _INITIALS_BEFORE.search(before):
+        return True
+    if _INITIAL_AT_START.match(before):
+        return _INITIAL_BEHIND.match(line, point) is not None
+    return bool(_NAME_BEFORE.search(before) and _NAME_BEHIND.match(line, point))
+
+
+def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
+    """Whether the words around an answer deny it or leave it open, or give another one."""
+    # a block may hold words of its own, such as \text{or}; the reader judges them
+    line = "" if behind.is_block or _TRUTH.fullmatch(behind.answer) else behind.answer
+    after = behind.after
+    letter = _LETTER.match(line)
+    if letter:
+        after = _without_other_letters(after, letter[1])
+        called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
+        if called_correct - {letter[1]}:
+            return True
+    if DENIAL.search(before) or DENIAL.search(line) or ATTITUDE.search(before) or OR.search(line):
+        return True
+    if behind.spread and not behind.is_block:
+        return _gives_another(behind, reader)
+    if DENIAL.search(after) or OR.search(after):
+        return True
+    # more formulas behind a block: the answer may be among them
+    return behind.is_block and _other_values(behind.answer, after)
+
+
+# "1. Add the numbers" behind "Answer:": the point has been cut off
+_ENUMERATED = re.compile(r"[ \t]*[A-Za-z].*\n\s*\d+[.)]\s")
+# where a paragraph behind an answer takes it back
+_TAKES_BACK = re.compile(
+    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|wrong|incorrect|instead"
+    r"|rather|maybe|perhaps|possibly|or|alternatively|could|might|unsure|not sure|should be)\b|\?",
+    re.IGNORECASE,
+)
+
+
+def _gives_another(behind: _Behind, reader: Reader) -> bool:
+    """Whether what follows an answer that has a line of its own gives another, or takes it back.
+
+    An explanation may follow, with numbers of its own; a line that is a value is another answer.
+    """
+    after = behind.after
+    letter = _LETTER.match(behind.answer)
+    if letter:
+        after = _without_other_letters(after, letter[1])
+    # what stands right below belongs to it
+    paragraph, _, explanation = after.partition("\n\n")
+    if DENIAL.search(paragraph) or OR.search(paragraph):
+        return True
+    if not letter and (_ENUMERATED.match(after) or _other_values(behind.answer, paragraph)):
+        return True
+    for line in explanation.split("\n"):
+        if _TAKES_BACK.search(line):
+            return True
+        value = line.strip().strip("*").strip()
+        if value and _squeezed(value) != _squeezed(behind.answer) and reader.is_value(value):
+            return True
+    return False
+
+
+def _other_values(answer: str, text: str) -> bool:
+    """Whether a text has formulas or numbers that an answer has not."""
+    formulas = {_squeezed(content_of(segment)) for segment in SEGMENT.finditer(text)}
+    numbers = set(NUMERAL.findall(text)) - set(NUMERAL.findall(answer))
+    return bool(formulas - {_squeezed(answer)} or numbers)
+
+
+def content_of(segment: re.Match[str]) -> str:
+    """What stands between the marks of a segment or block."""
+    return next(filter(None, segment.groups())).strip()
+
+
+def _squeezed(formula: str) -> str:
+    return "".join(formula.replace("\\dfrac", "\\frac").split()).rstrip(".")
+
+
+def _without_other_letters(after: str, letter: str) -> str:
+    """The words behind a chosen letter, without those that only call other letters wrong."""
+
+    def other(match: re.Match[str]) -> str:
+        return match[0] if letter.upper() in match.groups() else ""
+
+    return _CALLED_WRONG.sub(other, after)
+
+
+def _begins_with_value(text: str) -> bool:
+    return _VALUE.match(text) is not None
+
+
+def _chosen(tail: str) -> str | None:
+    """The choice that the end of a text calls correct."""
+    chosen = _CHOSEN.search(tail)
+    if chosen:
+        return chosen[1]
+    # "A is correct. B is correct." chooses nothing
+    letters = {match[1] or match[2] for match in CALLED_CORRECT.finditer(tail)}
+    if len(letters) != 1:
+        return None
+    sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
+    lead_in = _LEAD_IN.match(sentence)
+    sentence = sentence[lead_in.end() :] if lead_in else sentence
+    called = CALLED_CORRECT.fullmatch(sentence) or _LETTER_ALONE.fullmatch(sentence)
+    return sentence if called else None
+
+
+def _last_line(final: str, reader: Reader) -> Statement | None:
+    """A value alone on the last line. The last of several such lines is none: they are a list."""
+    before, line_break, line = final.rpartition("\n")
+    value = line.strip().strip("*").strip()
+    longest = _LONGEST_LAST_LINE if line_break else TAIL_CHARS
+    if len(value) > longest or not reader.is_value(value):
+        return None
+    above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
+    if above and _squeezed(above) != _squeezed(value) and reader.is_value(above):
+        return None
+    return Statement("last line" if line_break else "bare", value)

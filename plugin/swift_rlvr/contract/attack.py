@@ -21,6 +21,7 @@ from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.options import choices_by_label
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.verifiers.answer_forms import HASH, JSON, LAST_LINE, MARKER
 from swift_rlvr.verifiers.answers import boxed_answer
 
 # An answer that is right for no row. A gold that cannot be read still equals itself, so the right
@@ -47,7 +48,12 @@ class Target(NamedTuple):
     other: str
 
     def says(self, answer: str) -> str:
-        """A completion that gives an answer in the form that the prompt asks for."""
+        """A completion that gives an answer in the form that the prompt asks for.
+
+        Words with a box in them stand alone where that form would take the box out of its words.
+        """
+        if "\\boxed" in answer and self.asked.form in (HASH, MARKER, JSON, LAST_LINE):
+            return f"A guess.\n{answer}"
         return self.asked.answering(answer)
 
     def numbers(self) -> list[str]:

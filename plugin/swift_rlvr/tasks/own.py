@@ -1,13 +1,13 @@
 r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
 `choice:FILE` and `qa:FILE`.
 
-Question and right answer are looked for under the names in `columns.NAMES`, or under those that the
-variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the passage,
-where there is one, and the question, after the R1-Zero system prompt. That is left out where the row
-has a system prompt of its own, or its question says where the answer stands. `messages` that end with
-a user turn are such a question; where they end with the assistant's and there is no question beside
-them, they are the prompt without that turn, as in ms-swift. ShareGPT's `conversations` are read like
-`messages`.
+The question and the right answer are looked for under the names in `columns.NAMES`, or under those
+that the variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the
+passage, where there is one, and the question after the R1-Zero system prompt, which is left out
+where the row has a system prompt of its own, or its question says where the answer stands.
+`messages` that end with a user turn are such a question; where they end with the assistant's and
+there is no question beside them, they are the prompt without that turn, as in ms-swift. ShareGPT's
+`conversations` are read like `messages`.
 
 - `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
   read.

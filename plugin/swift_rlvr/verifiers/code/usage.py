@@ -59,7 +59,7 @@ class Clock:
         # other may have waited too.
         self._unseen = min(self._unseen + seconds, self._longest)
 
-    def look(self, has_answered: bool) -> None:
+    def look(self, has_answered: bool = False) -> None:
         """See what it does now; `has_answered`: something from it lies in a pipe, so that it may
         rightly wait for this process. `judge` says later whether that was so.
         """

@@ -103,7 +103,7 @@ def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):
     # As in the test above: all sampling settings are ours.
     assert 0.08 < summary["success"] < 0.42
     assert 40 < summary["mean_tokens"] < 80
-    # The prompts have about 110 tokens, so that the context ends what our limit would not.
-    assert 0 < summary["cut_short"] == summary["cut_off"] < 0.2
+    # The prompts leave less of the context than our limit: what is cut off, the context has ended.
+    assert 0 < summary["cut_short"] == summary["cut_off"] < 0.4
     assert "of these by the server's context" in shown
     assert summary["settings"]["served_model"] is None

@@ -22,7 +22,7 @@ CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
     ("name", "content"),
     [
         ("rows.jsonl", LINES),
-        ("rows.jsonl.gz", gzip.compress(LINES)),
+        ("rows.jsonl.gz", gzip.compress(LINES, mtime=0)),
         ("rows.JSONL", LINES),
         ("rows.txt", LINES),
         ("rows.json", json.dumps(ROWS).encode()),
@@ -33,7 +33,7 @@ CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
         ("rows.csv", b"\xef\xbb\xbf" + CSV),
         ("rows.csv", CSV.replace(b",", b";")),
         ("rows.csv", b'"question, in words";answer\n1 + 1?;2\n2 + 2?;4\n'),
-        ("rows.csv.gz", gzip.compress(CSV)),
+        ("rows.csv.gz", gzip.compress(CSV, mtime=0)),
         ("rows.tsv", CSV.replace(b",", b"\t")),
         ("rows.txt", CSV.replace(b",", b"\t")),
     ],

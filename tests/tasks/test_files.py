@@ -28,7 +28,7 @@ CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
         ("rows.json", json.dumps(ROWS).encode()),
         ("rows.json", json.dumps({"version": 1, "data": ROWS}).encode()),
         ("rows.json", LINES),
-        ("rows.json.gz", gzip.compress(json.dumps(ROWS).encode())),
+        ("rows.json.gz", gzip.compress(json.dumps(ROWS).encode(), mtime=0)),
         ("rows.csv", CSV),
         ("rows.csv", b"\xef\xbb\xbf" + CSV),
         ("rows.csv", CSV.replace(b",", b";")),

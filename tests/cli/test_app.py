@@ -152,7 +152,7 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
     [
         ("transformers", "train", ["dataset", "show", "countdown.jsonl", "--model", "."]),
         ("torch", "train", ["evaluate", "model", "--dataset", "countdown.jsonl", "--out", "out"]),
-        ("datasets", "train", ["dataset", "check", "countdown:rows.parquet"]),
+        ("pyarrow", "train", ["dataset", "check", "countdown:rows.parquet"]),
         ("swift", "train", ["dataset", "check", "gsm8k"]),
     ],
 )

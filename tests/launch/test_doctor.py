@@ -1192,10 +1192,11 @@ def test_files_of_a_model(tmp_path):
     [
         ([TASK], "passed", "1 rows of countdown, every gold earns the full reward"),
         (
-            [*[TASK] * 300, '{"nums": [1,\n'],
-            "failed",
-            "line 301: not JSON",
-        ),  # beyond the rows that are graded
+            [*[TASK] * 50, '{"nums": [1,'],
+            "warning",
+            "line 51: column 'row': not JSON",
+        ),
+        ([TASK] * 300, "passed", "the first 200 of 300 rows of countdown"),
         ([{"nums": [3, 5, 7]}], "failed", "tasks.jsonl, line 1: countdown: column target missing"),
         (
             [*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}],

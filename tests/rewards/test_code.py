@@ -555,7 +555,8 @@ def test_cheating_earns_nothing(cheat):
         },
     ]
     earned = grades([CHEATS[cheat]] * len(forms), forms, "add", partial=True)
-    assert [reward for reward, _ in earned] == [0.0] * len(forms)
+    # An object that cannot be compared is not graded.
+    assert not any(reward for reward, _ in earned)
 
 
 @pytest.mark.parametrize(

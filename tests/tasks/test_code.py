@@ -342,6 +342,6 @@ def test_a_file_alone_is_recognised_or_the_message_says_how(tmp_path):
     path.write_text(json.dumps(ROWS["ours"][0]))
     assert parse_source(str(path)).task is CODE
     path.write_text(json.dumps(ROWS["MBPP"][0]))
-    with pytest.raises(InputError, match="name the task, as in code:"):
+    with pytest.raises(InputError, match="write code:"):
         parse_source(str(path))
     assert [row for _, row in parse_source(f"code:{path}").rows()] == [ROWS["MBPP"][0]]

@@ -55,7 +55,9 @@ _BOXED = re.compile(
 )
 # A heading of Markdown, "#### Constraints", is none.
 _HASH = re.compile(
-    rf"{_QUOTE}####|(?<!#)####\s*(?:{_PLACE}|{_QUOTE}|[-+$]*\d[\d,.]*\s*$|$)", re.MULTILINE
+    rf"{_QUOTE}####|(?<!#)####\s*(?:{_PLACE}|{_QUOTE}|[-+$]*\d[\d,.]*\s*$|$)"
+    r"|\b(?:with|after|behind|by|following|using|of)\s+####(?!#)",
+    re.MULTILINE,
 )
 _CODE = re.compile(
     r"```\s*(?:python|py|cpp|c\+\+|java|javascript|rust|go)\b|\bcode blocks?\b|代码块"

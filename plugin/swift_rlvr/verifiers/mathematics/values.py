@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import is_real
-from swift_rlvr.verifiers.mathematics.inequalities import solution_set
 from swift_rlvr.verifiers.mathematics.numeric import constant_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
@@ -197,7 +196,6 @@ Value = (
 
 # a < b is b > a: the operators with their sides exchanged
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INEQUALITIES = (*TURNED, "!=")
 
 
 # --- what several kinds have in common
@@ -265,8 +263,10 @@ def is_constant(value: Value) -> bool:
 
 
 def as_region(value: Value) -> Region | None:
-    """The numbers of an interval, of a set of numbers, of `x in` one of these, or that solve an
-    inequality.
+    """The numbers of an interval, of a set of numbers, or of `x in` one of these.
+
+    An inequality that is solved, `x > 3`, is read as a region. One that is not, `2x < 6`, says the
+    question again: it is none.
     """
     match value:
         case Region():
@@ -275,8 +275,6 @@ def as_region(value: Value) -> Region | None:
             name = name_of(variable)
             region = as_region(numbers) if name else None
             return region and region._replace(variable=name)
-        case Relation((operator, *_), _) if operator in _INEQUALITIES:
-            return _solution(value)
         case Tuple((low, high)):
             return _interval(bound_of(low), value.closed_low, bound_of(high), value.closed_high)
         case Set(items):
@@ -285,18 +283,6 @@ def as_region(value: Value) -> Region | None:
                 return None
             return Region("", RealSet.of(*elements))
     return None
-
-
-def _solution(inequality: Relation) -> Region | None:
-    trees = []
-    for side in inequality.sides:
-        tree = tree_of(side)
-        # 3 < x cm says nothing about numbers
-        if tree is None or unit_of(side):
-            return None
-        trees.append(tree)
-    solved = solution_set(inequality.operators, trees)
-    return solved and Region(*solved)
 
 
 def _interval(

@@ -20,7 +20,7 @@ import math
 import re
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
@@ -28,7 +28,7 @@ from swift_rlvr.verifiers.mathematics.notation import plain
 from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
-from swift_rlvr.verifiers.mathematics.values import Number, Several, Value, Words
+from swift_rlvr.verifiers.mathematics.values import Number, Value, Words
 from swift_rlvr.verifiers.statements import Reader, final_statement
 
 logger = logging.getLogger(__name__)
@@ -324,9 +324,6 @@ def _why_not_right(answer: str, is_read: bool) -> Reason:
 
 
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:
-    # an integral for a gold without one is the question said again
-    if _is_unevaluated(value) and not _is_unevaluated(gold):
-        return False
     if leniency.ordered is not None:
         gold = with_order(gold, leniency.ordered)
     if same(gold, value):
@@ -335,14 +332,3 @@ def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> boo
     if leniency.rounded_gold and not _DECIMAL.search(answer) and rounds_to(gold, value):
         return True
     return leniency.convert_units and same_converted(gold, value)
-
-
-def _is_unevaluated(part: Any) -> bool:
-    """Whether a value or a part of one contains an integral or a derivative."""
-    if isinstance(part, Several):
-        part = part.items
-    if not isinstance(part, tuple):
-        return False
-    if part[:1] in (("int",), ("derivative",)):
-        return True
-    return any(map(_is_unevaluated, part))

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
 from swift_rlvr.verifiers.mathematics.notation import plain
-from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors
+from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors, read_plain
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import Number, Value, Words
@@ -234,6 +234,9 @@ def readable_gold(gold: object) -> ReadableGold | None:
 
 @lru_cache(maxsize=4096)
 def _read_gold(gold: str) -> _Gold | None:
+    number = read_plain(gold)
+    if number is not None:
+        return _Gold(gold, number, gold, in_sentence=False)
     marked = marked_answer(gold)
     text = marked[1] if marked else gold.strip()
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
@@ -294,8 +297,15 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     """Whether an answer is right, or why not."""
     if not answer:
         return Reason.EMPTY_ANSWER
+    if answer == gold.text:
+        return Reason.CORRECT
+    # Most answers need no more than this: read two numbers, and compare.
+    number = read_plain(answer)
+    if number is not None and isinstance(gold.value, Number):
+        is_right = _is_right(gold.value, number, answer, leniency)
+        return Reason.CORRECT if is_right else Reason.WRONG
     if len(answer) > MAX_CHARS:
-        return Reason.CORRECT if answer == gold.text else Reason.TOO_LONG
+        return Reason.TOO_LONG
     if plain(answer) == gold.plain:
         return Reason.CORRECT
     if gold.value is None:
@@ -314,11 +324,7 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.CORRECT
     if gold.is_sentence:
         return Reason.BAD_GOLD
-    return _why_not_right(answer, is_read=value is not None or stated is not None)
-
-
-def _why_not_right(answer: str, is_read: bool) -> Reason:
-    if is_read:
+    if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 

@@ -43,7 +43,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     Ratio,
     Region,
     Relation,
-    Residue,
     Sequence,
     Set,
     Several,
@@ -83,7 +82,8 @@ _IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
 _NO_SOLUTION = "no solution"
 _ALL_REALS = ("all real numbers", "all reals", "real numbers", "any real number")
 
-# The name of a constant of integration: C, k, c_1. (C_p is a heat capacity.)
+# The name of a constant of integration, as in golds of College Math: C (1705), k (1805), c_1 (2550).
+# (C_p is a heat capacity.)
 _ARBITRARY = re.compile(r"[CcKk](_\d+)?")
 
 _MINUS_ONE = ("number", Fraction(-1))
@@ -109,7 +109,7 @@ def same(gold: Value, answer: Value) -> bool:
         case Number(product=None), Number(product=None):
             return _same_number(gold, answer)
 
-    # what stands around a value: a unit, the letter of a choice, a modulus, conditions
+    # what stands around a value: a unit, the letter of a choice, conditions
     if product_of(gold) or product_of(answer):
         return _same_with_product(gold, answer)
     if isinstance(gold, Quantity) or isinstance(answer, Quantity):
@@ -120,8 +120,6 @@ def same(gold: Value, answer: Value) -> bool:
             return is_chosen
     if isinstance(gold, Family) or isinstance(answer, Family):
         return same_family(gold, answer)
-    if isinstance(gold, Residue):
-        return _same_residue(gold, answer)
     if not (isinstance(gold, Several) and isinstance(answer, Several)):
         core = _without_conditions(gold)
         if core is not None:
@@ -131,9 +129,6 @@ def same(gold: Value, answer: Value) -> bool:
             return same(gold, core)
 
     match answer:
-        case Residue():
-            # 3 -> 3 (mod 7): a whole class is no number
-            return False
         case Relation() if not isinstance(gold, Relation):
             return _same_region(gold, answer) or _is_stated_by(gold, answer)
         case Words() if not isinstance(gold, (Words, Relation)):
@@ -261,7 +256,7 @@ def _same_approximation(gold: Approximately, answer: Value) -> bool:
     return any(near(value, number.value / scale, rounding / scale) for scale in scales)
 
 
-# --- units and angles
+# --- units and angles. Of golds in radians, `\frac{\pi}{4}` (MATH test 1645), policies give degrees too.
 
 
 def _same_quantity(gold: Value, answer: Value) -> bool:
@@ -498,25 +493,7 @@ def _same_letter(gold: Choice, answer: Choice) -> bool:
     return same(gold.meaning, answer.meaning)
 
 
-# --- residues
-
-
-def _same_residue(gold: Residue, answer: Value) -> bool:
-    # x = 3 (mod 7) -> 3: the modulus and the name may be left out
-    if not isinstance(answer, Residue):
-        return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
-    if gold.name is not None and answer.name is not None and not same(gold.name, answer.name):
-        return False
-    if not same(gold.modulus, answer.modulus):
-        return False
-    match gold.value, answer.value, gold.modulus:
-        case Number(first), Number(second), Number(modulus) if modulus:
-            # 3 (mod 7) -> 10 (mod 7)
-            return ((first - second) / modulus).denominator == 1
-    return same(gold.value, answer.value)
-
-
-# --- conditions beside a value
+# --- conditions beside a value, as in College Math 2797: a recurrence, and behind it n \geq 1
 
 
 def _without_conditions(value: Value) -> Value | None:

@@ -68,7 +68,7 @@ class Expression(NamedTuple):
 
 
 class Region(NamedTuple):
-    """The real numbers that inequalities or intervals describe."""
+    """The real numbers that solved inequalities or intervals describe: `x \\ge \\frac{1}{2}` (CARP 365)."""
 
     variable: str  # "" where none is named
     numbers: RealSet
@@ -86,7 +86,9 @@ class Quantity(NamedTuple):
 
 
 class Approximately(NamedTuple):
-    """A decimal behind a sign for "about": any value that rounds to it."""
+    """A decimal behind a sign for "about": any value that rounds to it. `\\approx 17.10 \\mathrm{ft}` (College
+    Math 2616), and the golds of physics.
+    """
 
     number: Number
 
@@ -98,14 +100,6 @@ class Relation(NamedTuple):
     sides: tuple[Value, ...]
 
 
-class Residue(NamedTuple):
-    """`x \\equiv 3 \\pmod 7`; `name` is None where only `3 \\pmod 7` is written."""
-
-    name: Value | None
-    value: Value
-    modulus: Value
-
-
 class Matrix(NamedTuple):
     """A matrix or a determinant."""
 
@@ -114,7 +108,7 @@ class Matrix(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A value for every integer: `k\\pi + 1, k \\in \\mathbb{Z}`."""
+    """A value for every integer: `2 n\\pi - \\pi/2`, any integer n (College Math 1991)."""
 
     parameter: str
     value: Value
@@ -143,11 +137,15 @@ class Listing(Several):
 
 
 class Alternatives(Listing):
-    """Values of which each is one, in any order: `x = 1 or x = 2`, `\\pm 3`."""
+    """Values of which each is one, in any order: `x = -2 or x = 2` (College Math 1416), `1 \\pm \\sqrt{19}`
+    (MATH test 2896).
+    """
 
 
 class Sequence(Several):
-    """Values in an order, with repetition: numbers with spaces between them, `1 2 2`."""
+    """Values in an order, with repetition: numbers with spaces between them, `-2 3 5` (DeepMind
+    Mathematics, in MathCoder's outputs).
+    """
 
 
 class Set(Several):
@@ -188,7 +186,6 @@ Value = (
     | Quantity
     | Approximately
     | Relation
-    | Residue
     | Matrix
     | Family
     | Several

@@ -282,6 +282,15 @@ def as_region(value: Value) -> Region | None:
     return None
 
 
+def is_unsolved(value: Value) -> bool:
+    """Whether a value is an inequality in one variable that is not solved: `|x| < 2`."""
+    if not isinstance(value, Relation) or not {*TURNED, "!="} & {*value.operators}:
+        return False
+    trees = [tree_of(side) for side in value.sides]
+    names = frozenset().union(*(symbols(tree) for tree in trees if tree is not None))
+    return len(names) == 1
+
+
 def _interval(
     low: Bound | None, closed_low: bool, high: Bound | None, closed_high: bool
 ) -> Region | None:

@@ -28,7 +28,13 @@ from swift_rlvr.verifiers.mathematics.notation import plain
 from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors, read_plain
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
-from swift_rlvr.verifiers.mathematics.values import Number, Value, Words
+from swift_rlvr.verifiers.mathematics.values import (
+    Number,
+    Value,
+    Words,
+    as_region,
+    is_unsolved,
+)
 from swift_rlvr.verifiers.statements import Reader, final_statement
 
 logger = logging.getLogger(__name__)
@@ -322,7 +328,9 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
     if stated is not None and _is_right(gold.value, stated, answer, leniency):
         return Reason.CORRECT
-    if gold.is_sentence:
+    # (-2, 2) may be right for |x| < 2: no inequality is solved here
+    is_region = value is not None and as_region(value) is not None
+    if gold.is_sentence or (is_region and is_unsolved(gold.value)):
         return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG

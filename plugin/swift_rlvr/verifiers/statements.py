@@ -184,15 +184,27 @@ class _Mark(NamedTuple):
 
 def _last_mark(final: str) -> _Mark | None:
     """The mark that ends last. A box within another mark is its content."""
-    marks = [mark for mark in (_boxed(final), _json(final), _final_tag(final)) if mark is not None]
-    hashes = _hash(final)
-    # behind another mark `#### Explanation` is a heading of Markdown
-    if hashes is not None and (not marks or _begins_with_value(hashes.last)):
-        marks.append(hashes)
-    chinese = _chinese_mark(final)
-    if chinese is not None:
-        marks.append(chinese)
-    return max(marks, key=lambda mark: mark.end, default=None)
+    marks: list[_Mark | None] = []
+    # what a mark cannot be without is soon looked for
+    if "boxed" in final or "fbox" in final:
+        marks.append(_boxed(final))
+    if "nswer" in final and "{" in final:
+        marks.append(_json(final))
+    if "</final_answer>" in final:
+        marks.append(_final_tag(final))
+    if "####" in final:
+        hashes = _hash(final)
+        # behind another mark `#### Explanation` is a heading of Markdown
+        is_alone = not any(marks)
+        if hashes is not None and (is_alone or _begins_with_value(hashes.last)):
+            marks.append(hashes)
+    if "【答案】" in final:
+        marks.append(_chinese_mark(final))
+    last = None
+    for mark in marks:
+        if mark is not None and (last is None or mark.end > last.end):
+            last = mark
+    return last
 
 
 def _mark_that_counts(final: str, mark: _Mark, reader: Reader) -> Statement | None:
@@ -203,6 +215,8 @@ def _mark_that_counts(final: str, mark: _Mark, reader: Reader) -> Statement | No
         return None
     if _is_taken_back(final, mark, reader):
         return _behind_last_marker(rest, reader)
+    if not rest:
+        return mark.statement
     later = _later(rest, mark, reader)
     return later.statement if later.is_stated else mark.statement
 
@@ -245,11 +259,7 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
-    # a single character is found much faster than a key is not
-    key_end = -1
-    for quote in ('"', "'"):
-        if quote in text and "{" in text:
-            key_end = max(key_end, text.rfind(f"nswer{quote}"))
+    key_end = max(text.rfind(f"nswer{quote}") for quote in "\"'")
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
@@ -278,7 +288,7 @@ def _json(text: str) -> _Mark | None:
 
 def _final_tag(text: str) -> _Mark | None:
     opening, closing = "<final_answer>", "</final_answer>"
-    end = text.rfind(closing) if "<" in text else -1
+    end = text.rfind(closing)
     start = text.rfind(opening, 0, max(end, 0))
     if start < 0:
         return None
@@ -365,7 +375,9 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if _ends_with_denial(before) or ("doubt" in before and _DOUBT_BEFORE.search(before)):
+    if (before and _ends_with_denial(before)) or (
+        "doubt" in before and _DOUBT_BEFORE.search(before)
+    ):
         return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
     if _BOX_IS_WRONG.match(after):

@@ -3,8 +3,10 @@ reasons.
 """
 
 import logging
+import sys
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -165,13 +167,31 @@ def test_the_order_of_a_list(gold, answer, ordered, unordered, unsaid):
     assert grade(text, gold).reward == unsaid
 
 
+@pytest.mark.parametrize(("answer", "reward"), [("7", 1.0), ("8", 0.0)])
+def test_a_plain_number_is_found_read_and_compared_and_nothing_else(answer, reward):
+    called = set()
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and "swift_rlvr" in path.parts:
+            called.add((path.name, frame.f_code.co_name))
+
+    sys.setprofile(note)
+    try:
+        verdict = grade(rf"So \boxed{{{answer}}}", "7")
+    finally:
+        sys.setprofile(None)
+    assert verdict.reward == reward
+    assert len({name for name, _ in called}) <= 6 and len(called) <= 26, called
+
+
 def test_a_gold_with_thousands_of_digits_is_none():
     for gold in (10**5000, -(10**5000), str(10**4000)):
         assert grade("5", gold).reward in (None, 0.0)
     assert grade("5", 10**5000).reason is Reason.BAD_GOLD
 
 
-@pytest.mark.parametrize("broken", ["read", "same"])
+@pytest.mark.parametrize("broken", ["read_plain", "same"])
 def test_a_mistake_of_ours_is_an_error_with_a_traceback_and_no_reward(broken, monkeypatch, caplog):
     read_gold("5")  # cached: the answer is read next
 

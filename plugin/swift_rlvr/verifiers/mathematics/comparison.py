@@ -43,7 +43,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     Ratio,
     Region,
     Relation,
-    Residue,
     Sequence,
     Set,
     Several,
@@ -83,7 +82,8 @@ _IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
 _NO_SOLUTION = "no solution"
 _ALL_REALS = ("all real numbers", "all reals", "real numbers", "any real number")
 
-# The name of a constant of integration: C, k, c_1. (C_p is a heat capacity.)
+# The name of a constant of integration, as in golds of College Math: C (1705), k (1805), c_1 (2550).
+# (C_p is a heat capacity.)
 _ARBITRARY = re.compile(r"[CcKk](_\d+)?")
 
 _MINUS_ONE = ("number", Fraction(-1))
@@ -95,8 +95,8 @@ _DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
 def same(gold: Value, answer: Value) -> bool:
     """Whether an answer equals the gold. What cannot be shown to be equal is not.
 
-    The kinds of the two decide how they are compared: the first rule of `_RULES` for one of them
-    that knows a verdict, and for what is left, whether they are expressions with the same value.
+    First comes what stands around the two values, then what the answer says about a value, and then
+    the kind of the gold decides.
 
     >>> half = Number(Fraction(1, 2))
     >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm"))
@@ -105,16 +105,49 @@ def same(gold: Value, answer: Value) -> bool:
     >>> same(Tuple((half, one)), Tuple((one, half))), same(Set((half, one)), Set((one, half)))
     (False, True)
     """
+    match gold, answer:
+        case Number(product=None), Number(product=None):
+            return _same_number(gold, answer)
+
+    # what stands around a value: a unit, the letter of a choice, conditions
     if product_of(gold) or product_of(answer):
         return _same_with_product(gold, answer)
-    if isinstance(gold, Number) and isinstance(answer, Number):
-        return _same_number(gold, answer)
-    for kind, rule in _RULES:
-        if isinstance(gold, kind) or isinstance(answer, kind):
-            verdict = rule(gold, answer)
-            if verdict is not None:
-                return verdict
-    return bool(_same_angle(gold, answer)) or _same_expression(gold, answer)
+    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
+        return _same_quantity(gold, answer)
+    if isinstance(gold, Choice) or isinstance(answer, Choice):
+        is_chosen = _same_choice(gold, answer)
+        if is_chosen is not None:
+            return is_chosen
+    if isinstance(gold, Family) or isinstance(answer, Family):
+        return same_family(gold, answer)
+    if not (isinstance(gold, Several) and isinstance(answer, Several)):
+        core = _without_conditions(gold)
+        if core is not None:
+            return same(core, answer)
+        core = _without_conditions(answer)
+        if core is not None:
+            return same(gold, core)
+
+    match answer:
+        case Relation() if not isinstance(gold, Relation):
+            return _same_region(gold, answer) or _is_stated_by(gold, answer)
+        case Words() if not isinstance(gold, (Words, Relation)):
+            return _words_are(answer, gold)
+
+    match gold:
+        case Relation():
+            return _same_relation(gold, answer)
+        case Words():
+            return _same_words(gold, answer)
+        case Region():
+            return _same_region(gold, answer)
+        case Approximately():
+            return _same_approximation(gold, answer)
+        case Matrix():
+            return _same_matrix(gold, answer)
+        case Several():
+            return _same_several(gold, answer)
+    return _same_single_value(gold, answer)
 
 
 def _same_with_product(gold: Value, answer: Value) -> bool:
@@ -149,7 +182,7 @@ def _same_items(
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
-    if different_units(unit_of(gold), unit_of(answer)):
+    if (gold.unit or gold.percent) and different_units(unit_of(gold), unit_of(answer)):
         return False
     if gold.percent and answer.percent:
         return gold.value == answer.value
@@ -167,6 +200,8 @@ def _same_number(gold: Number, answer: Number) -> bool:
             values.add(answer.value)
     if golds & values:
         return True
+    if max(gold.places, answer.places) < _ENOUGH_PLACES_OF_GOLD:
+        return False
     # 0.6666666667 -> 2/3, and not 0.6666666668
     if not answer.places and _is_long_decimal_of(gold, answer.value, _ENOUGH_PLACES_OF_GOLD):
         return True
@@ -198,10 +233,8 @@ def rounds_to(gold: Value, answer: Value) -> bool:
     return False
 
 
-def _same_approximation(gold: Value, answer: Value) -> bool:
+def _same_approximation(gold: Approximately, answer: Value) -> bool:
     # about 5 -> 5.02, and 5 -> about 5 is wrong: it leaves open which number it is
-    if not isinstance(gold, Approximately):
-        return False
     number = gold.number
     if isinstance(answer, Approximately):
         answer = answer.number
@@ -223,7 +256,7 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
     return any(near(value, number.value / scale, rounding / scale) for scale in scales)
 
 
-# --- units and angles
+# --- units and angles. Of golds in radians, `\frac{\pi}{4}` (MATH test 1645), policies give degrees too.
 
 
 def _same_quantity(gold: Value, answer: Value) -> bool:
@@ -279,6 +312,14 @@ def same_converted(gold: Value, answer: Value) -> bool:
 
 
 # --- expressions
+
+
+def _same_single_value(gold: Value, answer: Value) -> bool:
+    # 3 -> {3}
+    if isinstance(answer, Several):
+        alone = _only_value(answer)
+        return alone is not None and same(gold, alone)
+    return bool(_same_angle(gold, answer)) or _same_expression(gold, answer)
 
 
 def _same_expression(gold: Value, answer: Value) -> bool:
@@ -452,47 +493,13 @@ def _same_letter(gold: Choice, answer: Choice) -> bool:
     return same(gold.meaning, answer.meaning)
 
 
-# --- residues
-
-
-def _same_residue(gold: Value, answer: Value) -> bool:
-    # 3 -> 3 (mod 7): a whole class is no number
-    if not isinstance(gold, Residue):
-        return False
-    # x = 3 (mod 7) -> 3: the modulus and the name may be left out
-    if not isinstance(answer, Residue):
-        return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
-    if gold.name is not None and answer.name is not None and not same(gold.name, answer.name):
-        return False
-    if not same(gold.modulus, answer.modulus):
-        return False
-    match gold.value, answer.value, gold.modulus:
-        case Number(first), Number(second), Number(modulus) if modulus:
-            # 3 (mod 7) -> 10 (mod 7)
-            return ((first - second) / modulus).denominator == 1
-    return same(gold.value, answer.value)
-
-
-# --- conditions beside a value
-
-
-def _same_without_conditions(gold: Value, answer: Value) -> bool | None:
-    """The verdict where one side adds conditions on its variables, `\\frac{1}{x}, x \\neq 0`; None
-    where none does.
-    """
-    if isinstance(gold, Several) and isinstance(answer, Several):
-        return None
-    core = _without_conditions(gold)
-    if core is not None:
-        return same(core, answer)
-    core = _without_conditions(answer)
-    if core is not None:
-        return same(gold, core)
-    return None
+# --- conditions beside a value, as in College Math 2797: a recurrence, and behind it n \geq 1
 
 
 def _without_conditions(value: Value) -> Value | None:
-    """What stands before conditions on its own variables; None where there are no conditions."""
+    """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`; None where there
+    are no conditions.
+    """
     if not isinstance(value, Listing) or len(value.items) < 2:
         return None
     core, *conditions = value.items
@@ -524,45 +531,30 @@ def _condition_on(value: Value) -> frozenset[str]:
 # --- words
 
 
-def _same_words(gold: Value, answer: Value) -> bool:
+def _same_words(gold: Words, answer: Value) -> bool:
     """Words and words, or a value of another kind: several choices, and sets in words."""
-    match gold, answer:
-        case Words(), Words():
-            if gold.text == answer.text:
-                return True
-            if gold.marked or answer.marked:
-                return gold.text.lower() == answer.text.lower()
-            return _is_capitalised(gold.text, answer.text) or _same_expression(gold, answer)
-        case Words(), _:
-            in_base = _IN_BASE.fullmatch(gold.text)
-            if in_base:
-                # 1101_2 -> 1101: the base may be left out, as a unit may be
-                if not isinstance(answer, Number) or answer.unit:
-                    return False
-                return str(answer.value) == in_base[1]
-            return _words_are(gold, answer)
-        case _, Words():
-            return _words_are(answer, gold)
-    return False
+    if isinstance(answer, Words):
+        if gold.text == answer.text:
+            return True
+        lowered = gold.text.lower()
+        if gold.marked or answer.marked:
+            return lowered == answer.text.lower()
+        # Bob -> bob: two letters are rather a product, and Rx is another one than rx
+        if len(lowered) > 2 and {gold.text, answer.text} == {lowered, lowered.capitalize()}:
+            return True
+        return _same_expression(gold, answer)
 
-
-def _is_capitalised(word: str, other: str) -> bool:
-    """Whether one of two words is the other with a capital: Bob and bob.
-
-    Two letters are rather a product, and Rx is another one than rx.
-    """
-    return (
-        len(word) > 2
-        and word.lower() == other.lower()
-        and {word, other}
-        <= {
-            word.lower(),
-            word.capitalize(),
-        }
-    )
+    in_base = _IN_BASE.fullmatch(gold.text)
+    if in_base:
+        # 1101_2 -> 1101: the base may be left out, as a unit may be
+        if not isinstance(answer, Number) or answer.unit:
+            return False
+        return str(answer.value) == in_base[1]
+    return _words_are(gold, answer)
 
 
 def _words_are(words: Words, value: Value) -> bool:
+    """Whether words say what a value of another kind says."""
     if isinstance(value, Listing | Set):
         # BD -> B, D
         letters = [item.letter.lower() for item in value.items if isinstance(item, Choice)]
@@ -591,19 +583,19 @@ def _same_region(gold: Value, answer: Value) -> bool:
 # --- matrices
 
 
-def _same_matrix(gold: Value, answer: Value) -> bool:
-    match gold, answer:
-        case Matrix(), Matrix():
+def _same_matrix(gold: Matrix, answer: Value) -> bool:
+    match answer:
+        case Matrix():
             return gold.bars == answer.bars and _same_items(gold.rows, answer.rows, _same_items)
-        case (Matrix(bars=False) as matrix, Several() as several) | (
-            Several() as several,
-            Matrix(bars=False) as matrix,
-        ):
-            return _matrix_is(matrix, several)
+        case Several():
+            return _matrix_is(gold, answer)
     return False
 
 
 def _matrix_is(matrix: Matrix, several: Several) -> bool:
+    # a determinant is a number
+    if matrix.bars:
+        return False
     match several:
         case Tuple(items, closed_low=True):
             # [[1, 2], [3, 4]]: a list of the rows
@@ -624,16 +616,17 @@ def _matrix_is(matrix: Matrix, several: Several) -> bool:
 # --- several values: sets, tuples, ratios, cases
 
 
-def _same_several(gold: Value, answer: Value) -> bool:
-    if isinstance(gold, Several) and isinstance(answer, Several):
-        return _same_parts(gold, answer)
+def _same_several(gold: Several, answer: Value) -> bool:
+    match answer:
+        case Region():
+            return _same_region(gold, answer)
+        case Matrix():
+            return _matrix_is(answer, gold)
+        case Several():
+            return _same_parts(gold, answer)
     # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
-    if isinstance(gold, Several):
-        alone = None if _is_clock_time(gold) else _only_value(gold)
-        return alone is not None and same(alone, answer)
-    assert isinstance(answer, Several)
-    alone = _only_value(answer)
-    return alone is not None and same(gold, alone)
+    alone = None if _is_clock_time(gold) else _only_value(gold)
+    return alone is not None and same(alone, answer)
 
 
 def _same_parts(gold: Several, answer: Several) -> bool:
@@ -833,23 +826,25 @@ def _size(items: Iterable[Value]) -> int:
 # --- equations and inequalities
 
 
-def _same_relation(gold: Value, answer: Value) -> bool:
+def _same_relation(gold: Relation, answer: Value) -> bool:
     if _same_region(gold, answer):
         return True
-    match gold, answer:
-        case Relation(), Relation():
-            if _is_equality(gold) and _is_equality(answer):
-                return _same_equality(gold, answer)
-            return _same_inequality(gold, answer)
-        case Relation(("in",), (name, region)), _:  # x \in [1, 2] -> [1, 2]
+    if isinstance(answer, Relation):
+        if _is_equality(gold) and _is_equality(answer):
+            return _same_equality(gold, answer)
+        return _same_inequality(gold, answer)
+    match gold:
+        case Relation(("in",), (name, region)):  # x \\in [1, 2] -> [1, 2]
             return is_name(name) and same(region, answer)
-        case _, Relation(("in",), (name, region)):
+    return _is_stated_value(gold, answer)
+
+
+def _is_stated_by(gold: Value, answer: Relation) -> bool:
+    """Whether an answer says of a name that it is the gold: 5 -> x = 5, [1, 2] -> x \\in [1, 2]."""
+    match answer:
+        case Relation(("in",), (name, region)):
             return is_name(name) and same(gold, region)
-        case Relation(), _:
-            return _is_stated_value(gold, answer)
-        case _, Relation():
-            return _is_equality(answer) and _chain_equals(gold, answer)
-    return False
+    return _is_equality(answer) and _chain_equals(gold, answer)
 
 
 def _is_stated_value(gold: Relation, answer: Value) -> bool:
@@ -1099,19 +1094,3 @@ def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
     if gold_operator == answer_operator:
         return less(Fraction(0), multiple)
     return gold_operator == TURNED.get(answer_operator) and less(multiple, Fraction(0))
-
-
-# The kinds that hold other values stand before those: what is around a value is compared first.
-_RULES: tuple[tuple[type, Callable[[Value, Value], bool | None]], ...] = (
-    (Quantity, _same_quantity),
-    (Choice, _same_choice),
-    (Family, same_family),
-    (Residue, _same_residue),
-    (Listing, _same_without_conditions),
-    (Relation, _same_relation),
-    (Words, _same_words),
-    (Region, _same_region),
-    (Approximately, _same_approximation),
-    (Matrix, _same_matrix),
-    (Several, _same_several),
-)

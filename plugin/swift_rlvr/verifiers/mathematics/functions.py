@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from mpmath import MPContext
@@ -339,44 +339,6 @@ def constant(name: str) -> Computed:
     if name == "infinity":
         raise Undefined
     return {"pi": +_context.pi, "e": +_context.e, "i": _context.mpc(0, 1)}[name]
-
-
-@lru_cache
-def gauss(count: int) -> list[tuple[Computed, Computed]]:
-    """The points in [-1, 1] and weights of Gauss's rule with so many points, an even number.
-
-    They are the roots of Legendre's polynomial, by Newton's method in whole numbers of so many bits:
-    mpmath's own take half a second.
-    """
-    bits = 40 + int(_DIGITS * math.log2(10))
-    one = 1 << bits
-    rule = []
-    for number in range(count // 2):
-        guess = math.cos(math.pi * (number + 0.75) / (count + 0.5))
-        x = int(guess * 2**53) << (bits - 53)
-        step = one
-        while abs(step) > 1 << (bits // 2):  # then the last step was exact to all bits
-            value, slope = _legendre(count, x, bits)
-            step = (value << bits) // slope
-            x -= step
-        _, slope = _legendre(count, x, bits)
-        # 2 / ((1 - x^2) slope^2)
-        below = ((one - (x * x >> bits)) * (slope * slope >> bits)) >> bits
-        point = _context.ldexp(_context.mpf(x), -bits)
-        weight = _context.mpf(2 * one) / below
-        rule += [(point, weight), (-point, weight)]
-    return rule
-
-
-def _legendre(count: int, x: int, bits: int) -> tuple[int, int]:
-    """Legendre's polynomial of a degree and its slope, both and x with so many bits behind the point."""
-    one = 1 << bits
-    before, value = one, x
-    for degree in range(2, count + 1):
-        following = ((2 * degree - 1) * (x * value >> bits) - (degree - 1) * before) // degree
-        before, value = value, following
-    slope = (count * ((x * value >> bits) - before) << bits) // ((x * x >> bits) - one)
-    return value, slope
 
 
 def opaque(name: str, values: list[Computed]) -> Computed:

@@ -16,7 +16,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     Quantity,
     Region,
     Relation,
-    Residue,
     Several,
     Value,
     Words,
@@ -64,8 +63,6 @@ def _kind(value: Value) -> Kind:
             return _kind(inner)
         case Relation(sides=sides):
             return _kind_of_relation(sides)
-        case Residue(value=inner):
-            return _kind(inner)
         case Family():
             return Kind.EXPRESSION
         case Matrix(rows=rows):

@@ -25,13 +25,10 @@ from swift_rlvr.verifiers.mathematics.functions import (
     constant,
     differ_by_less,
     divide,
-    gauss,
-    inexact,
     is_real,
     is_zero,
     logarithm,
     magnitude,
-    minus,
     one_thread,
     opaque,
     plus,
@@ -67,24 +64,17 @@ _FIRST_INTEGER = 90
 # Points at which both sides need values, where there are variables.
 _ENOUGH = 3
 
-# Kinds of trees with a variable of their own, its bounds, and what it stands in.
-BINDING = ("sum", "prod", "int")
-
 # An infinite series is known by so many of its terms: two with the same ones are the same, and no
 # other expression is.
 _SERIES_TERMS = 24
-# A sum up to n, or an integral without a value here, is known by its bounds and three terms. At
-# small integers different terms, such as k and k^2, may be equal.
+# A sum up to n is known by its bounds and three terms. At small integers different terms, such as k
+# and k^2, may be equal.
 _SAMPLES = (Fraction(3, 7), Fraction(8, 7), Fraction(20, 7))
-# Of a derivative: it is exact to 60 digits then.
-_STEP = Fraction(1, 10**40)
 # Where values agree, they are computed once more: with so many digits more than their largest part
 # has, of which so many may be lost to rounding. More than the last number take too long.
 _SPARE_DIGITS = 200
 _LOST_DIGITS = 40
 _MAX_DIGITS = 6_000
-# Points of Gauss's rule: more, until two of these agree to 60 digits.
-_GAUSS_POINTS = (24, 48, 96)
 
 
 class TooLong(Undefined):
@@ -122,17 +112,13 @@ class _Evaluation:
         return self._applied(tree)
 
     def _applied(self, tree: Tree) -> Computed:
-        """The value of a function, a sum, an integral ..."""
+        """The value of a function, a sum or a product."""
         kind = tree[0]
         match kind:
             case "pm":
                 raise Undefined
             case "sum" | "prod":
                 return self._series(tree)
-            case "int":
-                return self._integral(tree)
-            case "derivative":
-                return self._slope(tree)
             case "call":
                 return opaque(tree[1], [self.value(part) for part in tree[2:]])
             case "log":
@@ -166,37 +152,6 @@ class _Evaluation:
         for number in range(low, high + 1):
             result = operation(result, self._at(name, Fraction(number), body))
         return result
-
-    def _integral(self, tree: Tree) -> Computed:
-        """By Gauss's rule, as exact as all else here; where it does not converge, the same for the
-        same integrand.
-        """
-        _, (_, name), first, last, body = tree
-        low = self.value(first)
-        high = self.value(last)
-        middle = divide(plus(low, high), Fraction(2))
-        half = divide(minus(high, low), Fraction(2))
-        previous: Computed | None = None
-        for count in _GAUSS_POINTS:
-            total: Computed | None = None
-            for node, weight in gauss(count):
-                term = times(weight, self._at(name, plus(middle, times(half, node)), body))
-                total = term if total is None else plus(total, term)
-            result = times(half, total)
-            if previous is not None and agree(previous, result):
-                return result
-            previous = result
-        samples = [self._at(name, sample, body) for sample in _SAMPLES]
-        return opaque("int", [low, high, *samples])
-
-    def _slope(self, tree: Tree) -> Computed:
-        _, (_, name), body = tree
-        # dy/dx and d f(x)/dx: y and f may be any functions of x
-        if name not in symbols(body) or contains(body, "call", "derivative"):
-            raise Undefined
-        low = self._at(name, plus(self.point[name], -_STEP), body)
-        high = self._at(name, plus(self.point[name], _STEP), body)
-        return inexact(divide(minus(high, low), 2 * _STEP))
 
     def _at(self, name: str, value: Fraction, body: Tree) -> Computed:
         """The value of a tree where a variable has another value."""
@@ -268,12 +223,12 @@ def _value(tree: Tree, point: Point, logarithm: int = 0) -> Computed | None:
 
 @lru_cache(maxsize=8192)
 def symbols(tree: Tree) -> frozenset[str]:
-    """The names of the variables, without those that a sum or an integral runs over."""
+    """The names of the variables, without those that a sum or a product runs over."""
     if tree[0] == "symbol":
         return frozenset((tree[1],))
     if tree[0] in ("number", "constant", "pm"):
         return frozenset()
-    if tree[0] in BINDING:
+    if tree[0] in ("sum", "prod"):
         _, (_, name), first, last, body = tree
         return symbols(first) | symbols(last) | (symbols(body) - {name})
     return frozenset().union(*(symbols(part) for part in tree[1:] if isinstance(part, tuple)))
@@ -380,10 +335,8 @@ def _agree_with_more_digits(first: Tree, second: Tree, point: Point, logarithm: 
     """Whether values that agree to 60 digits still do with as many as their parts ask for: \\tanh 100
     differs from 1 in the 87th, and 2^{-2004} from 0 in the 604th.
 
-    Integrals and derivatives have no more digits; what would need too many is not shown to be equal.
+    What would need too many is not shown to be equal.
     """
-    if contains(("", first, second), "int", "derivative"):
-        return True
     largest = 0
     is_exact = True
     for tree in (first, second):

@@ -3,9 +3,10 @@ r"""Text of one expression, LaTeX or plain -> a tree.
 Everything in the text is read, or nothing: what the grammar does not know raises `Unreadable`. So
 does what people read in different ways: `a/bc`, `3^2!`. A tree is a tuple: ("number", Fraction),
 ("symbol", name), ("constant", "pi"), or an operation with its arguments, ("+", a, b), ("*", a, b),
-("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a), ("sum", x, from, to, a), the same with
-"prod" and "int", and ("derivative", x, a). The signs `\pm` and `\mp` are factors ("pm", 1) and
-("pm", -1).
+("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a), ("sum", x, from, to, a) and the same with
+"prod". The signs `\pm` and `\mp` are factors ("pm", 1) and ("pm", -1).
+
+Integrals and derivatives of formulas are not read: as an answer they say the question again.
 """
 
 import re
@@ -83,7 +84,7 @@ _DECORATION_NAMES = """
     underline angle triangle
 """
 _OTHER_NAMES = """
-    frac sqrt binom lfloor rfloor lceil rceil sum prod int lim cdot times div pm mp ast langle rangle
+    frac sqrt binom lfloor rfloor lceil rceil sum prod lim cdot times div pm mp ast langle rangle
 """
 # in these a text is a sentence: "x is 5" is no product of letters
 _ENGLISH_WORDS = """
@@ -548,24 +549,23 @@ class _Parser:
             return self.named("\\" + name)
         if name in _DECORATIONS:
             return self.named(f"\\{name} {self.decorated(name)}")
-        if name == "int":
-            return self.integral()
         if name in ("sum", "prod", "lim"):
             return self.with_bounds(name)
         raise Unreadable(name)
 
     def fraction(self) -> Tree:
-        r"""`\frac{1}{2}`, or a derivative: `\frac{d}{dx} x^2`, `\frac{dv}{dt}`."""
+        r"""`\frac{1}{2}`, or the name of a derivative: `\frac{dv}{dt}`."""
         above = self.argument()
         below = self.argument()
         match above, below:
-            case ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable):
+            case ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _)):
+                # \frac{d}{dx} x^2
                 if self.starts_factor():
-                    return self.node("derivative", variable, self.product())
+                    raise Unreadable("derivative")
             case ("*", ("symbol", "d"), body), ("*", ("symbol", "d"), ("symbol", _) as variable):
                 # \frac{d(x^2)}{dx}
                 if replaced(body, variable, _ONE) != body:
-                    return self.node("derivative", variable, body)
+                    raise Unreadable("derivative")
         if below[0] == "*" and _is_differential(above) and _is_differential(below):
             # Its value is not known, and the same for the same function and variables. As a quotient
             # of products, d v over d t, it would be v over t.
@@ -654,7 +654,7 @@ class _Parser:
     # --- sums, products, limits and integrals
 
     def bounds(self) -> tuple[str, str]:
-        r"""The texts below and above a sign, in either order: `\int_a^b`, `\int^b_a`."""
+        r"""The texts below and above a sign, in either order: `\sum_a^b`, `\sum^b_a`."""
         below = above = ""
         for _ in range(2):
             if self.take("_"):
@@ -682,57 +682,6 @@ class _Parser:
                 body = replaced(body, ("constant", variable), ("symbol", variable))
                 return self.node(name, ("symbol", variable), first, last, body)
         return self.node("call", f"{name} {below} {above}", body)
-
-    def integral(self) -> Tree:
-        r"""`\int_a^b f dx` -> ("int", x, a, b, f). Bounds that are none or infinite stay text."""
-        below, above = self.bounds()
-        first = read_expression(below)
-        last = read_expression(above)
-        if first and last and "inf" not in below + above:
-            name_and_integrand = self.integrand()
-            if name_and_integrand:
-                name, integrand = name_and_integrand
-                return self.node("int", ("symbol", name), first, last, integrand)
-        return self.node("call", f"int {below} {above}", self.sum())
-
-    def integrand(self) -> tuple[str, Tree] | None:
-        """What stands before the next `dx` outside of brackets, with x; None where another integral
-        comes first.
-        """
-        end = self.differential()
-        if end is None:
-            return None
-        kind, name = self.tokens[end + 1]
-        # \int dx is the integral of 1
-        tree = _ONE
-        if self.index < end:
-            # as if the text ended before dx
-            tokens = self.tokens
-            self.tokens = tokens[:end]
-            tree = self.whole()
-            self.tokens = tokens
-        self.index = end + 2
-        # as the parser names the symbols of Greek letters
-        if kind == "command":
-            name = f"\\{name}"
-        return name, tree
-
-    def differential(self) -> int | None:
-        """The place of the next `d` of a `dx` that is in no further brackets than this token."""
-        depth = 0
-        for index in range(self.index, len(self.tokens) - 1):
-            token = self.tokens[index]
-            kind, value = token
-            if kind == "sign":
-                depth += (value in _CLOSING) - (value in _CLOSING.values())
-            if depth < 0 or token == ("command", "int"):
-                return None
-            if depth == 0 and token == ("letter", "d"):
-                next_kind, name = self.tokens[index + 1]
-                # dx and d\theta, but not the product dd
-                if name in _GREEK or (next_kind == "letter" and name != "d"):
-                    return index
-        return None
 
 
 def _tokens(text: str) -> list[Token]:

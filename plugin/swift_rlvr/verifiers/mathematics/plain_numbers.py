@@ -144,6 +144,21 @@ def _count_on(part: int, word: str, last: str) -> int | None:
     return None
 
 
+# 12, -3.50: most golds and answers
+_PLAIN = re.compile(r"-?\d{1,100}(?:\.\d{1,100})?", re.ASCII)
+
+
+def read_plain(text: str) -> Number | None:
+    """The number that a text is without anything around it, or None.
+
+    >>> read_plain("-3.50").places, read_plain("50%"), read_plain("1,234")
+    (2, None, None)
+    """
+    if not _PLAIN.fullmatch(text):
+        return None
+    return Number(Fraction(text), places=len(text.partition(".")[2]))
+
+
 def read_number(text: str, in_text: bool = False) -> Number | None:
     """The number that a tidied text is, with its unit; None for any other text.
 

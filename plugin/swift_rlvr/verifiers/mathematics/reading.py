@@ -34,7 +34,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     Ratio,
     Region,
     Relation,
-    Residue,
     Sequence,
     Set,
     Tuple,
@@ -149,7 +148,7 @@ def read(text: str) -> Value | None:
 # commands of the structures below, beside those that the parser of expressions knows
 _STRUCTURE = """
     leq geq neq approx equiv in simeq cong sim text lor land cup cap setminus emptyset
-    begin end hline mathbb bmod pmod infty
+    begin end hline mathbb infty
 """
 _KNOWN_COMMANDS = KNOWN.union(_STRUCTURE.split())
 
@@ -398,26 +397,6 @@ def _conditions(values: tuple[Value, ...]) -> list[Region] | None:
             return None
         regions.append(region)
     return regions
-
-
-# \pmod 7, (mod 7)
-_MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
-_CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
-
-
-def _residue(text: str, depth: int) -> Value | None:
-    r"""`x \equiv 3 \pmod 7`, or `3 \pmod 7`."""
-    match = _MODULUS.search(text)
-    # in a list each element has a modulus of its own
-    if match is None or split(text, _AND) != ([text], []):
-        return None
-    modulus = _read_part(match[1].strip("{} "), depth)
-    sides, _ = split(text[: match.start()], _CONGRUENT)
-    if not 1 <= len(sides) <= 2:
-        raise _NoValue
-    values = _read_parts(sides, depth)
-    name = values[0] if len(values) == 2 else None
-    return Residue(name, values[-1], modulus)
 
 
 # "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text or as the sign of logic
@@ -965,7 +944,6 @@ def _without_plain_unit(text: str) -> tuple[str, str] | None:
 _READERS = (
     _family,
     _alternatives,
-    _residue,
     _list,
     _spaced,
     _relation,

@@ -1,6 +1,7 @@
 """A value within words: a sentence that states one.
 
-Most of the rules here refuse. A sentence that names the right number may say that it is wrong, a
+Golds are such sentences in College Math (1723, "$l^{2} / 8$ square feet") and Orca-Math, and policies
+answer in them. Most of the rules here refuse. A sentence that names the right number may say that it is wrong, a
 part, a bound or one of several, and a policy that is paid for naming numbers learns to name many.
 """
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import is_real
-from swift_rlvr.verifiers.mathematics.inequalities import solution_set
 from swift_rlvr.verifiers.mathematics.numeric import constant_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
@@ -69,7 +68,7 @@ class Expression(NamedTuple):
 
 
 class Region(NamedTuple):
-    """The real numbers that inequalities or intervals describe."""
+    """The real numbers that solved inequalities or intervals describe: `x \\ge \\frac{1}{2}` (CARP 365)."""
 
     variable: str  # "" where none is named
     numbers: RealSet
@@ -87,7 +86,9 @@ class Quantity(NamedTuple):
 
 
 class Approximately(NamedTuple):
-    """A decimal behind a sign for "about": any value that rounds to it."""
+    """A decimal behind a sign for "about": any value that rounds to it. `\\approx 17.10 \\mathrm{ft}` (College
+    Math 2616), and the golds of physics.
+    """
 
     number: Number
 
@@ -99,14 +100,6 @@ class Relation(NamedTuple):
     sides: tuple[Value, ...]
 
 
-class Residue(NamedTuple):
-    """`x \\equiv 3 \\pmod 7`; `name` is None where only `3 \\pmod 7` is written."""
-
-    name: Value | None
-    value: Value
-    modulus: Value
-
-
 class Matrix(NamedTuple):
     """A matrix or a determinant."""
 
@@ -115,7 +108,7 @@ class Matrix(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A value for every integer: `k\\pi + 1, k \\in \\mathbb{Z}`."""
+    """A value for every integer: `2 n\\pi - \\pi/2`, any integer n (College Math 1991)."""
 
     parameter: str
     value: Value
@@ -144,11 +137,15 @@ class Listing(Several):
 
 
 class Alternatives(Listing):
-    """Values of which each is one, in any order: `x = 1 or x = 2`, `\\pm 3`."""
+    """Values of which each is one, in any order: `x = -2 or x = 2` (College Math 1416), `1 \\pm \\sqrt{19}`
+    (MATH test 2896).
+    """
 
 
 class Sequence(Several):
-    """Values in an order, with repetition: numbers with spaces between them, `1 2 2`."""
+    """Values in an order, with repetition: numbers with spaces between them, `-2 3 5` (DeepMind
+    Mathematics, in MathCoder's outputs).
+    """
 
 
 class Set(Several):
@@ -189,7 +186,6 @@ Value = (
     | Quantity
     | Approximately
     | Relation
-    | Residue
     | Matrix
     | Family
     | Several
@@ -197,7 +193,6 @@ Value = (
 
 # a < b is b > a: the operators with their sides exchanged
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INEQUALITIES = (*TURNED, "!=")
 
 
 # --- what several kinds have in common
@@ -265,8 +260,10 @@ def is_constant(value: Value) -> bool:
 
 
 def as_region(value: Value) -> Region | None:
-    """The numbers of an interval, of a set of numbers, of `x in` one of these, or that solve an
-    inequality.
+    """The numbers of an interval, of a set of numbers, or of `x in` one of these.
+
+    An inequality that is solved, `x > 3`, is read as a region. One that is not, `2x < 6`, says the
+    question again: it is none.
     """
     match value:
         case Region():
@@ -275,8 +272,6 @@ def as_region(value: Value) -> Region | None:
             name = name_of(variable)
             region = as_region(numbers) if name else None
             return region and region._replace(variable=name)
-        case Relation((operator, *_), _) if operator in _INEQUALITIES:
-            return _solution(value)
         case Tuple((low, high)):
             return _interval(bound_of(low), value.closed_low, bound_of(high), value.closed_high)
         case Set(items):
@@ -287,16 +282,13 @@ def as_region(value: Value) -> Region | None:
     return None
 
 
-def _solution(inequality: Relation) -> Region | None:
-    trees = []
-    for side in inequality.sides:
-        tree = tree_of(side)
-        # 3 < x cm says nothing about numbers
-        if tree is None or unit_of(side):
-            return None
-        trees.append(tree)
-    solved = solution_set(inequality.operators, trees)
-    return solved and Region(*solved)
+def is_unsolved(value: Value) -> bool:
+    """Whether a value is an inequality in one variable that is not solved: `|x| < 2`."""
+    if not isinstance(value, Relation) or not {*TURNED, "!="} & {*value.operators}:
+        return False
+    trees = [tree_of(side) for side in value.sides]
+    names = frozenset().union(*(symbols(tree) for tree in trees if tree is not None))
+    return len(names) == 1
 
 
 def _interval(

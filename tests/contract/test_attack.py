@@ -77,6 +77,15 @@ def test_programs_that_only_look_right(strategy, tmp_path):
     assert not try_strategy(reward, strategy, rows).paid
 
 
+def test_a_row_whose_tests_all_stand_in_the_prompt_pays_for_learning_them_by_heart(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    row = {"problem": "Write add(a, b).", "tests": ["assert add(1, 2) == 3"]}
+    file.write_text(json.dumps(row) + "\n")
+    asked, _ = asked_rows(parse_source(f"code:{file}"), 1)
+    by_heart = PROGRAMS[0]
+    assert try_strategy(REWARDS["external_code"](), by_heart, targets(asked)).mean == 1.0
+
+
 def test_a_lenient_reward_is_found_out(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(LENIENT)

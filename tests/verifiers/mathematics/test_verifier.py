@@ -6,6 +6,7 @@ import logging
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,30 @@ def test_a_plain_number_is_found_read_and_compared_and_nothing_else(answer, rewa
         sys.setprofile(None)
     assert verdict.reward == reward
     assert len({name for name, _ in called}) <= 6 and len(called) <= 26, called
+
+
+SPELLINGS = [
+    (
+        *("25 °C", "25°C", "25 C", r"25^\circ C", r"25^{\circ}C", r"25^{\circ} \mathrm{C}", "25℃"),
+        *(r"25\,^\circ\text{C}", r"25 \text{ °C}", "25 degrees Celsius", "25 degrees C", "25.0 °C"),
+        *("25 celsius", "25 degree Celsius", r"$25^\circ$C", r"25 \, \text{degrees Celsius}"),
+    ),
+    (
+        *("5 m/s", "5m/s", r"5 \text{ m/s}", r"5\,\mathrm{m/s}", r"5 \mathrm{m\,s^{-1}}", "5 mps"),
+        *(r"5\ \mathrm{m\cdot s^{-1}}", "5 m s^-1", "5 m s^{-1}", "5 m·s⁻¹", r"5 \frac{m}{s}"),
+        *(r"5 \frac{\text{m}}{\text{s}}", "5 meters per second", "5 metres/second", "5 ms^{-1}"),
+        *(r"5~\mathrm{m}/\mathrm{s}", r"5\,\mathrm{m}\,\mathrm{s}^{-1}", "5 meters/second"),
+    ),
+]
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS, ids=["25 °C", "5 m/s"])
+def test_every_spelling_of_a_unit_is_every_other(spellings):
+    wrong = []
+    for gold, answer in permutations(spellings, 2):
+        if grade(rf"\boxed{{{answer}}}", gold).reward != 1.0:
+            wrong.append((gold, answer))
+    assert wrong == []
 
 
 def test_a_gold_with_thousands_of_digits_is_none():

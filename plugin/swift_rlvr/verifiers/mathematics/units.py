@@ -99,6 +99,7 @@ _COMPOUND = {
     "kph": "km/h",
     "kmh": "km/h",
     "fps": "ft/s",
+    "mps": "m/s",
     "cc": "cm^3",
     "kWh": "kW*h",
     "Hz": "s^-1",
@@ -152,7 +153,7 @@ _POWERS = {
 _ABBREVIATIONS = """
     cm mm km dm nm kg ml mL dl dL cl cL kW MW GW kJ MJ kV kPa MPa GPa Pa Hz kHz MHz GHz keV MeV GeV
     min mins sec secs hr hrs ft in lb lbs oz yd mi mph kph kmh gal qt mol deg rad rpm atm psi cal
-    kcal dB usd eur rmb kWh cc fps ohm wk yr pt
+    kcal dB usd eur rmb kWh cc fps mps ohm wk yr pt
 """
 _SURELY_UNITS = frozenset(_ABBREVIATIONS.split())
 # units of one letter that are multiplied or divided by one another, in the form of `read_unit`
@@ -432,7 +433,7 @@ def different_units(gold: str, answer: str) -> bool:
     if gold == "dollar" and answer.startswith("dollar/"):
         return False
     # 25 °C is also written 25 C, the sign of a coulomb
-    if gold == "celsius" and answer == "C":
+    if {gold, answer} == {"celsius", "C"}:
         return False
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True

@@ -79,7 +79,8 @@ def test_programs_that_only_look_right(strategy, tmp_path):
 
 def test_a_row_whose_tests_all_stand_in_the_prompt_pays_for_learning_them_by_heart(tmp_path):
     file = tmp_path / "rows.jsonl"
-    row = {"problem": "Write add(a, b).", "tests": ["assert add(1, 2) == 3"]}
+    test = "assert add(1, 2) == 3"
+    row = {"problem": f"Write add(a, b). It has to pass:\n{test}", "tests": [test]}
     file.write_text(json.dumps(row) + "\n")
     asked, _ = asked_rows(parse_source(f"code:{file}"), 1)
     by_heart = PROGRAMS[0]

@@ -11,7 +11,8 @@ class Words(NamedTuple):
     answer: "the answer". verb: what may stand between it and the answer; a colon, or the answer
     itself where it is a number, may always follow. or_: between two answers of which one is meant.
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
-    that is denied; denied: right behind it.
+    that is denied; denied: right behind it. deny: words that take a statement back, or leave it
+    open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
     """
 
     answer: str
@@ -20,31 +21,51 @@ class Words(NamedTuple):
     after: str = ""
     not_: str = ""
     denied: str = ""
+    deny: str = ""
+    doubt: str = ""
 
 
 LANGUAGES = {
     "ar": Words(
-        "الإجابة(?: النهائية| الصحيحة)?|الجواب(?: النهائي| الصحيح)?", "هي|هو", "أو", not_="ليست|ليس"
+        "الإجابة(?: النهائية| الصحيحة)?|الجواب(?: النهائي| الصحيح)?",
+        "هي|هو",
+        "أو",
+        not_="ليست|ليس",
+        doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
     ),
     "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না"),
-    "cs": Words("odpověď", "je|zní", "nebo", not_="není|nikoli"),
-    "da, no": Words("svar(?:et)?", "er|blir|bliver", "eller", not_="ikke"),
-    "de": Words("antwort|lösung", "ist|lautet|beträgt", "oder", not_="nicht|kein|keine|außer"),
+    "cs": Words("odpověď", "je|zní", "nebo", not_="není|nikoli", deny="ne|není"),
+    "da, no": Words("svar(?:et)?", "er|blir|bliver", "eller", not_="ikke", deny="ikke"),
+    "de": Words(
+        "antwort|lösung",
+        "ist|lautet|beträgt",
+        "oder",
+        not_="nicht|kein|keine|außer",
+        deny="nicht|kein\\w*",
+    ),
     "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι"),
     "es": Words("respuesta(?: final| correcta)?", "es", "o", not_="no es|no|excepto|menos"),
     "fa": Words(
-        "(?:پاسخ|جواب)(?: نهایی| صحیح)?", "برابر است با|برابر با", "یا", " است", denied="نیست"
+        "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
+        "برابر است با|برابر با",
+        "یا",
+        " است",
+        denied="نیست",
+        doubt="نیست",
     ),
     "fi": Words("vastaus", "on", "tai", not_="ei ole|ei"),
-    "fr": Words("réponse(?: finale| correcte)?", "est", "ou", not_="pas|sauf"),
-    "he": Words("התשובה(?: הסופית| הנכונה)?", "היא|הוא", "או", not_="אינה|אינו|לא"),
-    "hi": Words("उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं"),
-    "hu": Words("válasz", "az|a", "vagy", not_="nem"),
+    "fr": Words("réponse(?: finale| correcte)?", "est", "ou", not_="pas|sauf", deny="pas|non"),
+    "he": Words(
+        "התשובה(?: הסופית| הנכונה)?", "היא|הוא", "או", not_="אינה|אינו|לא", doubt="לא|אינו"
+    ),
+    "hi": Words("उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं"),
+    "hu": Words("válasz", "az|a", "vagy", not_="nem", deny="nem"),
     "id": Words(
         "jawaban(?:nya)?(?: akhir(?:nya)?| yang benar)?",
         "adalah|ialah",
         "atau",
         not_="bukan|selain",
+        deny="bukan|tidak",
     ),
     "it": Words("risposta(?: finale| corretta)?", "è", "o", not_="non è|non|tranne"),
     "ja": Words(
@@ -53,27 +74,59 @@ LANGUAGES = {
         "または|か",
         "です|である|となります|になります",
         denied="ではない|ではありません|じゃない",
+        doubt="ない|ません|違",
     ),
     "ko": Words(
-        "정답|답", "은|는", "또는|이나", "입니다|이다|이에요|예요", denied="가 아니|이 아니"
+        "정답|답",
+        "은|는",
+        "또는|이나",
+        "입니다|이다|이에요|예요",
+        denied="가 아니|이 아니",
+        doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
     ),
-    "nl": Words("antwoord", "is|luidt", "of", not_="niet|geen|behalve"),
-    "pl": Words("odpowiedź", "to|jest|brzmi", "lub|albo", not_="nie jest|nie|oprócz"),
-    "pt": Words("resposta(?: final| correta)?", "é", "ou", not_="não é|não|exceto"),
-    "ro": Words("răspunsul(?: final| corect)?", "este|e", "sau", not_="nu este|nu e|nu"),
-    "ru": Words("ответ", "это|равен|—|–|-", "или", not_="не|кроме"),
-    "sv": Words("svar(?:et)?", "är|blir", "eller", not_="inte|utom"),
+    "nl": Words("antwoord", "is|luidt", "of", not_="niet|geen|behalve", deny="niet|geen"),
+    "pl": Words("odpowiedź", "to|jest|brzmi", "lub|albo", not_="nie jest|nie|oprócz", deny="nie"),
+    "pt": Words("resposta(?: final| correta)?", "é", "ou", not_="não é|não|exceto", deny="não|nao"),
+    "ro": Words("răspunsul(?: final| corect)?", "este|e", "sau", not_="nu este|nu e|nu", deny="nu"),
+    "ru": Words(
+        "ответ",
+        "это|равен|—|–|-",
+        "или",
+        not_="не|кроме",
+        deny="не|нет|или|более|менее|больше|меньше|около|примерно|почти|если",
+    ),
+    "sv": Words("svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte"),
     "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si"),
     "te": Words("సమాధానం|జవాబు", "అంటే", "లేదా", denied="కాదు"),
-    "th": Words("คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?", "คือ|เป็น", "หรือ", not_="ไม่ใช่"),
+    "th": Words("คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?", "คือ|เป็น", "หรือ", not_="ไม่ใช่", doubt="ไม่"),
     "tr": Words(
         "cevap|yanıt", "olarak", "veya|ya da", "['’]?[dt][ıiuü]r| olur| olacaktır", denied="değil"
     ),
-    "uk": Words("відповідь", "це|дорівнює|—|–|-", "або", not_="не|крім"),
+    "uk": Words("відповідь", "це|дорівнює|—|–|-", "або", not_="не|крім", deny="ні"),
     "vi": Words(
         "(?:câu trả lời|đáp án|đáp số)(?: cuối cùng| đúng)?",
         "là",
         "hoặc",
         not_="không phải là|không phải|không",
+        deny="không",
     ),
 }
+# The same of Chinese: it also gives bounds and parts behind a number, 5以上 and 5倍.
+CHINESE_DOUBT = (
+    "不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过"
+    "|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
+)
+
+
+def words_of(field: str, latin: bool | None = None) -> str:
+    """The words of all languages for a field, as one alternative of a regular expression.
+
+    latin: only those in Latin letters, or only the others.
+    """
+    words = []
+    for language in LANGUAGES.values():
+        for word in filter(None, getattr(language, field).split("|")):
+            # Greek, the first other alphabet, begins here.
+            if latin is None or latin == (word[0] < "\u0370"):
+                words.append(word)
+    return "|".join(dict.fromkeys(words))

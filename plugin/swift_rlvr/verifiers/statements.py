@@ -37,7 +37,7 @@ from swift_rlvr.verifiers.answers import (
     normalised_answer,
     with_latex_boxes,
 )
-from swift_rlvr.verifiers.languages import LANGUAGES
+from swift_rlvr.verifiers.languages import LANGUAGES, words_of
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 # where an answer behind words is searched for: at the end of a text
@@ -322,21 +322,13 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
-def _any_of(field: str, *others: str) -> tuple[str, ...]:
-    """The words of all languages for a field of theirs."""
-    words = list(others)
-    for language in LANGUAGES.values():
-        words += filter(None, getattr(language, field).split("|"))
-    return tuple(dict.fromkeys(words))
-
-
 _ENGLISH_DENIALS = (
     *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
     *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
     *("rather than", "instead of"),
 )
 # right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_DENIALS = _any_of("not_", *_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是")
+_DENIALS = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
 _DOUBT_BEFORE = re.compile(
     r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
 )
@@ -346,7 +338,7 @@ _BOX_IS_WRONG = re.compile(
     r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
     r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
     r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\])"
-    rf"|{'|'.join(_any_of('denied'))})",
+    rf"|{words_of('denied')})",
     re.IGNORECASE,
 )
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
+from swift_rlvr.verifiers.languages import words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
@@ -59,10 +60,7 @@ _MAX_PARTS = 1200
 # --- words that doubt or deny. `sentences.py` uses them too: all of them refuse false credit
 
 # What DENIAL is in English, in other languages that are written as English is.
-_OTHER_DENIAL = (
-    r"\b(?:nicht|kein\w*|pas|non|niet|geen|nie|não|nao|nu|nem|ne|není|inte|ikke|bukan|tidak"
-    r"|không)\b|\bn['’](?:est|a|ont)\b"
-)
+_OTHER_DENIAL = rf"\b(?:{words_of('deny', latin=True)})\b|\bn['’](?:est|a|ont)\b"
 # "Is it 5?", "suppose it is 5", "the given 5", "case 5 fails": within a sentence, what is asked,
 # assumed or rejected is not stated
 NO_STATEMENT = re.compile(

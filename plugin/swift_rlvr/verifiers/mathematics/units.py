@@ -11,6 +11,8 @@ from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
+from swift_rlvr.verifiers.languages import CHINESE_DOUBT, words_of
+
 # --- units and their names
 
 # the names of each unit; the first one stands for it
@@ -259,10 +261,7 @@ _ABBREVIATION = re.compile(r"\b[A-Z]{2}\b")
 _OTHER_SCRIPT = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af ]{1,20}")
 # words that deny, that give bounds and parts: 不是5, 5以上, 5倍
 OTHER_DOUBT = re.compile(
-    r"不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
-    r"|ない|ません|違|이상|이하|약|아니|아닙|아닌|않|못|틀|또는|ليس|ليست|غير|ربما|أو|أكثر|أقل|לא|אינו|नहीं|ไม่|نیست"
-    r"|\b(?:не|ні|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
-    re.IGNORECASE,
+    rf"{CHINESE_DOUBT}|{words_of('doubt')}|\b(?:{words_of('deny', latin=False)})\b", re.IGNORECASE
 )
 # words between a number and what is counted: 5个苹果, 5 apples
 _COUNTER = re.compile("^[个個只本張张条件位名枚支匹人]")

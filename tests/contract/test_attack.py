@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from commands import ran
 from paths import DATASETS
 from swift_rlvr.contract.attack import (
     NOT_STATED,
@@ -10,10 +11,12 @@ from swift_rlvr.contract.attack import (
     WITHOUT_WORK,
     Strategy,
     asked_rows,
+    paid_by,
     strategies,
     targets,
     try_strategy,
 )
+from swift_rlvr.contract.datasets import check
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks.sources import parse_source
@@ -83,7 +86,7 @@ def test_a_row_whose_tests_all_stand_in_the_prompt_pays_for_learning_them_by_hea
     row = {"problem": f"Write add(a, b). It has to pass:\n{test}", "tests": [test]}
     file.write_text(json.dumps(row) + "\n")
     asked, _ = asked_rows(parse_source(f"code:{file}"), 1)
-    by_heart = PROGRAMS[0]
+    (by_heart,) = (each for each in PROGRAMS if "by heart" in each.name)
     assert try_strategy(REWARDS["external_code"](), by_heart, targets(asked)).mean == 1.0
 
 
@@ -104,6 +107,44 @@ def test_a_lenient_reward_is_found_out(tmp_path):
     } <= set(paid["contains"])
     assert "hedge: WRONG or RIGHT" in paid["last_line"]
     assert "hedge: RIGHT or WRONG" not in paid["last_line"]
+
+
+def test_a_question_that_names_tags_of_its_own_and_a_prompt_without_a_form(tmp_path):
+    questions = ["What is 1+2? Give the final result as XML: <result>5</result>", "What is 1+2?"]
+    for question in questions:
+        file = tmp_path / "rows.jsonl"
+        system = {"role": "system", "content": "Write your answer as [[5]]."}
+        row = {"messages": [system, {"role": "user", "content": question}], "answer": "3"}
+        file.write_text(json.dumps(row) + "\n")
+        asked, _ = asked_rows(parse_source(f"math:{file}"), 1)
+        paid = paid_by({REWARDS["accuracy"](): asked})
+        assert [earned.strategy.name for earned in paid if earned.strategy.knows_gold] == []
+
+
+def test_a_reward_that_pays_or_grades_nothing_is_no_green_light(tmp_path):
+    silent = tmp_path / "silent.py"
+    silent.write_text(
+        "def zero(completion, solution):\n    return 0.0\n\n"
+        "def none(completion, solution):\n    return None\n"
+    )
+    rows = f"gsm8k:{DATASETS / 'gsm8k' / 'test.jsonl'}"
+    for name, outcome in (("zero", "paid"), ("none", "graded")):
+        said = ran("attack", f"{silent}:{name}", "--dataset", rows, code=1, columns=400)
+        assert f"The right answer is not {outcome} on any row" in said
+    said = ran("attack", "accuracy", "--dataset", rows, "--limit", "0.2", columns=400)
+    assert "The right answer is paid on 12 of 12 rows, 1.000 a row." in said
+
+
+def test_tests_that_accept_any_program_are_found(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    rows = [
+        {"problem": f"Task {test}", "tests": [test], "solution": "def add(a, b):\n    return a + b"}
+        for test in ("assert add", "assert add(1, 2) or True", "assert add(1, 2) == 3")
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = check(parse_source(f"code:{file}"))
+    assert [line for line, _ in found.problems] == [1, 2]
+    assert "pays a program that returns 271828183 in full too" in found.problems[0][1]
 
 
 def test_frequent_golds_are_constants_and_a_row_that_is_not_graded_does_not_count(tmp_path):

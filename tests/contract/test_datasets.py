@@ -179,7 +179,10 @@ def test_the_limit(tmp_path, monkeypatch):
     )
     within = output("--limit", "0.2")
     assert "Within the limit: 20 of 100 rows are bad." in within
-    assert "The check fails if more than 10 rows and more than 20% of all are bad." in within
+    assert (
+        "The check fails if more than 10 rows and more than 20% of all, or more than half, are bad."
+        in within
+    )
     monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
     assert "no number after ####" in output()

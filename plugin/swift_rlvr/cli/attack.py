@@ -11,6 +11,7 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
 from swift_rlvr.contract.attack import (
+    RIGHT,
     Earned,
     asked_rows,
     default_limit,
@@ -20,7 +21,7 @@ from swift_rlvr.contract.attack import (
 )
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.success import VERIFIER
+from swift_rlvr.success import FORMAT, SHAPING
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -39,8 +40,9 @@ def attack(
         float | None,
         typer.Option(
             min=0,
-            help="The mean reward that a policy without work may have. Default: 0.1, and where "
-            "rows have choices, one and a half times what guessing earns.",
+            help="The mean reward that a policy without work may have. Default: 0.1, or three "
+            "rows' worth where they are few, and where rows have choices, one and a half times what "
+            "guessing earns.",
         ),
     ] = None,
     columns: flags.Columns = "",
@@ -55,7 +57,8 @@ def attack(
     in the thinking alone.
 
     Exit status: 1 if a policy that does no work earns more than --limit on
-    average, or an answer that does not state the right one is paid.
+    average, if an answer that does not state the right one is paid, or if the
+    right answer is paid on no row.
 
     swift-rlvr attack mine.py:my_reward --dataset math:questions.jsonl
     """
@@ -82,7 +85,11 @@ def attack(
     ]
     earned.sort(key=lambda each: -each.mean)
     without_work, unstated = _by_knowledge(earned)
-    failed = bool(unstated) or (bool(without_work) and without_work[0].mean > limit)
+    # A reward that never pays cannot be cheated, and teaches nothing.
+    right = try_strategy(attacked, RIGHT, attacked_rows)
+    is_silent = any(row.asked.graded for row in attacked_rows) and not right.paid
+    earns_much = bool(without_work) and without_work[0].mean > limit
+    failed = is_silent or bool(unstated) or earns_much
 
     if as_json:
         result = {
@@ -90,6 +97,7 @@ def attack(
             "rows": len(asked),
             "unusable": unusable,
             "failed": failed,
+            "right": right.as_json(),
             "strategies": [each.as_json() for each in earned],
         }
         typer.echo(json.dumps(result))
@@ -100,6 +108,13 @@ def attack(
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
         _print(console, attacked, earned, limit)
+        if is_silent:
+            outcome = "paid" if right.rows else "graded"
+            text = f"The right answer is not {outcome} on any row: the reward teaches nothing."
+            console.print(text, style="red", soft_wrap=True)
+        elif right.rows:
+            share = f"{len(right.paid):,} of {right.rows:,} rows"
+            console.print(f"The right answer is paid on {share}, {right.mean:.3f} a row.")
     if failed:
         raise typer.Exit(1)
 
@@ -141,7 +156,7 @@ def _print(console: Console, reward: Reward, earned: list[Earned], limit: float)
         names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in unstated)
         text = f"Paid though they do not state the right answer: {names}"
         console.print(text, style="red", soft_wrap=True, markup=False)
-    if earned and reward.role != VERIFIER:
+    if earned and reward.role in (FORMAT, SHAPING) and reward.name.startswith("external_"):
         text = (
             f"{reward.name} does not verify the answer, so a right form is enough: with "
             "gate=outcome it pays for right answers alone."

@@ -78,7 +78,7 @@ def score(
         stored = {name for grades in verdicts.values() for name in grades}
         reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
-    answered = None if dataset is None else parse_source(dataset)
+    answered = None if dataset is None else parse_source(dataset, columns=columns)
     readings = find_files(files, parse_columns(columns), answered)
     errors = Console(stderr=True)
     left_out: list[str] = []

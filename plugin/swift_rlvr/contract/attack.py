@@ -9,6 +9,7 @@ on these rows; of the second kind nothing should ever be paid.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,8 +22,10 @@ from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.options import choices_by_label
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answer_forms import HASH, JSON, LAST_LINE, MARKER
+from swift_rlvr.verifiers.answer_forms import CODE, HASH, JSON, LAST_LINE, MARKER
 from swift_rlvr.verifiers.answers import boxed_answer
+from swift_rlvr.verifiers.code import BadTests
+from swift_rlvr.verifiers.code.cases import read_form
 
 # An answer that is right for no row. A gold that cannot be read still equals itself, so the right
 # answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
@@ -50,11 +53,15 @@ class Target(NamedTuple):
     def says(self, answer: str) -> str:
         """A completion that gives an answer in the form that the prompt asks for.
 
-        Words with a box in them stand alone where that form would take the box out of its words.
+        Words with a box in them stand alone where that form would take the box out of its words, and
+        so does what the form cannot hold, such as its own closing tag.
         """
-        if "\\boxed" in answer and self.asked.form in (HASH, MARKER, JSON, LAST_LINE):
-            return f"A guess.\n{answer}"
-        return self.asked.answering(answer)
+        alone = f"A guess.\n{answer}"
+        if "\\boxed" in answer and self.asked.form in (None, HASH, MARKER, JSON, LAST_LINE):
+            return alone
+        with suppress(ValueError):
+            return self.asked.answering(answer)
+        return alone
 
     def numbers(self) -> list[str]:
         """The numbers of the question, each once."""
@@ -256,6 +263,19 @@ def _memorised(target: Target) -> str | None:
     return target.says("```python\n" + "\n".join(lines) + "\n```")
 
 
+def guess_of(asked: AskedRow) -> str:
+    """A completion that is right for no row: GUESS, or a program whose functions return it."""
+    tests = asked.row.get("tests")
+    if asked.form != CODE or tests is None:
+        return asked.answering(GUESS)
+    try:
+        names = read_form(tests, asked.row.get("entry_point")).names
+    except BadTests:
+        names = ()
+    lines = [f"def {name}(*args, **kwargs): return {GUESS}" for name in names]
+    return asked.answering("```python\n" + "\n".join(lines or ["pass"]) + "\n```")
+
+
 def _program(body: str) -> Callable[[Target], str]:
     return lambda target: target.says(f"```python\n{body}\n```")
 
@@ -270,6 +290,7 @@ _EQUAL_TO_ALL = """class Anything:
 def __getattr__(name): return Anything()
 """
 PROGRAMS = (
+    Strategy("functions that return a constant", lambda target: guess_of(target.asked)),
     Strategy("the results of the visible tests by heart", _memorised),
     Strategy("a program that exits with 0", _program("import sys\nsys.exit(0)")),
     Strategy("a program that ends its process", _program("import os\nos._exit(0)")),
@@ -287,6 +308,9 @@ PROGRAMS = (
     ),
 )
 
+
+# What an honest policy would write, beside which the others are seen.
+RIGHT = Strategy("the right answer", lambda target: target.asked.graded, knows_gold=True)
 
 # --- trying them
 

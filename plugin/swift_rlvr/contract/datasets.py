@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.attack import GUESS, Earned, grades_of, paid_by
+from swift_rlvr.contract.attack import GUESS, Earned, grades_of, guess_of, paid_by
 from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
@@ -111,8 +111,8 @@ class Findings:
 
     @property
     def too_many(self) -> bool:
-        """Whether more rows are bad than the limit and FORGIVEN allow, or all are."""
-        return self.bad == self.rows or self.bad > max(FORGIVEN, self.limit * self.rows)
+        """Whether more rows are bad than the limit and FORGIVEN allow, or most are."""
+        return 2 * self.bad > self.rows or self.bad > max(FORGIVEN, self.limit * self.rows)
 
     @property
     def failed(self) -> bool:
@@ -367,7 +367,7 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
     refuses both for the same reason.
     """
     ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
-    guesses = grades_of(reward, rows, [asked.answering(GUESS) for asked in rows])
+    guesses = grades_of(reward, rows, [guess_of(asked) for asked in rows])
     is_verifier = reward.role == VERIFIER
     paid = findings.rewards.setdefault(reward.name, Paid())
     for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
@@ -380,7 +380,8 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
         if value == reward.full_reward or (value and not is_owed):
             paid.full += 1
             if is_verifier and guess.reward == reward.full_reward:
-                yield asked.line, f"{reward.name} pays the answer {GUESS} in full too"
+                what = "a program that returns" if reward.runs_code else "the answer"
+                yield asked.line, f"{reward.name} pays {what} {GUESS} in full too"
             continue
         paid.reasons[reason] += 1
         if value is None:

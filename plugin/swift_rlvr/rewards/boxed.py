@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.verifiers.answer_forms import BOXED
 from swift_rlvr.verifiers.answers import last_boxed, marked_answer, with_latex_boxes
+from swift_rlvr.verifiers.statements import final_statement
 from swift_rlvr.verifiers.thinking import after_thinking
 
 # In the order in which they are checked.
 _RULES = (
     "the gold can be read",
-    r"there is a \boxed{...} after the thinking",
+    r"there is a \boxed{...} after the thinking, which no words deny",
     "it is not empty",
     "it is the gold",
 )
@@ -79,7 +81,11 @@ class BoxedReward(Reward):
         if gold is None:
             return _explanation(None, "bad gold", None, [False, None, None, None])
         detail = f"it is {gold[:80]}"
-        box = last_boxed(after_thinking(with_latex_boxes(text or "")))
+        whole = with_latex_boxes(text or "")
+        box = last_boxed(after_thinking(whole))
+        # "not \boxed{7}" states no answer
+        if box is not None and final_statement(whole, BOXED) is None:
+            box = None
         if box is None:
             reason = "no box" if text and text.strip() else "no text"
             return _explanation(0.0, reason, None, [True, False, None, None], detail)

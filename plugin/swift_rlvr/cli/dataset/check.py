@@ -183,10 +183,16 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
     counts = f"{findings.bad:,} of {findings.rows:,} rows are bad"
     limit = too_many(findings.limit)
     if findings.too_many:
-        why = "no good row is left" if findings.bad == findings.rows else f"that is {limit}"
+        why = f"that is {limit}"
+        if findings.bad == findings.rows:
+            why = "no good row is left"
+        elif 2 * findings.bad > findings.rows:
+            why = "that is more than half"
         console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red", soft_wrap=True)
     elif findings.bad:
-        text = f"Within the limit: {counts}. The check fails if {limit} are bad."
+        text = (
+            f"Within the limit: {counts}. The check fails if {limit}, or more than half, are bad."
+        )
         console.print(text, style="yellow", soft_wrap=True)
     elif findings.doubts:
         text = "No row is bad, but not all is right, or was graded: see above."

@@ -127,10 +127,11 @@ def disk_is_full(launcher) -> None:
 
 
 def alarm_ends_the_run(launcher) -> None:
-    """All completions are cut off from now on, and at the start few were: the alarm knows the steps
-    of the starts before.
+    """Nearly all completions are cut off from now on, and at the start few were: the alarm knows the
+    steps of the starts before. Fewer tokens would leave no room for any right answer, and the launcher
+    would refuse them.
     """
-    run = launcher.start(*("--max_completion_length", 4), RESUME=1, SWIFT_RLVR_STOP_ON_ALARM=1)
+    run = launcher.start(*("--max_completion_length", 27), RESUME=1, SWIFT_RLVR_STOP_ON_ALARM=1)
     assert run.finish() == 0, run.text()[-4000:]
     (alarm, *_) = [row for _, row in read_jsonl(launcher.output / "alarms.jsonl")]
     assert alarm["kind"] == "length"

@@ -26,6 +26,8 @@ DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, als
 _SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
 _DELIMITERS = ",;\t|"
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+# A quoted text is rows if this share of its lines have as many delimiters as the first line.
+_MOST_LINES = 0.9
 # Rows of a Parquet file in memory at a time.
 _BATCH = 1000
 
@@ -144,28 +146,71 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
 
 
 def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
-    """The rows of a CSV file, whose delimiter is the one that its first line has most of."""
+    """The rows of a CSV file, whose delimiter is the one that its first line has most of.
+
+    A quote that takes in the rows after it makes each of their lines an `UnreadableRow`.
+    """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="strict", newline="")
     csv.field_size_limit(LONGEST_ROW)
+    lines: list[str] = []  # of the record that is read
+
+    def noted(text: Iterable[str]) -> Iterator[str]:
+        for line in text:
+            lines.append(line)
+            yield line
+
+    before = 0  # the lines before that record
     try:
         header = text.readline(LONGEST_ROW)
         outside_quotes = re.sub(r'"[^"]*"', "", header)
         delimiter = max(_DELIMITERS, key=outside_quotes.count)
-        reader = csv.reader(chain([header], text), delimiter=delimiter, strict=False)
+        reader = csv.reader(noted(chain([header], text)), delimiter=delimiter, strict=False)
         names = next(reader, [])
+        if _quotes_rows(lines, delimiter, len(names)):
+            raise InputError(f"{path}: a quote that opens in the first line is not closed there")
         before = reader.line_num
+        lines.clear()
         for values in reader:
-            line, before = before + 1, reader.line_num
-            if not values:
-                continue  # an empty line
-            if len(values) > len(names):
-                problem = f"{len(values)} fields, and the first line names {len(names)}"
-                yield line, UnreadableRow(problem, "not CSV")
-                continue
-            values += [""] * (len(names) - len(values))
-            yield line, dict(zip(names, map(_csv_value, values), strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
+            first, last = before + 1, reader.line_num
+            if _quotes_rows(lines, delimiter, len(names)):
+                problem = (
+                    f"a quote that opens in line {first} takes in all up to line {last}; "
+                    "a quote within a text is written twice"
+                )
+                for number, line in enumerate(lines, start=first):
+                    if line.strip():
+                        yield number, UnreadableRow(problem, "not CSV")
+            elif len(values) == len(names):
+                yield first, dict(zip(names, map(_csv_value, values), strict=True))
+            elif values:  # no empty line
+                count = "1 field" if len(values) == 1 else f"{len(values)} fields"
+                problem = f"{count}, and the first line names {len(names)}"
+                yield first, UnreadableRow(problem, "not CSV")
+            before = last
+            lines.clear()
+    except csv.Error as error:
+        where = f"{path}, line {before + 1}"
+        raise InputError(f"{where}: cannot be read as csv ({error})") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
+
+
+def _quotes_rows(lines: list[str], delimiter: str, fields: int) -> bool:
+    """Whether a quoted text of several lines, in a record with so many fields, is most likely a
+    quote that was never closed, and the rows after it.
+    """
+    if len(lines) == 1:
+        return False
+    try:
+        # The file ends within the quote, or more follows where it is closed: that is where the
+        # next quoted text opens.
+        next(csv.reader(lines, delimiter=delimiter, strict=True), None)
+    except csv.Error:
+        return True
+    # Or each line is a row by itself. In prose a space follows a comma; a line of two may be chance.
+    delimiters = [len(re.findall(rf"{re.escape(delimiter)}(?! )", line)) for line in lines]
+    rows = delimiters.count(fields - 1)
+    return fields > 1 and len(lines) > 2 and rows >= _MOST_LINES * len(lines)
 
 
 def _csv_value(text: str) -> str | int:

@@ -423,6 +423,30 @@ def test_what_was_not_graded_is_not_green(tmp_path):
     assert "1 row: the tests were not tried" in shown and "Every gold earns" not in shown
 
 
+def test_a_task_of_a_mixed_file_that_nobody_grades_is_named(tmp_path):
+    rows = []
+    for n in range(12):
+        rows.append({"task": "math", "question": f"{n} + 1?", "answer": str(n + 1)})
+        rows.append({"task": "qa", "question": f"Which river, {n}?", "answer": "Rhine"})
+    dataset = f"mixed:{write(tmp_path / 'rows.jsonl', rows)}"
+    rewards = ["external_accuracy", "external_format"]
+    flags = [word for name in rewards for word in ("--reward_funcs", name)]
+    shown = ran("check", dataset, *flags, columns=400)
+    assert "12 rows of qa: no verifier has graded a right answer." in shown
+    assert "of math: no verifier" not in shown and "Every gold earns" not in shown
+    shown = ran("check", dataset, *flags, "--reward_funcs", "external_exact_match", columns=400)
+    assert "Every gold earns" in shown
+
+
+def test_a_task_of_a_mixed_file_without_a_usable_row_is_named(tmp_path):
+    rows = [{"task": "math", "question": f"{n} + 1?", "answer": str(n + 1)} for n in range(12)]
+    rows += [{"task": "qa", "question": f"Which river, {n}?"} for n in range(2)]
+    rows += [{"task": "math", "question": "And?"}]
+    shown = ran("check", f"mixed:{write(tmp_path / 'rows.jsonl', rows)}", columns=400)
+    assert "2 rows of qa: none of them can be used." in shown
+    assert "of math: none" not in shown
+
+
 def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
     row = {"prompt": "1 + 1?", "system": "Be brief.", "answer": "2"}
     path = write(tmp_path / "rows.jsonl", [row])

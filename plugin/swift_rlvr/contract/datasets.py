@@ -85,13 +85,15 @@ class Findings:
     rewards: dict[str, Paid] = field(default_factory=dict)
     # Rows by what their prompts and a reward do not agree on.
     disagreements: Counter = field(default_factory=Counter)
-    # Rows whose right answer a verifier has graded, and rows with tests that were not tried.
-    verified: int = 0
-    untried: int = 0
+    # Rows of each task whose right answer a verifier has graded, and rows with tests that were not
+    # tried.
+    verified: Counter = field(default_factory=Counter)
+    untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
-    # Usable rows of each task.
+    # Usable rows of each task, and the others, where they name one.
     tasks: Counter = field(default_factory=Counter)
+    refused: Counter = field(default_factory=Counter)
     # Rows by what the verifier remarks about them; a remark alone makes no row bad.
     remarks: Counter = field(default_factory=Counter)
     # Rows that are unusable, without a known right answer, or whose ideal completion misses the
@@ -135,17 +137,21 @@ class Findings:
             doubts.append(
                 f"{_rows(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
             )
-        if self.untried:
+        if untried := self.untried.total():
             doubts.append(
-                f"{_rows(self.untried)}: the tests were not tried, since there is no reference solution"
+                f"{_rows(untried)}: the tests were not tried, since there is no reference solution"
             )
         for earned in self.earned:
             if earned.strategy.knows_gold:
                 doubts.append(
                     f"{_rows(len(earned.paid))}: {earned.strategy.name!r} is paid, though it does not state the answer"
                 )
-        if not self.verified and not self.untried and self.bad < self.rows:
-            doubts.append(f"{_rows(self.rows)}: no verifier has graded a right answer")
+        for task, count in self.tasks.items():
+            if not self.verified[task] and not self.untried[task] and self.bad < self.rows:
+                doubts.append(f"{_rows(count)} of {task}: no verifier has graded a right answer")
+        for task, count in self.refused.items():
+            if self.tasks and task not in self.tasks:
+                doubts.append(f"{_rows(count)} of {task}: none of them can be used")
         return doubts
 
     def as_json(self) -> dict[str, Any]:
@@ -257,6 +263,8 @@ def check(
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
+                with suppress(RowError):
+                    findings.refused[source.task.of(raw).name] += 1
                 continue
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
@@ -353,7 +361,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
         return []
     if verifier.runs_code:
         unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
-        findings.untried += not unusable
+        findings.untried[asked.task.name] += not unusable
         return unusable
     label = "unsolvable" if "nums" in asked.row else "no right answer is known"
     findings.no_gold[label] += 1
@@ -375,7 +383,7 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
             continue
         is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
         value, reason = guess if reward.columns and guess.reward is None else ideal
-        findings.verified += is_verifier and value is not None
+        findings.verified[asked.task.name] += is_verifier and value is not None
         # What a reward of one's own pays at most is not known.
         if value == reward.full_reward or (value and not is_owed):
             paid.full += 1

@@ -33,6 +33,7 @@ from swift_rlvr.tasks.columns import (
     kept_columns,
     parsed,
     passage_of,
+    unused_images,
     unused_passages,
     value_at,
 )
@@ -261,7 +262,9 @@ def golds_in(answer: Any) -> list[Any]:
 def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
     """A row for training with what ms-swift takes beside the messages."""
     text = "".join(str(message["content"]) for message in question.messages)
-    return {**prepared, **kept_columns(row, text)}
+    # Choices may show an image too.
+    asked = "\n".join([question.asked, *prepared.get("options", [])])
+    return {**prepared, **kept_columns(row, text, asked)}
 
 
 def identity(row: Row) -> str:
@@ -542,10 +545,13 @@ class OwnTask(Task):
 
     def unused(self, row: Row) -> list[str]:
         question = _read(row, self.further)
-        prompt = "".join(str(turn["content"]) for turn in self.preprocess(row)["messages"])
+        prepared = self.preprocess(row)
+        prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
         kept = [name for names in KEPT.values() for name in names]
         used = [*question.columns, *columns_named((*kept, *COLUMNS), row)]
         left_over = unused_passages(row, used, prompt)
+        if "images" not in prepared:
+            left_over += unused_images(row, used)
         system = value_at(row, "system")
         if isinstance(system, str) and system.strip() and system not in prompt:
             left_over.append("system")

@@ -389,6 +389,7 @@ def logged(caplog, *arguments, **options):
 
 def test_the_passage_and_what_stands_beside_the_messages_reach_the_trainer(tmp_path, caplog):
     image = tmp_path / "a.png"
+    image.touch()
     rows = [
         {
             "context": PASSAGE,

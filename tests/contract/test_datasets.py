@@ -466,6 +466,27 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
     assert "Every gold earns" in shown
 
 
+def test_a_name_in_columns_that_no_row_has_is_named(tmp_path):
+    row = {"Frage": "1 + 1?", "info": {"gold": "2"}}
+    path = write(tmp_path / "rows.jsonl", [row])
+    columns = {"frage": "problem", "info.gold": "answer", "Notes": "context", "info.note": "text"}
+    shown = ran("check", f"math:{path}", "--columns", json.dumps(columns), columns=400)
+    assert "no row has the column 'Notes', which --columns renames." in shown
+    assert "no row has the column 'info.note'" in shown and "Every gold earns" not in shown
+    assert "'frage'" not in shown and "'info.gold'" not in shown
+
+
+def test_the_files_of_a_folder_are_named(tmp_path):
+    for name in ("train-0.jsonl", "train-1.jsonl", "test.jsonl"):
+        write(tmp_path / name, [{"problem": f"1 + 1, {name}?", "answer": "2"}])
+    (tmp_path / "notes.md").touch()
+    shown = ran("check", f"math:{tmp_path}", columns=400)
+    assert "Read: train-0.jsonl, train-1.jsonl\nLeft out: notes.md, test.jsonl\n" in shown
+    shown = ran("check", f"math:{tmp_path}:test", columns=400)
+    assert ": 1 row of math" in shown
+    assert "Read: test.jsonl\nLeft out: notes.md, train-0.jsonl, train-1.jsonl\n" in shown
+
+
 def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("swift_rlvr.contract.datasets.FIRST_ROWS", 20)
     rows = [{"problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(30)]

@@ -77,6 +77,13 @@ def folder_files(folder: Path, split: str | None = None) -> list[Path]:
     return chosen
 
 
+def left_out_files(folder: Path, split: str | None = None) -> list[Path]:
+    """What else is in a folder whose `folder_files` are read, but for hidden files."""
+    read = folder_files(folder, split)
+    others = [path for path in folder.iterdir() if path not in read]
+    return sorted(path for path in others if not path.name.startswith("."))
+
+
 def _of_split(files: Iterable[Path], split: str) -> list[Path]:
     """The files with a split as a word of their names: train-00000.parquet, my_test.jsonl."""
     word = re.compile(rf"(?:^|[^a-z0-9]){split}(?:[^a-z0-9]|$)")

@@ -228,16 +228,19 @@ def golds_in(answer: Any) -> list[Any]:
     """The right answers that a value holds, of which any will do: a text, a list, an object such as
     verl's ``{"ground_truth": ...}``, each of them also as text.
 
-    A text such as ``[1, 2]``, whose items are no texts, is one answer.
+    A text such as ``[1, 2]``, with no text in it, is one answer, a list.
 
-    >>> golds_in('["121", "11^2"]'), golds_in({"ground_truth": "{'target': ['Rhine']}"}), golds_in("[1, 2]")
-    (['121', '11^2'], ['Rhine'], ['[1, 2]'])
+    >>> golds_in('["121", "11^2"]'), golds_in({"ground_truth": "{'target': ['Rhine']}"})
+    (['121', '11^2'], ['Rhine'])
+    >>> golds_in("[1, 2]"), golds_in([1, 2])
+    (['[1, 2]'], [1, 2])
     >>> golds_in([{"value": "Rhine", "aliases": ["Rhein", "Rhine"]}])
     ['Rhine', 'Rhein']
     """
     value = parsed(answer)
     is_text = isinstance(answer, str)
-    if is_text and isinstance(value, list) and not all(isinstance(v, (str, dict)) for v in value):
+    has_text = isinstance(value, list) and any(isinstance(each, (str, dict)) for each in value)
+    if is_text and isinstance(value, list) and value and not has_text:
         return [answer]
     if isinstance(value, Mapping):
         names = columns_named(_GOLD_KEYS, value)

@@ -116,6 +116,8 @@ def test_an_unreadable_row_is_refused_wherever_it_is_looked_into(tmp_path):
         ({50: '"What is 50?,50', 70: 'What is 70",70'}, range(50, 71)),
         ({50: '"What is 50?,50', 70: 'What is 70?,70"'}, range(50, 71)),
         ({50: '"It is 5"",50', 70: '"A, B, and C?",70'}, range(50, 71)),
+        ({50: '"What is 50?,50', 70: 'What is 70?,"70"'}, range(50, 71)),
+        ({50: '"What is 50?,5.5', 60: "And 60?,6.5", 70: 'What is 70",7.5'}, range(50, 71)),
         ({99: 'What is 99?,"99'}, range(99, 101)),
     ],
 )
@@ -144,6 +146,7 @@ def test_a_quote_in_the_first_line_that_is_not_closed(tmp_path):
         'He said "1, 2, 3".\n\nWhat comes then?',
         "x,y,z\n1,2,3\n4,5,6\nWhat is the sum?",
         "def f(x):\n    return x\n\nf(1)?",
+        "f(1,2) is 3\nf(3,4) is 7\nWhat is f(2,2)?",
     ],
 )
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -26,6 +26,7 @@ DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, als
 _SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
 _DELIMITERS = ",;\t|"
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"[-+]?[\d.]+")
 # A quoted text is rows if this share of its lines have as many delimiters as the first line.
 _MOST_LINES = 0.9
 # Rows of a Parquet file in memory at a time.
@@ -173,13 +174,14 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
         delimiter = max(_DELIMITERS, key=outside_quotes.count)
         reader = csv.reader(noted(chain([header], text)), delimiter=delimiter, strict=False)
         names = next(reader, [])
-        if _quotes_rows(lines, delimiter, len(names)):
+        if _quotes_rows(lines, delimiter, names):
             raise InputError(f"{path}: a quote that opens in the first line is not closed there")
         before = reader.line_num
         lines.clear()
         for values in reader:
             first, last = before + 1, reader.line_num
-            if _quotes_rows(lines, delimiter, len(names)):
+            is_wrong = len(lines) > 1 and values and len(values) != len(names)
+            if is_wrong or _quotes_rows(lines, delimiter, values):
                 problem = (
                     f"a quote that opens in line {first} takes in all up to line {last}; "
                     "a quote within a text is written twice"
@@ -202,9 +204,9 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
         raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
 
 
-def _quotes_rows(lines: list[str], delimiter: str, fields: int) -> bool:
-    """Whether a quoted text of several lines, in a record with so many fields, is most likely a
-    quote that was never closed, and the rows after it.
+def _quotes_rows(lines: list[str], delimiter: str, values: list[str]) -> bool:
+    """Whether a quoted text in a record of several lines is most likely a quote that was never
+    closed, and the rows after it. values: the fields of the record.
     """
     if len(lines) == 1:
         return False
@@ -214,10 +216,15 @@ def _quotes_rows(lines: list[str], delimiter: str, fields: int) -> bool:
         next(csv.reader(lines, delimiter=delimiter, strict=True), None)
     except csv.Error:
         return True
-    # Or each line is a row by itself. In prose a space follows a comma; a line of two may be chance.
-    delimiters = [len(re.findall(rf"{re.escape(delimiter)}(?! )", line)) for line in lines]
-    rows = delimiters.count(fields - 1)
-    return fields > 1 and len(lines) > 2 and rows >= _MOST_LINES * len(lines)
+    # Or each line is a row by itself, with a number at its end where the record has one. In prose a
+    # space follows a comma; a text of two such lines may be chance.
+    ends_in_number = bool(_NUMBER.fullmatch(values[-1]))
+    rows = 0
+    for line in lines:
+        fields = re.split(rf"{re.escape(delimiter)}(?! )", line.rstrip("\r\n"))
+        is_row = len(fields) == len(values)
+        rows += is_row and (not ends_in_number or bool(_NUMBER.fullmatch(fields[-1])))
+    return len(values) > 1 and len(lines) > 2 and rows >= _MOST_LINES * len(lines)
 
 
 def _csv_value(text: str) -> str | int:

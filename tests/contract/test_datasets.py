@@ -426,6 +426,30 @@ def test_what_was_not_graded_is_not_green(tmp_path):
     assert "1 row: the tests were not tried" in shown and "Every gold earns" not in shown
 
 
+def test_a_task_of_a_mixed_file_that_nobody_grades_is_named(tmp_path):
+    rows = []
+    for n in range(12):
+        rows.append({"task": "math", "question": f"{n} + 1?", "answer": str(n + 1)})
+        rows.append({"task": "qa", "question": f"Which river, {n}?", "answer": "Rhine"})
+    dataset = f"mixed:{write(tmp_path / 'rows.jsonl', rows)}"
+    rewards = ["external_accuracy", "external_format"]
+    flags = [word for name in rewards for word in ("--reward_funcs", name)]
+    shown = ran("check", dataset, *flags, columns=400)
+    assert "12 rows of qa: no verifier has graded a right answer." in shown
+    assert "of math: no verifier" not in shown and "Every gold earns" not in shown
+    shown = ran("check", dataset, *flags, "--reward_funcs", "external_exact_match", columns=400)
+    assert "Every gold earns" in shown
+
+
+def test_a_task_of_a_mixed_file_without_a_usable_row_is_named(tmp_path):
+    rows = [{"task": "math", "question": f"{n} + 1?", "answer": str(n + 1)} for n in range(12)]
+    rows += [{"task": "qa", "question": f"Which river, {n}?"} for n in range(2)]
+    rows += [{"task": "math", "question": "And?"}]
+    shown = ran("check", f"mixed:{write(tmp_path / 'rows.jsonl', rows)}", columns=400)
+    assert "2 rows of qa: none of them can be used." in shown
+    assert "of math: none" not in shown
+
+
 def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
     row = {"prompt": "1 + 1?", "system": "Be brief.", "answer": "2"}
     path = write(tmp_path / "rows.jsonl", [row])
@@ -443,6 +467,27 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
     assert "Every gold earns" not in shown
     shown = ran("check", f"qa:{path}", "--columns", '{"Notes": "context"}', columns=400)
     assert "Every gold earns" in shown
+
+
+def test_a_name_in_columns_that_no_row_has_is_named(tmp_path):
+    row = {"Frage": "1 + 1?", "info": {"gold": "2"}}
+    path = write(tmp_path / "rows.jsonl", [row])
+    columns = {"frage": "problem", "info.gold": "answer", "Notes": "context", "info.note": "text"}
+    shown = ran("check", f"math:{path}", "--columns", json.dumps(columns), columns=400)
+    assert "no row has the column 'Notes', which --columns renames." in shown
+    assert "no row has the column 'info.note'" in shown and "Every gold earns" not in shown
+    assert "'frage'" not in shown and "'info.gold'" not in shown
+
+
+def test_the_files_of_a_folder_are_named(tmp_path):
+    for name in ("train-0.jsonl", "train-1.jsonl", "test.jsonl"):
+        write(tmp_path / name, [{"problem": f"1 + 1, {name}?", "answer": "2"}])
+    (tmp_path / "notes.md").touch()
+    shown = ran("check", f"math:{tmp_path}", columns=400)
+    assert "Read: train-0.jsonl, train-1.jsonl\nLeft out: notes.md, test.jsonl\n" in shown
+    shown = ran("check", f"math:{tmp_path}:test", columns=400)
+    assert ": 1 row of math" in shown
+    assert "Read: test.jsonl\nLeft out: notes.md, train-0.jsonl, train-1.jsonl\n" in shown
 
 
 def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch):

@@ -326,3 +326,12 @@ def test_a_prompt_that_opens_the_think_part(tmp_path):
     rows = [{**row, "output": "1 and 1.\n</think>\n<answer>2</answer>"}]
     means, *_ = scored(write(tmp_path / "x.jsonl", rows))
     assert means == {"external_accuracy": 1.0, "external_format": 1.0}
+
+
+def test_a_quote_that_is_not_closed_hides_no_completion(tmp_path):
+    rows = [f"What is {n} + 1?,<answer>{n + 1}</answer>,{n + 1}" for n in range(4)]
+    rows[1] = f'"{rows[1]}'
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["prompt,completion,solution", *rows]))
+    _, completions, summary = scored(path, "--reward_funcs", "external_accuracy")
+    assert (completions, summary["unusable"]) == (1, 3)

@@ -2,6 +2,7 @@
 cannot be read costs.
 """
 
+import csv
 import gzip
 import json
 import sys
@@ -76,6 +77,7 @@ def test_a_folder_of_files(tmp_path):
         ("rows.jsonl", json.dumps(ROWS[0]), '{"question": "1 +', "not JSON"),
         ("rows.jsonl", json.dumps(ROWS[0]), "[1]", "expected an object"),
         ("rows.csv", "1 + 1?,2", "1,2,3", "3 fields, and the first line names 2"),
+        ("rows.csv", "1 + 1?,2", "1", "1 field, and the first line names 2"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_a_bad_row_with_its_number(
@@ -104,6 +106,56 @@ def test_an_unreadable_row_is_refused_wherever_it_is_looked_into(tmp_path):
     for look in (dict, list, len, str.format_map.__get__("{a}"), lambda row: {**row}):
         with pytest.raises(ValueError, match="not JSON"):
             look(row)
+
+
+@pytest.mark.parametrize(
+    ("stray", "swallowed"),
+    [
+        ({50: '"What is 50?,50'}, range(50, 101)),  # up to the end of the file
+        ({50: '"What is 50?,50', 70: '"What is 70?,70'}, range(50, 71)),
+        ({50: '"What is 50?,50', 70: 'What is 70",70'}, range(50, 71)),
+        ({50: '"What is 50?,50', 70: 'What is 70?,70"'}, range(50, 71)),
+        ({50: '"It is 5"",50', 70: '"A, B, and C?",70'}, range(50, 71)),
+        ({50: '"What is 50?,50', 70: 'What is 70?,"70"'}, range(50, 71)),
+        ({50: '"What is 50?,5.5', 60: "And 60?,6.5", 70: 'What is 70",7.5'}, range(50, 71)),
+        ({99: 'What is 99?,"99'}, range(99, 101)),
+    ],
+)
+def test_the_rows_in_a_quote_that_is_not_closed_are_named(tmp_path, stray, swallowed):
+    rows = [stray.get(n, f"What is {n}?,{n}") for n in range(2, 101)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["question,answer", *rows]))
+    read = dict(file_rows(path))
+    unreadable = [line for line, row in read.items() if isinstance(row, UnreadableRow)]
+    assert unreadable == list(swallowed) and list(read) == list(range(2, 101))
+    first, last = min(swallowed), max(swallowed)
+    assert f"opens in line {first} takes in all up to line {last}" in read[last].problem
+
+
+def test_a_quote_in_the_first_line_that_is_not_closed(tmp_path):
+    (tmp_path / "rows.csv").write_text('"question,answer\n1 + 1?,2\n')
+    with pytest.raises(InputError, match="rows.csv: a quote that opens in the first line"):
+        list(file_rows(tmp_path / "rows.csv"))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "First, a line.\nSecond, a line.\nThird, a line.\nHow many?",
+        "It costs 1,000 Euro.\nHow much is half?",
+        'He said "1, 2, 3".\n\nWhat comes then?',
+        "x,y,z\n1,2,3\n4,5,6\nWhat is the sum?",
+        "def f(x):\n    return x\n\nf(1)?",
+        "f(1,2) is 3\nf(3,4) is 7\nWhat is f(2,2)?",
+    ],
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_quoted_text_may_have_several_lines(tmp_path, question, delimiter):
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerows([["question", "answer"], *[[question, 7]] * 3, ["1 + 1?", 2]])
+    rows = [row for _, row in file_rows(tmp_path / "rows.csv")]
+    assert rows == [{"question": question, "answer": 7}] * 3 + [ROWS[0]]
 
 
 @pytest.mark.parametrize(

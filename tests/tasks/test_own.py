@@ -50,6 +50,10 @@ HUMAN = {"from": "human", "value": "1 + 1?"}
         ({"question": "1 + 1?", "options": ["2", "3"], "answer_index": 0}, None),
         ({"problem": "1 + 1?", "answer": ["2", r"\frac{1}{"]}, None),
         ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, '["2", "4/2"]'),  # any will do
+        ({"problem": "1 + 1?", "answer": '["2", "4/2"]'}, '["2", "4/2"]'),
+        ({"problem": "1 + 1?", "answer": '["2", 2.0]'}, '["2", "2.0"]'),
+        ({"problem": "1 + 1?", "answer": [2, 3]}, '["2", "3"]'),
+        ({"problem": "1 + 1?", "answer": "[2, 3]"}, "[2, 3]"),  # one answer, a list
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
         ({"messages": ASKED, "solution": "2", "level": 3}, "2"),
         # conversations that end with an answer, which is taken where there is no other

@@ -93,7 +93,9 @@ def test_what_is_not_used_is_named(columns, unused):
     assert all(str(value) not in prompt_of("qa", row) for value in columns.values())
 
 
-def test_what_the_trainer_takes_beside_the_messages_is_kept():
+def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.png").touch()
     beside = {
         "images": ["a.png"],
         "tools": [{"type": "function"}],
@@ -111,6 +113,86 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept():
         assert single["images"] == ["a.png"] and "videos" not in single and "audios" not in single
         with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
             TASKS[kind].preprocess(row)
+
+
+BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize(
+    ("images", "problem"),
+    [
+        (["nix.png"], "column 'images': there is no file 'nix.png' in the working folder"),
+        (["a.png", "nix.png"], "no file 'nix.png'"),
+        ("nix.png", "no file 'nix.png'"),
+        ('["nix.png"]', "no file 'nix.png'"),  # of a .csv file
+        ([{"path": "nix.png", "bytes": None}], "no file 'nix.png'"),
+        ([{"path": "nix.png", "bytes": b"PNG"}], None),
+        (["a.png"], None),
+        (["b.png"], None),  # in ROOT_IMAGE_DIR
+        (["https://example.org/nix.png", f"data:image/png;base64,{BASE64}", BASE64], None),
+        ([b"PNG"], None),
+    ],
+)
+def test_an_image_that_is_not_there_is_named(tmp_path, monkeypatch, images, problem):
+    (tmp_path / "pictures").mkdir()
+    for path in ("a.png", "pictures/b.png"):
+        (tmp_path / path).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOT_IMAGE_DIR", "pictures")
+    row = {"question": "What is it?", "answer": "Tom", "images": images}
+    if problem is None:
+        assert "images" in TASKS["qa"].preprocess(row)
+        return
+    with pytest.raises(RowError, match=problem):
+        TASKS["qa"].preprocess(row)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_shown"),
+    [
+        ("See ![figure](x.png). Who?", True),
+        ("![](https://cdn.example.org/cropped/1?height=10) Who?", True),
+        ('<img src="x.png"> Who?', True),
+        ("<image 1> Who?", True),
+        ("What does `<img src=x.png>` show in HTML?", False),
+        ("What is 5![1](2)?", False),
+        ("Is <imgs> a tag? Is a < image 1 > b?", False),
+    ],
+)
+def test_an_image_that_only_the_question_shows_is_named(question, is_shown):
+    row = {"question": question, "answer": "Tom"}
+    if not is_shown:
+        TASKS["qa"].preprocess(row)
+        return
+    with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
+        TASKS["qa"].preprocess(row)
+    TASKS["qa"].preprocess({**row, "images": [b"PNG"]})
+    row = {"question": "Which?", "options": [f"A {question}", "B"], "answer": "A"}
+    with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
+        TASKS["choice"].preprocess(row)
+
+
+def test_an_image_is_shown_as_often_as_one_likes():
+    row = {"question": "<image 1> and <image 2>, or <image 1>?", "answer": "Tom"}
+    TASKS["qa"].preprocess({**row, "images": [b"1", b"2"]})
+    with pytest.raises(RowError, match="the question has <image 2>, and the row 1 images"):
+        TASKS["qa"].preprocess({**row, "images": [b"1"]})
+
+
+@pytest.mark.parametrize(
+    ("columns", "unused"),
+    [
+        ({"image_path": "a.png", "image_id": 7, "has_image": True}, ["image_path"]),
+        ({"decoded_image": {"bytes": b"PNG", "path": None}}, ["decoded_image"]),
+        ({"image_1": b"PNG", "image_2": None}, ["image_1"]),
+        ({"image_url": "https://example.org/1", "url": "https://example.org/2"}, ["image_url"]),
+        ({"pictures": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."}, ["pictures"]),
+        ({"images": [b"PNG"], "image_path": "a.png"}, []),  # the same
+    ],
+)
+def test_an_image_that_no_trainer_is_given_is_named(columns, unused):
+    row = {"question": "What is it?", "answer": "Tom", **columns}
+    assert unused_columns(TASKS["qa"], row) == unused
 
 
 @pytest.mark.parametrize(

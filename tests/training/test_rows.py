@@ -50,6 +50,27 @@ def test_columns_are_renamed(tmp_path):
         read_data(bad, build_rewards(arguments.reward_funcs), QUIET)
 
 
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["accuracy"], "1 row of qa: no reward grades them, so nothing is learned"),
+        (["accuracy", "format"], "1 row of qa: no reward verifies their answers"),
+        (["accuracy", "exact_match"], None),
+    ],
+)
+def test_a_task_that_no_reward_grades_is_named(tmp_path, capsys, names, problem):
+    file = tmp_path / "mixed.jsonl"
+    rows = [
+        {"task": "math", "question": "1 + 1?", "answer": "2"},
+        {"task": "qa", "question": "Which river?", "answer": "Rhine"},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = RunArguments(model="model", dataset=f"mixed:{file}", reward_funcs=names)
+    read_data(arguments, build_rewards(names), Console(soft_wrap=True))
+    output = capsys.readouterr().out
+    assert problem in output if problem else not output
+
+
 def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
     file, rewards = (
         DATASETS / "numina_math_tir" / "train.jsonl",

@@ -85,13 +85,17 @@ class Findings:
     rewards: dict[str, Paid] = field(default_factory=dict)
     # Rows by what their prompts and a reward do not agree on.
     disagreements: Counter = field(default_factory=Counter)
-    # Rows whose right answer a verifier has graded, and rows with tests that were not tried.
-    verified: int = 0
-    untried: int = 0
+    # Rows of each task whose right answer a verifier has graded, and rows with tests that were not
+    # tried.
+    verified: Counter = field(default_factory=Counter)
+    untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
-    # Usable rows of each task.
+    # The names in `--columns` that no row has.
+    absent: list[str] = field(default_factory=list)
+    # Usable rows of each task, and the others, where they name one.
     tasks: Counter = field(default_factory=Counter)
+    refused: Counter = field(default_factory=Counter)
     # Rows by what the verifier remarks about them; a remark alone makes no row bad.
     remarks: Counter = field(default_factory=Counter)
     # Rows that are unusable, without a known right answer, or whose ideal completion misses the
@@ -124,28 +128,37 @@ class Findings:
         all was looked at and agrees.
         """
         doubts = []
+        for name in self.absent:
+            doubts.append(f"no row has the column {name!r}, which --columns renames")
         for column, count in self.unused.items():
             doubts.append(
-                f"{_rows(count)}: the column {column!r} is not used, though it seems to belong to the question"
+                f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
             )
         if silent := self.forms[None]:
-            doubts.append(f"{_rows(silent)}: the prompt does not say what the answer looks like")
+            doubts.append(
+                f"{rows_text(silent)}: the prompt does not say what the answer looks like"
+            )
         for (reward, form, reason), count in self.disagreements.items():
             asked = f"asks for {in_words(form)}" if form else "asks for no form"
             doubts.append(
-                f"{_rows(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
+                f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
             )
-        if self.untried:
+        if untried := self.untried.total():
             doubts.append(
-                f"{_rows(self.untried)}: the tests were not tried, since there is no reference solution"
+                f"{rows_text(untried)}: the tests were not tried, since there is no reference solution"
             )
         for earned in self.earned:
             if earned.strategy.knows_gold:
+                problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
+                doubts.append(f"{rows_text(len(earned.paid))}: {problem}")
+        for task, count in self.tasks.items():
+            if not self.verified[task] and not self.untried[task] and self.bad < self.rows:
                 doubts.append(
-                    f"{_rows(len(earned.paid))}: {earned.strategy.name!r} is paid, though it does not state the answer"
+                    f"{rows_text(count)} of {task}: no verifier has graded a right answer"
                 )
-        if not self.verified and not self.untried and self.bad < self.rows:
-            doubts.append(f"{_rows(self.rows)}: no verifier has graded a right answer")
+        for task, count in self.refused.items():
+            if self.tasks and task not in self.tasks:
+                doubts.append(f"{rows_text(count)} of {task}: none of them can be used")
         return doubts
 
     def as_json(self) -> dict[str, Any]:
@@ -166,7 +179,12 @@ class Findings:
         return {**vars(self), **computed}
 
 
-def _rows(count: int) -> str:
+def rows_text(count: int) -> str:
+    """A number of rows for people.
+
+    >>> rows_text(1), rows_text(2000)
+    ('1 row', '2,000 rows')
+    """
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
@@ -245,7 +263,8 @@ def check(
     first_lines: dict[str, int] = {}  # by identity
     gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
     verified: dict[Reward, list[AskedRow]] = {}  # the first rows, by verifier
-    rows = islice(source.rows(), first)
+    renamed: set[str] = set()
+    rows = islice(source.rows(renamed), first)
     while batch := list(islice(rows, BATCH)):
         findings.rows += len(batch)
         bad: list[Problem] = []
@@ -257,6 +276,8 @@ def check(
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
+                with suppress(RowError):
+                    findings.refused[source.task.of(raw).name] += 1
                 continue
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
@@ -289,6 +310,7 @@ def check(
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
         progress(findings.rows)
     findings.total = findings.rows if first is None else _total(source, findings.rows, first)
+    findings.absent = [name for name in source.columns if name not in renamed]
     findings.earned = paid_by(verified)
     return findings
 
@@ -353,7 +375,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
         return []
     if verifier.runs_code:
         unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
-        findings.untried += not unusable
+        findings.untried[asked.task.name] += not unusable
         return unusable
     label = "unsolvable" if "nums" in asked.row else "no right answer is known"
     findings.no_gold[label] += 1
@@ -375,7 +397,7 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
             continue
         is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
         value, reason = guess if reward.columns and guess.reward is None else ideal
-        findings.verified += is_verifier and value is not None
+        findings.verified[asked.task.name] += is_verifier and value is not None
         # What a reward of one's own pays at most is not known.
         if value == reward.full_reward or (value and not is_owed):
             paid.full += 1

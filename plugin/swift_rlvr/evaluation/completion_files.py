@@ -48,11 +48,15 @@ _BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa")
 
 
 class Block(NamedTuple):
-    """Whole lines of a file, the first of which has the number `first_line`."""
+    """Whole lines of a file, the first of which has the number `first_line`.
+
+    problem: why it holds no row; empty where it does.
+    """
 
     file: str
     first_line: int
     text: bytes
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -289,8 +293,10 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
     for path in files:
         if data_suffix(Path(path)) not in ("", ".jsonl", ".txt"):
             for number, row in file_rows(Path(path)):
-                value = row.problem if isinstance(row, UnreadableRow) else row
-                yield Block(path, number, json.dumps(value, default=str).encode())
+                if isinstance(row, UnreadableRow):
+                    yield Block(path, number, b"", row.problem)
+                else:
+                    yield Block(path, number, json.dumps(row, default=str).encode())
             continue
         with opened(path) as file:
             number = 1
@@ -306,6 +312,8 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
 
 def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:
     """Each completion of a block with the number of its line, or what is wrong with a line."""
+    if block.problem:
+        yield block.first_line, LineError(block.problem)
     for number, line in enumerate(block.text.split(b"\n"), start=block.first_line):
         if not line or line.isspace():
             continue

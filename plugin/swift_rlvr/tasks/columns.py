@@ -4,6 +4,8 @@ passage that a question is about, what a trainer takes beside the messages, and 
 
 import json
 import math
+import os
+import re
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +65,18 @@ KEPT = {
 }
 # What stands in a question for one of them.
 _TAGS = {"images": "<image>", "videos": "<video>", "audios": "<audio>"}
+# Other ways to show an image: Markdown's, HTML's, and MMMU's <image 1>.
+_SHOWN_IMAGE = re.compile(
+    r"!\[[^\]\n]*\]\((?:https?:|data:|[^)\s]+\.(?:png|jpe?g|gif|svg|webp|bmp))[^)\n]*\)|<img\b[^>]*>",
+    re.IGNORECASE,
+)
+_NUMBERED_IMAGE = re.compile(r"<image[ _](\d+)>")
+_CODE = re.compile(r"`[^`]*`")
+_IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
+# As in ms-swift, a longer text is no path but the file itself, in base64. No image is as short as
+# the other bound.
+_LONGEST_PATH = 2000
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
@@ -223,10 +237,13 @@ def _joined(texts: Iterable[str]) -> str:
 # --- What a trainer takes beside the messages
 
 
-def kept_columns(row: Row, question: str) -> dict[str, Any]:
+def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
     """Images, tools and the like under ms-swift's names.
 
-    RowError where the question shows more images, videos or audios than the row has.
+    prompt: all that the messages say. question: what the row asks, alone.
+
+    RowError where the question shows more images, videos or audios than the row has, or a file of
+    theirs does not exist.
     """
     kept: dict[str, Any] = {}
     for name, names in KEPT.items():
@@ -237,15 +254,43 @@ def kept_columns(row: Row, question: str) -> dict[str, Any]:
             if name in _TAGS:
                 value = parsed(value)
                 value = list(value) if isinstance(value, (list, tuple)) else [value]
+                _require_files(value, column)
             kept[name] = value
     for name, tag in _TAGS.items():
-        shown = question.count(tag)
+        shown = prompt.count(tag)
         count = len(kept.get(name, []))
         if shown > count:
             raise RowError(
                 name, f"the question has {tag} {shown} times, and the row {count} {name}"
             )
+    images = len(kept.get("images", []))
+    text = _CODE.sub("", question)
+    numbered = set(_NUMBERED_IMAGE.findall(text))
+    if len(numbered) > images:
+        last = max(numbered, key=int)
+        raise RowError("images", f"the question has <image {last}>, and the row {images} images")
+    written = _SHOWN_IMAGE.search(text)
+    if written and not images:
+        raise RowError("images", f"the question has {written[0]:.80}, and the row 0 images")
     return kept
+
+
+def _require_files(values: Iterable[Any], column: str) -> None:
+    """RowError where one of these images, videos or audios is the path of a file that is not there."""
+    for value in values:
+        path = value
+        if isinstance(value, Mapping):
+            path = None if value.get("bytes") else value.get("path")
+        if not isinstance(path, str) or "://" in path or path.startswith("data:"):
+            continue
+        path = path.strip()
+        if len(path) > _LONGEST_PATH or _BASE64.fullmatch(path):
+            continue
+        # As ms-swift looks for it.
+        in_folder = os.path.join(os.environ.get("ROOT_IMAGE_DIR", ""), path)
+        if not os.path.exists(path) and not os.path.exists(os.path.expanduser(in_folder)):
+            where = "in the working folder or ROOT_IMAGE_DIR"
+            raise RowError(column, f"there is no file {path!r:.200} {where}")
 
 
 def _is_empty(value: Any) -> bool:
@@ -273,3 +318,28 @@ def unused_passages(row: Row, used: Iterable[str], prompt: str) -> list[str]:
         if is_prose and text not in prompt:
             left_over.append(name)
     return left_over
+
+
+def unused_images(row: Row, used: Iterable[str]) -> list[str]:
+    """The columns that hold an image, or the path of one, and that no trainer is given.
+
+    used: the columns that are known to hold something else.
+    """
+    known = {name.partition(".")[0] for name in used}
+    return [name for name, value in row.items() if name not in known and _is_image(name, value)]
+
+
+def _is_image(name: str, value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_is_image(name, each) for each in value)
+    if isinstance(value, Mapping):
+        return bool(value.get("bytes")) or _is_image(name, value.get("path"))
+    if isinstance(value, str):
+        if _IMAGE_FILE.fullmatch(value.strip()):
+            return True
+        is_called_so = any(word in folded_name(name) for word in ("image", "img", "picture"))
+        return is_called_so and bool(
+            re.match(r"https?://|data:", value) or _BASE64.fullmatch(value)
+        )
+    # A picture that a reader of datasets has opened already.
+    return isinstance(value, bytes) or hasattr(value, "getpixel")

@@ -26,6 +26,9 @@ DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, als
 _SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
 _DELIMITERS = ",;\t|"
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"[-+]?[\d.]+")
+# A quoted text is rows if this share of its lines have as many delimiters as the first line.
+_MOST_LINES = 0.9
 # Rows of a Parquet file in memory at a time.
 _BATCH = 1000
 
@@ -73,6 +76,13 @@ def folder_files(folder: Path, split: str | None = None) -> list[Path]:
         of_split = f" of the split {split}" if split else ""
         raise InputError(f"{folder}: no data files{of_split} in this folder; expected {DATA_FILE}")
     return chosen
+
+
+def left_out_files(folder: Path, split: str | None = None) -> list[Path]:
+    """What else is in a folder whose `folder_files` are read, but for hidden files."""
+    read = folder_files(folder, split)
+    others = [path for path in folder.iterdir() if path not in read]
+    return sorted(path for path in others if not path.name.startswith("."))
 
 
 def _of_split(files: Iterable[Path], split: str) -> list[Path]:
@@ -144,28 +154,77 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
 
 
 def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
-    """The rows of a CSV file, whose delimiter is the one that its first line has most of."""
+    """The rows of a CSV file, whose delimiter is the one that its first line has most of.
+
+    A quote that takes in the rows after it makes each of their lines an `UnreadableRow`.
+    """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="strict", newline="")
     csv.field_size_limit(LONGEST_ROW)
+    lines: list[str] = []  # of the record that is read
+
+    def noted(text: Iterable[str]) -> Iterator[str]:
+        for line in text:
+            lines.append(line)
+            yield line
+
+    before = 0  # the lines before that record
     try:
         header = text.readline(LONGEST_ROW)
         outside_quotes = re.sub(r'"[^"]*"', "", header)
         delimiter = max(_DELIMITERS, key=outside_quotes.count)
-        reader = csv.reader(chain([header], text), delimiter=delimiter, strict=False)
+        reader = csv.reader(noted(chain([header], text)), delimiter=delimiter, strict=False)
         names = next(reader, [])
+        if _quotes_rows(lines, delimiter, names):
+            raise InputError(f"{path}: a quote that opens in the first line is not closed there")
         before = reader.line_num
+        lines.clear()
         for values in reader:
-            line, before = before + 1, reader.line_num
-            if not values:
-                continue  # an empty line
-            if len(values) > len(names):
-                problem = f"{len(values)} fields, and the first line names {len(names)}"
-                yield line, UnreadableRow(problem, "not CSV")
-                continue
-            values += [""] * (len(names) - len(values))
-            yield line, dict(zip(names, map(_csv_value, values), strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
+            first, last = before + 1, reader.line_num
+            is_wrong = len(lines) > 1 and values and len(values) != len(names)
+            if is_wrong or _quotes_rows(lines, delimiter, values):
+                problem = (
+                    f"a quote that opens in line {first} takes in all up to line {last}; "
+                    "a quote within a text is written twice"
+                )
+                for number, line in enumerate(lines, start=first):
+                    if line.strip():
+                        yield number, UnreadableRow(problem, "not CSV")
+            elif len(values) == len(names):
+                yield first, dict(zip(names, map(_csv_value, values), strict=True))
+            elif values:  # no empty line
+                count = "1 field" if len(values) == 1 else f"{len(values)} fields"
+                problem = f"{count}, and the first line names {len(names)}"
+                yield first, UnreadableRow(problem, "not CSV")
+            before = last
+            lines.clear()
+    except csv.Error as error:
+        where = f"{path}, line {before + 1}"
+        raise InputError(f"{where}: cannot be read as csv ({error})") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
+
+
+def _quotes_rows(lines: list[str], delimiter: str, values: list[str]) -> bool:
+    """Whether a quoted text in a record of several lines is most likely a quote that was never
+    closed, and the rows after it. values: the fields of the record.
+    """
+    if len(lines) == 1:
+        return False
+    try:
+        # The file ends within the quote, or more follows where it is closed: that is where the
+        # next quoted text opens.
+        next(csv.reader(lines, delimiter=delimiter, strict=True), None)
+    except csv.Error:
+        return True
+    # Or each line is a row by itself, with a number at its end where the record has one. In prose a
+    # space follows a comma; a text of two such lines may be chance.
+    ends_in_number = bool(_NUMBER.fullmatch(values[-1]))
+    rows = 0
+    for line in lines:
+        fields = re.split(rf"{re.escape(delimiter)}(?! )", line.rstrip("\r\n"))
+        is_row = len(fields) == len(values)
+        rows += is_row and (not ends_in_number or bool(_NUMBER.fullmatch(fields[-1])))
+    return len(values) > 1 and len(lines) > 2 and rows >= _MOST_LINES * len(lines)
 
 
 def _csv_value(text: str) -> str | int:

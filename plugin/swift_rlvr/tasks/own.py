@@ -33,6 +33,7 @@ from swift_rlvr.tasks.columns import (
     kept_columns,
     parsed,
     passage_of,
+    unused_images,
     unused_passages,
     value_at,
 )
@@ -227,16 +228,19 @@ def golds_in(answer: Any) -> list[Any]:
     """The right answers that a value holds, of which any will do: a text, a list, an object such as
     verl's ``{"ground_truth": ...}``, each of them also as text.
 
-    A text such as ``[1, 2]``, whose items are no texts, is one answer.
+    A text such as ``[1, 2]``, with no text in it, is one answer, a list.
 
-    >>> golds_in('["121", "11^2"]'), golds_in({"ground_truth": "{'target': ['Rhine']}"}), golds_in("[1, 2]")
-    (['121', '11^2'], ['Rhine'], ['[1, 2]'])
+    >>> golds_in('["121", "11^2"]'), golds_in({"ground_truth": "{'target': ['Rhine']}"})
+    (['121', '11^2'], ['Rhine'])
+    >>> golds_in("[1, 2]"), golds_in([1, 2])
+    (['[1, 2]'], [1, 2])
     >>> golds_in([{"value": "Rhine", "aliases": ["Rhein", "Rhine"]}])
     ['Rhine', 'Rhein']
     """
     value = parsed(answer)
     is_text = isinstance(answer, str)
-    if is_text and isinstance(value, list) and not all(isinstance(v, (str, dict)) for v in value):
+    has_text = isinstance(value, list) and any(isinstance(each, (str, dict)) for each in value)
+    if is_text and isinstance(value, list) and value and not has_text:
         return [answer]
     if isinstance(value, Mapping):
         names = columns_named(_GOLD_KEYS, value)
@@ -261,7 +265,9 @@ def golds_in(answer: Any) -> list[Any]:
 def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
     """A row for training with what ms-swift takes beside the messages."""
     text = "".join(str(message["content"]) for message in question.messages)
-    return {**prepared, **kept_columns(row, text)}
+    # Choices may show an image too.
+    asked = "\n".join([question.asked, *prepared.get("options", [])])
+    return {**prepared, **kept_columns(row, text, asked)}
 
 
 def identity(row: Row) -> str:
@@ -542,10 +548,13 @@ class OwnTask(Task):
 
     def unused(self, row: Row) -> list[str]:
         question = _read(row, self.further)
-        prompt = "".join(str(turn["content"]) for turn in self.preprocess(row)["messages"])
+        prepared = self.preprocess(row)
+        prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
         kept = [name for names in KEPT.values() for name in names]
         used = [*question.columns, *columns_named((*kept, *COLUMNS), row)]
         left_over = unused_passages(row, used, prompt)
+        if "images" not in prepared:
+            left_over += unused_images(row, used)
         system = value_at(row, "system")
         if isinstance(system, str) and system.strip() and system not in prompt:
             left_over.append("system")

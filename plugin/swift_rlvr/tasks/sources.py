@@ -61,9 +61,11 @@ class Source:
         where = self.path or ":".join(filter(None, parts))
         return str(where) if self.limit is None else f"{where}#{self.limit}"
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows(self, renamed: set[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """`(line or number of the row, from 1, raw row)`. A row that cannot be read is an
         `UnreadableRow`, which the task refuses.
+
+        renamed: gets those names of `columns` that a row has.
 
         InputError where the file cannot be opened, its first row lacks a column of the task, or
         there is none.
@@ -77,7 +79,7 @@ class Source:
             rows = enumerate(self.from_hub(), start=1)
         checked = False
         has_rows = False
-        for line, row in islice(with_columns(rows, self.columns), self.limit):
+        for line, row in islice(with_columns(rows, self.columns, renamed), self.limit):
             has_rows = True
             if not checked and not isinstance(row, UnreadableRow):
                 try:
@@ -328,11 +330,15 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
 
 
 def with_columns(
-    rows: Iterator[tuple[int, dict[str, Any]]], columns: Mapping[str, str]
+    rows: Iterator[tuple[int, dict[str, Any]]],
+    columns: Mapping[str, str],
+    renamed: set[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows with new names of columns. As in ms-swift, case does not matter, and names that a
     row lacks are ignored. A value within a column, which a name with dots leads to, also replaces a
     column of its new name.
+
+    renamed: gets those names of `columns` that a row has.
 
     InputError where two columns would get the same name.
     """
@@ -342,17 +348,22 @@ def with_columns(
         if not columns or isinstance(row, UnreadableRow):
             yield line, row
             continue
-        renamed: dict[str, Any] = {}
+        new_row: dict[str, Any] = {}
         for name, value in row.items():
             new = new_names.get(name.casefold(), name)
-            if new in renamed:
+            if new in new_row:
                 raise InputError(
                     f"line {line}: two columns would be named {new}; one of them is {name}",
                     "columns",
                 )
-            renamed[new] = value
+            new_row[new] = value
         for path, new in paths.items():
             value = value_at(row, path)
             if value is not None and path not in row:
-                renamed[new] = value
-        yield line, renamed
+                new_row[new] = value
+            if value is not None and renamed is not None:
+                renamed.add(path)
+        if renamed is not None:
+            present = {name.casefold() for name in row}
+            renamed.update(name for name in columns if name.casefold() in present)
+        yield line, new_row

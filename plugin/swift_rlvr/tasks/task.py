@@ -209,8 +209,8 @@ def tasks_of(verifier: str) -> tuple[str, ...]:
 
 
 def unused_columns(task: Task, row: Row) -> list[str]:
-    """What of a raw row is not used, though it seems to belong to the question: a passage, a system
-    prompt. The loader's log and `dataset check` name it.
+    """What of a raw row is not used, though it seems to belong to the question: a passage, an image,
+    a system prompt. The loader's log and `dataset check` name it.
 
     >>> from swift_rlvr.tasks import TASKS
     >>> notes = "On Monday Tom went to the market, and on Tuesday he bought ten apples."

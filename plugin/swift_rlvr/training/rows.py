@@ -2,6 +2,7 @@
 loaded.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.columns import KEPT
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.training.arguments import DataArguments
@@ -53,6 +55,17 @@ def read_data(
         problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
+    # With `all_columns` there may be other rewards.
+    if not all_columns:
+        for task, count in Counter(row.get("task") for row in rows).items():
+            roles = {each.role for each in rewards if task in (each.own_tasks or (task,))}
+            if task is None or VERIFIER in roles:
+                continue
+            problem = "no reward verifies their answers"
+            if not roles:
+                problem = "no reward grades them, so nothing is learned from them"
+            of_task = f"1 row of {task}" if count == 1 else f"{count:,} rows of {task}"
+            console.print(f"{source}: {of_task}: {problem}", style="yellow")
     if all_columns:
         columns = sorted(set[str]().union(*rows) - {*FROM_TRAINER, *KEPT})
     unseen = sorted({name for row in rows for name in KEPT if name in row and name not in columns})

@@ -1,6 +1,7 @@
 """`swift-rlvr dataset check`: what is wrong with a dataset, before you train on it."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from swift_rlvr.cli.render import count_text, table, visible
 from swift_rlvr.contract import datasets as checking
 from swift_rlvr.evaluation.prompts import SystemPrompt
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.tasks.files import folder_files, left_out_files
 from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
@@ -81,13 +83,15 @@ def check(
 
 def _print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
     task = (source.task.name, "bold")
-    count = f"{findings.rows:,} rows"
+    count = checking.rows_text(findings.rows)
     if findings.total is None:
         count = f"the first {count}"
     elif findings.total > findings.rows:
-        count = f"the first {findings.rows:,} of {findings.total:,} rows"
+        count = f"the first {findings.rows:,} of {checking.rows_text(findings.total)}"
     title = Text.assemble((str(source), "bold"), f": {count} of ", task)
     console.print(title, soft_wrap=True)
+    if source.path is not None and source.path.is_dir():
+        _print_files(console, source.path, source.split)
     if source.task.is_mixed and findings.tasks:
         counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         console.print(f"  {counts}")
@@ -116,6 +120,17 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
     for doubt in findings.doubts:
         console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
     _print_conclusion(console, findings)
+
+
+def _print_files(console: Console, folder: Path, split: str | None) -> None:
+    """Which files of a folder are read, and what else is there."""
+    files = folder_files(folder, split), left_out_files(folder, split)
+    for word, paths in zip(("Read", "Left out"), files, strict=True):
+        names = [path.name for path in paths[: checking.SHOWN]]
+        if len(paths) > len(names):
+            names.append(f"and {len(paths) - len(names):,} more")
+        if names:
+            console.print(Text(f"{word}: {', '.join(names)}", "dim"), soft_wrap=True)
 
 
 def _rewards_table(findings: checking.Findings) -> Table:
@@ -149,7 +164,7 @@ def _print_without_work(console: Console, findings: checking.Findings) -> None:
     for earned in without_work[:SHOWN_STRATEGIES]:
         is_much = earned.mean > checking.MUCH
         text = Text(f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row")
-        text.append(f" (the first {findings.attacked:,} rows")
+        text.append(f" (the first {checking.rows_text(findings.attacked)}")
         if is_much:
             lines = ", ".join(map(str, earned.paid[: checking.SHOWN]))
             text.append(f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else ""))

@@ -132,10 +132,11 @@ class TaskPreprocessor(RowPreprocessor):
         for column, count in not_used.items():
             looked_at = min(check.usable, LOOKED_AT)
             where = f"in {count:,} of the first {looked_at:,} rows"
+            remedy = "with --columns, rename it to 'context', or to 'images' if it holds one"
             text = (
                 f"the column {column!r} looks like a part of the question, and no prompt shows it"
             )
-            logger.warning(f"{self.name}: {text} ({where}); rename it to 'context' with --columns")
+            logger.warning(f"{self.name}: {text} ({where}); {remedy}")
         if not check.errors and check.usable:
             return
         problems = check.describe(self.name)

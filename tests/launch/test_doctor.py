@@ -547,6 +547,21 @@ def test_prompts_that_max_length_cuts(words, status, message):
         (
             rewards.arguments,
             "",
+            {"failure": "no answer"},
+            "warning",
+            "not checked: ms-swift's rewards, the columns that they need, verifiers, grading",
+        ),
+        (
+            rewards.arguments,
+            "",
+            {"broken_plugin": "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax"},
+            "failed",
+            "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax -> correct the file",
+        ),
+        (objective.later, "", {"broken_plugin": "x"}, "none", ""),
+        (
+            rewards.arguments,
+            "",
             {"unknown": ["bet"], "settings": ["beta"]},
             "failed",
             "setting bet -> did you mean beta?",
@@ -1507,7 +1522,14 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
         "problem": "generation_batch_size (128) must be evenly divisible by num_generations (7)"
     },
     "--generation_batch_size 72": {"problem": "must be divisible by the global batch size (16)"},
-    "--external_plugins none.py": {"problem": "No such file or directory"},
+    "--external_plugins none.py": {"broken_plugin": "--external_plugins: there is no file none.py"},
+    "--external_plugins {no_syntax} plugin/rlvr_plugin.py": {
+        "broken_plugin": "--external_plugins: {no_syntax}, line 2: SyntaxError: invalid syntax"
+    },
+    "--external_plugins {no_module} plugin/rlvr_plugin.py": {
+        "broken_plugin": "--external_plugins: {no_module}, line 2: ModuleNotFoundError: "
+        "No module named 'no_such_module'"
+    },
     "--torch_dtype bfloat16 --model_type no_such": {"problem": "no_such"},
     "--external_plugins plugin/rlvr_plugin.py {silent} --reward_funcs external_countdown silent": {
         "problem": "the reward silent is not implemented: it has no __call__"
@@ -1539,21 +1561,23 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         "    def __call__(self, completions, **kwargs):\n        return [1.0] * len(completions)\n\n"
         "orms['external_countdown'] = CountdownORM\n"
     )
+    (no_syntax := tmp_path / "no_syntax.py").write_text("x = 1\ndef f(:\n")
+    (no_module := tmp_path / "no_module.py").write_text("import os\nimport no_such_module\n")
+    files = {"silent": silent, "other": other, "no_syntax": no_syntax, "no_module": no_module}
     words = [CPU, ""]
     for flags in PARSES:
-        words.append(f"--output_dir {output} {flags.format(silent=silent, other=other)}")
+        words.append(f"--output_dir {output} {flags.format(**files)}")
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=1800
     )
     parsed, listens = json.loads(done.stdout.splitlines()[-1])
     assert not listens and not output.exists()
     for result, (flags, expected) in zip(parsed, PARSES.items(), strict=True):
-        assert expected["problem"] in result["problem"] and bool(expected["problem"]) == bool(
-            result["problem"]
-        ), flags
-        assert {name: result[name] for name in expected if name != "problem"} == {
-            name: value for name, value in expected.items() if name != "problem"
-        }, flags
+        expected = {"problem": "", "broken_plugin": "", **expected}
+        problem, broken_plugin = expected.pop("problem"), expected.pop("broken_plugin")
+        assert problem in result["problem"] and bool(problem) == bool(result["problem"]), flags
+        assert result["broken_plugin"] == broken_plugin.format(**files), flags
+        assert {name: result[name] for name in expected} == expected, flags
     assert parsed[0]["replaced"] == {}
     assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}
     known = parsed[0]["rewards"]

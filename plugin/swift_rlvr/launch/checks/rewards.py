@@ -39,15 +39,21 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
     if parsed.problem:
         message = f"ms-swift refuses them: {parsed.problem}"
         yield failed("settings", message, f"correct them; {listed}")
+    if parsed.broken_plugin:
+        remedy = "correct the file, or the flag; no training starts without it"
+        yield failed("plugins", parsed.broken_plugin, remedy)
     if parsed.failure:
         message = f"ms-swift could not be asked: {parsed.failure}"
         yield warning("settings", message, "the training will say more")
+        unasked = "ms-swift's rewards, the columns that they need, verifiers, grading"
+        message = f"not checked: {unasked}, and what only the training refuses"
+        yield warning("training", message, "as above; then run this again")
     for name in parsed.unknown:
         # Not the nearest: open-r1's cosine_min_value_correct is ms-swift's for the longest answer.
         elsewhere = flag_elsewhere(name, _all_parameters())
         remedy = elsewhere or did_you_mean(name, parsed.settings) or listed
         yield failed("settings", f"ms-swift has no setting {name}", remedy)
-    if not (parsed.problem or parsed.failure or parsed.unknown):
+    if parsed.is_read and not parsed.unknown:
         yield passed("settings", "ms-swift takes them")
 
 

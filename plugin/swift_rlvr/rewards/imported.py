@@ -28,7 +28,7 @@ from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.function import OF_FILES, function_reward
 from swift_rlvr.rewards.signature import read_signature
 from swift_rlvr.success import FULL, role_of
-from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.errors import InputError, located
 
 FIELD = "--reward_funcs"
 
@@ -115,14 +115,16 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
+            raise InputError(located(error), FIELD) from error
         problem = f"there is no module {error.name!r}; to name a file, write .py, as in {name}.py:f"
         raise InputError(problem, FIELD) from None
+    except Exception as error:  # whatever somebody else's code raises
+        raise InputError(located(error), FIELD) from error
 
 
 @functools.cache
 def _module_of_file(path: str) -> ModuleType:
-    """The module of a file. One that is imported already, as by --external_plugins, is not loaded
+    """The module of a file; InputError with the line where it cannot be imported. One that is imported already, as by --external_plugins, is not loaded
     again, since its rewards have taken their names.
     """
     for module in list(sys.modules.values()):
@@ -140,9 +142,11 @@ def _module_of_file(path: str) -> ModuleType:
         sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
-        raise
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        raise InputError(located(error, path), FIELD) from error
     return module
 
 

@@ -1312,6 +1312,32 @@ def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        ("--max_completion_length 84", "passed", "completion 84 that is 640, of 1,024"),
+        ("", "warning", "completions of 1 prompts are cut off earlier: the longest of 2 prompts"),
+        ("", "warning", "max_completion_length 512 that is "),
+        ("", "warning", "-> --max_completion_length "),
+        ("--vllm_max_model_len 256", "failed", "there is no room for a completion: the longest"),
+        # The engine of the trainer's own process reads as much as the model does.
+        (
+            "--use_vllm false --max_completion_length 128",
+            "passed",
+            "684, of 1,024 (the model's context)",
+        ),
+        # Only what is sampled from counts.
+        ("--max_length 300 --truncation_strategy delete", "warning", "1 of 2 prompts are silently"),
+        ("--max_length 300 --truncation_strategy delete", "warning", "the longest of 1 prompts"),
+    ],
+)
+def test_prompts_that_leave_too_little_room_for_a_completion(tmp_path, flags, status, message):
+    rows = [{"problem": "1 + 1?", "answer": "2"}, {"problem": "a b " * 200, "answer": "2"}]
+    words = ("--dataset", f"math:{write(tmp_path / 'rows.jsonl', *rows)}", "--max_length", 2000)
+    found, said = outcome(data.prompts, *words, *split(flags))
+    assert found == status and message in said, said
+
+
+@pytest.mark.parametrize(
     ("limit", "status", "message"),
     [
         (512, "passed", "max_length"),

@@ -124,8 +124,10 @@ def _module(name: str) -> ModuleType:
 
 @functools.cache
 def _module_of_file(path: str) -> ModuleType:
-    """The module of a file; InputError with the line where it cannot be imported. One that is imported already, as by --external_plugins, is not loaded
-    again, since its rewards have taken their names.
+    """The module of a file; InputError with the line where it cannot be imported.
+
+    One that is imported already, as by --external_plugins, is not loaded again, since its rewards
+    have taken their names.
     """
     for module in list(sys.modules.values()):
         file = getattr(module, "__dict__", {}).get("__file__")

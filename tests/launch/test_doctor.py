@@ -1314,7 +1314,7 @@ def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [
-        ("--max_completion_length 84", "passed", "completion 84 that is 640, of 1,024"),
+        ("--max_completion_length 84", "passed", "length 84 that is 640, of 1,024"),
         ("", "warning", "completions of 1 prompts are cut off earlier: the longest of 2 prompts"),
         ("", "warning", "max_completion_length 512 that is "),
         ("", "warning", "-> --max_completion_length "),

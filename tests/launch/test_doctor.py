@@ -328,7 +328,7 @@ TABLE = [
     ),
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
-    (data.datasets, "--val_dataset gsm8k:test", "passed", "comes from ModelScope"),
+    (data.datasets, "--val_dataset gsm8k:test", "warning", "comes from ModelScope"),
     (data.datasets, "--dataset owner/other", "warning", "not one of this package's tasks"),
     (data.datasets, "--dataset countdwn:none.jsonl", "failed", "did you mean countdown?"),
     (
@@ -451,8 +451,9 @@ TABLE = [
     (
         data.datasets,
         "--dataset countdown#50000",
-        "passed",
-        "comes from Hugging Face",
+        "warning",
+        "comes from Hugging Face; its rows were not checked -> to check them first, download it: "
+        "--dataset countdown:FILE",
         {"USE_HF": "1"},
     ),
     (
@@ -1463,7 +1464,7 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
     names = ["external_countdown", "external_own_batch", "external_own_failing"]
     late = report("--external_plugins", *plugins, "--reward_funcs", *names[1:2])
     (failure,) = [each for each in late if each["status"] == "failed" and each["name"] == "rewards"]
-    assert "its file before this package's plugin" in failure["remedy"]
+    assert f"{plugins[1]} before this package's plugin" in failure["remedy"]
     right = report("--external_plugins", *reversed(plugins), "--reward_funcs", *names)
     (failure,) = [each for each in right if each["status"] == "failed"]
     assert failure["name"] == "grading"
@@ -1489,6 +1490,23 @@ def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same(recipe)
     assert "no setting learning_rat" in by_name["settings"]["message"]
     assert "earns 1 (accuracy 1), and a wrong one 0" in by_name["grading"]["message"]
     assert not {"ports", "memory", "disk", "driver"} & by_name.keys()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["none.py:f", "none.py:g"], "--reward_funcs: there is no file none.py"),
+        (
+            ["{mine}"],
+            "--reward_funcs: {mine} names no function; name one as {mine}:NAME ({mine}:f)",
+        ),
+    ],
+)
+def test_a_file_of_rewards_that_cannot_be_used_is_named_once(tmp_path, names, message):
+    (mine := tmp_path / "mine.py").write_text("def f(completion):\n    return 1.0\n")
+    found = report("--reward_funcs", *[name.format(mine=mine) for name in names])
+    (failure,) = [each for each in found if each["status"] == "failed"]
+    assert (failure["name"], failure["message"]) == ("rewards", message.format(mine=mine))
 
 
 def test_a_cpu_recipe_is_for_this_machine():

@@ -69,8 +69,8 @@ class Parsed:
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
-    # Rewards that ms-swift does not know because their plugin is loaded after ours.
-    late: list[str] = field(default_factory=list)
+    # Rewards that ms-swift does not know because their plugin, a file, is loaded after ours.
+    late: dict[str, str] = field(default_factory=dict)
     # By name, what each reward of the run pays for the rows that were tried, or the error that it
     # raises. Empty where none was tried.
     paid: dict[str, list[float | None] | str] = field(default_factory=dict)

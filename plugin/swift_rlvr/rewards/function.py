@@ -31,7 +31,7 @@ from swift_rlvr.rewards.signature import (
     read_signature,
 )
 from swift_rlvr.success import FULL, RAISED
-from swift_rlvr.utils.errors import InputError, NotInstalledError, where_raised
+from swift_rlvr.utils.errors import InputError, NotInstalledError, located, where_raised
 
 # The reasons of a function that gives none itself.
 FULL_REWARD, PARTIAL_REWARD, NO_REWARD = "full reward", "partial reward", "no reward"
@@ -150,8 +150,12 @@ class FunctionReward(Reward):
         ask = self._ask_batch if self.signature.batch else self._ask_each
         outcomes = ask(texts, columns)
         for outcome in outcomes:
-            if isinstance(outcome, (ImportError, NotInstalledError)):
-                raise outcome  # the installation is at fault, not the policy
+            # The installation is at fault, not the policy.
+            if isinstance(outcome, NotInstalledError):
+                raise outcome
+            if isinstance(outcome, ImportError):
+                where = located(outcome, _file(type(self)))
+                raise InputError(f"{self.name}: {where}") from outcome
         return outcomes
 
     def _ask_each(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:

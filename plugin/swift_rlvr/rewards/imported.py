@@ -20,6 +20,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -97,9 +98,27 @@ def paths_in_file(file: str) -> list[str]:
         if cls.__module__ == module.__name__ and hasattr(cls, "name"):
             paths.setdefault(cls, f"{file}:{name}")
     if not paths:
-        problem = f"{file} has no @reward; to name a function, write {file}:function"
+        possible = ", ".join(possible_paths(file)) or f"{file}:function"
+        problem = f"{file} has no @reward; to name a function, write {possible}"
         raise InputError(problem, FIELD)
     return list(paths.values())
+
+
+def possible_paths(file: str) -> list[str]:
+    """The import paths of all in a file that can be a reward: what `@reward` made, and its functions
+    of completions; InputError where the file cannot be imported.
+    """
+    module = _module(file)
+    paths = []
+    for name, item in vars(module).items():
+        is_function = inspect.isfunction(item) and item.__module__ == module.__name__
+        if name.startswith("_") or not (is_function or isinstance(item, Reward)):
+            continue
+        # A helper takes no completions.
+        with suppress(InputError):
+            import_reward(f"{file}:{name}")
+            paths.append(f"{file}:{name}")
+    return paths
 
 
 def _module(name: str) -> ModuleType:

@@ -165,7 +165,11 @@ def _system(launch: Launch) -> SystemPrompt:
 
 def _names_task(name: str) -> bool:
     """Whether a value of `--dataset` begins with a task: countdown:FILE, countdown#100."""
-    return name.partition(":")[0].partition("#")[0] in TASKS
+    return _task_of(name) in TASKS
+
+
+def _task_of(name: str) -> str:
+    return name.partition(":")[0].partition("#")[0]
 
 
 def _readable(name: str, launch: Launch) -> Source | None:
@@ -242,7 +246,9 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     if source is not None:
         return _first_rows(source, total, launch, setting)
     if names_task:
-        return passed(setting, f"{name} comes from {launch.hub}; its rows were not checked")
+        message = f"{name} comes from {launch.hub}; its rows were not checked"
+        remedy = f"to check them first, download it: --{setting} {_task_of(name)}:FILE"
+        return warning(setting, message, remedy)
     message = f"{name} is not one of this package's tasks; its rows were not checked"
     remedy = f"to check them, download it: --{setting} math:FILE, choice:FILE or qa:FILE"
     return warning(setting, message, remedy)

@@ -173,8 +173,47 @@ def test_a_file_of_ones_own_and_functions_in_it(own_folder):
 
 def test_a_file_without_rewards_is_refused(own_folder):
     done = in_folder(own_folder, "check", "helper.py")
-    assert "helper.py has no @reward; to name a function, write helper.py:function" in done.stderr
+    assert "helper.py has no @reward; to name a function, write helper.py:is_right" in done.stderr
     assert "there is no file none.py" in in_folder(own_folder, "check", "none.py").stderr
+
+
+def test_a_file_in_place_of_a_function_names_its_functions(own_folder):
+    (own_folder / "rows.jsonl").write_text('{"problem": "1 + 1?", "answer": "2"}\n')
+    (own_folder / "bare.py").write_text(
+        "import json\nfrom helper import is_right\n\ndef _own(completion):\n    return 1.0\n\n"
+        "def no_reward():\n    return 1.0\n\ndef short(completion):\n    return 1.0\n"
+    )
+    asked = in_folder(own_folder, "attack", "mine.py", "--dataset", "math:rows.jsonl").stderr
+    functions = "mine.py:mine, mine.py:bare, mine.py:plain"
+    assert f"mine.py names no function; name one as mine.py:NAME ({functions})" in asked
+    scored = in_folder(own_folder, "score", "rows.jsonl", "--reward_funcs", "none.py").stderr
+    assert "--reward_funcs: there is no file none.py" in scored
+    listed = in_folder(own_folder, "rewards", "bare.py").stderr
+    assert listed.endswith("bare.py has no @reward; to name a function, write bare.py:short\n")
+
+
+def test_a_file_that_cannot_be_imported_is_one_line(own_folder):
+    (own_folder / "bad.py").write_text("x = 1\ndef f(:\n")
+    (own_folder / "rows.jsonl").write_text('{"problem": "1 + 1?", "answer": "2"}\n')
+    for words in (
+        ["check", "bad.py"],
+        ["rewards", "bad.py"],
+        ["attack", "bad.py:f", "--dataset", "math:rows.jsonl"],
+    ):
+        done = in_folder(own_folder, *words)
+        assert done.returncode == 2, words
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert "bad.py, line 2: SyntaxError: invalid syntax" in done.stderr
+
+
+def test_a_reward_that_only_raises_ends_scoring_with_one_line(own_folder):
+    (own_folder / "raises.py").write_text("def f(completion):\n    return 1 / 0\n")
+    line = '{"problem": "1 + 1?", "answer": "2", "completion": "2"}\n'
+    (own_folder / "c.jsonl").write_text(line * 4)
+    done = in_folder(own_folder, "score", "c.jsonl", "--reward_funcs", "raises.py:f")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "raised on every completion so far: ZeroDivisionError: division by zero" in done.stderr
+    assert "raises.py, line 2; it is handed texts" in done.stderr
 
 
 def test_rewards_shows_how_a_function_of_ones_own_is_called(own_folder):

@@ -1,11 +1,13 @@
 """`swift-rlvr train` with TRL: file and flags, help, and how a run ends that breaks off."""
 
 import os
+from pathlib import Path
 from unittest.mock import Mock, patch
 
 import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
+from click.testing import Result
 from commands import WIDE, ran
 from swift_rlvr.cli import app
 from swift_rlvr.runs.folder import diverged
@@ -143,6 +145,38 @@ def test_help_tells_how_and_with_a_trainer_lists_all_settings():
 
 
 # Running: tests/training/test_trl.py has real runs.
+
+
+def dry_run(folder: Path, *words: str) -> Result:
+    """`DRY_RUN=1 swift-rlvr train trl` on a file of eight rows, with other flags after it."""
+    (folder / "rows.jsonl").write_text('{"problem": "1 + 1?", "answer": "2"}\n' * 8)
+    given = ["--dataset", f"math:{folder / 'rows.jsonl'}", "--reward_funcs", "external_accuracy"]
+    given += ["--output_dir", str(folder / "run"), *words]
+    env = {**WIDE, "DRY_RUN": "1", "CUDA_VISIBLE_DEVICES": ""}
+    result = CliRunner().invoke(app, ["train", "trl", *given], env=env)
+    assert not (folder / "run").exists()
+    return result
+
+
+@pytest.mark.slow
+def test_a_dry_run_reads_dataset_and_rewards_as_the_training_does(tmp_path):
+    (tmp_path / "unusable.jsonl").write_text('{"problem": "1 + 1?", "answer": null}\n' * 8)
+    result = dry_run(tmp_path)
+    assert result.exit_code == 0 and "swift-rlvr train" in result.stdout, result.output
+    refused = [
+        (("--dataset", "math:nix.jsonl"), "Error: --dataset: cannot read nix.jsonl"),
+        (("--dataset", f"math:{tmp_path / 'unusable.jsonl'}"), "Error: --dataset: "),
+        (("--reward_funcs", "nix.py:f"), "Error: --reward_funcs: there is no file nix.py"),
+        (("--reward_funcs", "external_countdown"), "Error: --reward_funcs: external_countdown"),
+        (("--reward_funcs", "nope"), "Error: --reward_funcs: there is no reward 'nope'"),
+    ]
+    for words, message in refused:
+        result = dry_run(tmp_path, *words)
+        assert result.exit_code == 2 and message in result.output, result.output
+        assert "swift-rlvr train" not in result.stdout  # no command that would fail
+    result = dry_run(tmp_path, "--dataset", "gsm8k")
+    assert result.exit_code == 0
+    assert "gsm8k is on a hub: DRY_RUN downloads nothing" in result.output
 
 
 @pytest.mark.parametrize(

@@ -328,7 +328,7 @@ TABLE = [
     ),
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
-    (data.datasets, "--val_dataset gsm8k:test", "passed", "comes from ModelScope"),
+    (data.datasets, "--val_dataset gsm8k:test", "warning", "comes from ModelScope"),
     (data.datasets, "--dataset owner/other", "warning", "not one of this package's tasks"),
     (data.datasets, "--dataset countdwn:none.jsonl", "failed", "did you mean countdown?"),
     (
@@ -451,8 +451,9 @@ TABLE = [
     (
         data.datasets,
         "--dataset countdown#50000",
-        "passed",
-        "comes from Hugging Face",
+        "warning",
+        "comes from Hugging Face; its rows were not checked -> to check them first, download it: "
+        "--dataset countdown:FILE",
         {"USE_HF": "1"},
     ),
     (
@@ -544,6 +545,21 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "warning",
             "ms-swift could not be asked: no answer",
         ),
+        (
+            rewards.arguments,
+            "",
+            {"failure": "no answer"},
+            "warning",
+            "not checked: ms-swift's rewards, the columns that they need, verifiers, grading",
+        ),
+        (
+            rewards.arguments,
+            "",
+            {"broken_plugin": "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax"},
+            "failed",
+            "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax -> correct the file",
+        ),
+        (objective.later, "", {"broken_plugin": "x"}, "none", ""),
         (
             rewards.arguments,
             "",
@@ -1297,6 +1313,32 @@ def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        ("--max_completion_length 84", "passed", "length 84 that is 640, of 1,024"),
+        ("", "warning", "completions of 1 prompts are cut off earlier: the longest of 2 prompts"),
+        ("", "warning", "max_completion_length 512 that is "),
+        ("", "warning", "-> --max_completion_length "),
+        ("--vllm_max_model_len 256", "failed", "there is no room for a completion: the longest"),
+        # The engine of the trainer's own process reads as much as the model does.
+        (
+            "--use_vllm false --max_completion_length 128",
+            "passed",
+            "684, of 1,024 (the model's context)",
+        ),
+        # Only what is sampled from counts.
+        ("--max_length 300 --truncation_strategy delete", "warning", "1 of 2 prompts are silently"),
+        ("--max_length 300 --truncation_strategy delete", "warning", "the longest of 1 prompts"),
+    ],
+)
+def test_prompts_that_leave_too_little_room_for_a_completion(tmp_path, flags, status, message):
+    rows = [{"problem": "1 + 1?", "answer": "2"}, {"problem": "a b " * 200, "answer": "2"}]
+    words = ("--dataset", f"math:{write(tmp_path / 'rows.jsonl', *rows)}", "--max_length", 2000)
+    found, said = outcome(data.prompts, *words, *split(flags))
+    assert found == status and message in said, said
+
+
+@pytest.mark.parametrize(
     ("limit", "status", "message"),
     [
         (512, "passed", "max_length"),
@@ -1422,7 +1464,7 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
     names = ["external_countdown", "external_own_batch", "external_own_failing"]
     late = report("--external_plugins", *plugins, "--reward_funcs", *names[1:2])
     (failure,) = [each for each in late if each["status"] == "failed" and each["name"] == "rewards"]
-    assert "its file before this package's plugin" in failure["remedy"]
+    assert f"{plugins[1]} before this package's plugin" in failure["remedy"]
     right = report("--external_plugins", *reversed(plugins), "--reward_funcs", *names)
     (failure,) = [each for each in right if each["status"] == "failed"]
     assert failure["name"] == "grading"
@@ -1448,6 +1490,23 @@ def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same(recipe)
     assert "no setting learning_rat" in by_name["settings"]["message"]
     assert "earns 1 (accuracy 1), and a wrong one 0" in by_name["grading"]["message"]
     assert not {"ports", "memory", "disk", "driver"} & by_name.keys()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["none.py:f", "none.py:g"], "--reward_funcs: there is no file none.py"),
+        (
+            ["{mine}"],
+            "--reward_funcs: {mine} names no function; name one as {mine}:NAME ({mine}:f)",
+        ),
+    ],
+)
+def test_a_file_of_rewards_that_cannot_be_used_is_named_once(tmp_path, names, message):
+    (mine := tmp_path / "mine.py").write_text("def f(completion):\n    return 1.0\n")
+    found = report("--reward_funcs", *[name.format(mine=mine) for name in names])
+    (failure,) = [each for each in found if each["status"] == "failed"]
+    assert (failure["name"], failure["message"]) == ("rewards", message.format(mine=mine))
 
 
 def test_a_cpu_recipe_is_for_this_machine():
@@ -1507,7 +1566,14 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
         "problem": "generation_batch_size (128) must be evenly divisible by num_generations (7)"
     },
     "--generation_batch_size 72": {"problem": "must be divisible by the global batch size (16)"},
-    "--external_plugins none.py": {"problem": "No such file or directory"},
+    "--external_plugins none.py": {"broken_plugin": "--external_plugins: there is no file none.py"},
+    "--external_plugins {no_syntax} plugin/rlvr_plugin.py": {
+        "broken_plugin": "--external_plugins: {no_syntax}, line 2: SyntaxError: invalid syntax"
+    },
+    "--external_plugins {no_module} plugin/rlvr_plugin.py": {
+        "broken_plugin": "--external_plugins: {no_module}, line 2: ModuleNotFoundError: "
+        "No module named 'no_such_module'"
+    },
     "--torch_dtype bfloat16 --model_type no_such": {"problem": "no_such"},
     "--external_plugins plugin/rlvr_plugin.py {silent} --reward_funcs external_countdown silent": {
         "problem": "the reward silent is not implemented: it has no __call__"
@@ -1539,21 +1605,23 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         "    def __call__(self, completions, **kwargs):\n        return [1.0] * len(completions)\n\n"
         "orms['external_countdown'] = CountdownORM\n"
     )
+    (no_syntax := tmp_path / "no_syntax.py").write_text("x = 1\ndef f(:\n")
+    (no_module := tmp_path / "no_module.py").write_text("import os\nimport no_such_module\n")
+    files = {"silent": silent, "other": other, "no_syntax": no_syntax, "no_module": no_module}
     words = [CPU, ""]
     for flags in PARSES:
-        words.append(f"--output_dir {output} {flags.format(silent=silent, other=other)}")
+        words.append(f"--output_dir {output} {flags.format(**files)}")
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=1800
     )
     parsed, listens = json.loads(done.stdout.splitlines()[-1])
     assert not listens and not output.exists()
     for result, (flags, expected) in zip(parsed, PARSES.items(), strict=True):
-        assert expected["problem"] in result["problem"] and bool(expected["problem"]) == bool(
-            result["problem"]
-        ), flags
-        assert {name: result[name] for name in expected if name != "problem"} == {
-            name: value for name, value in expected.items() if name != "problem"
-        }, flags
+        expected = {"problem": "", "broken_plugin": "", **expected}
+        problem, broken_plugin = expected.pop("problem"), expected.pop("broken_plugin")
+        assert problem in result["problem"] and bool(problem) == bool(result["problem"]), flags
+        assert result["broken_plugin"] == broken_plugin.format(**files), flags
+        assert {name: result[name] for name in expected} == expected, flags
     assert parsed[0]["replaced"] == {}
     assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}
     known = parsed[0]["rewards"]

@@ -122,7 +122,7 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             [],
             0,
             "tokens",
-            "prompt up to 640 + completion 512, of 640 (vllm_max_model_len)",
+            "prompt up to 128 + completion 512, of 640 (vllm_max_model_len)",
         ),
         ("countdown_cpu", [], 0, "memory", "models and activations about 1.2 of 23 GiB"),
         ("countdown", ["--dataset", "gsm8k"], 3, "steps", "not known before gsm8k is loaded"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from rewards import others_rewards
 from rewards.function_rewards import word_count
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
-from swift_rlvr.rewards.imported import import_reward
+from swift_rlvr.rewards.imported import import_reward, paths_in_file
 from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.success import Judges, key_of, logged_name, role_of
 from swift_rlvr.utils.errors import InputError
@@ -125,6 +126,41 @@ def test_a_reward_of_this_kind_is_itself():
 def test_what_cannot_be_imported_is_named(path, message):
     with pytest.raises(InputError, match=f"--reward_funcs: .*{message}"):
         build_rewards([path])
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "problem"),
+    [
+        ("x = 1\ndef f(:", 2, "SyntaxError: invalid syntax"),
+        ("import no_such_module_at_all", 1, "ModuleNotFoundError: No module named 'no_such_mod"),
+        ("\nimport sys\nsys.exit('no GPU')", 3, "SystemExit: no GPU"),
+        # The decorator raises in a file of ours.
+        (
+            "from swift_rlvr.rewards import reward\n"
+            "@reward('mine', role='shaping')\ndef f(completion):\n    return 1.0",
+            2,
+            "ValueError: .*must begin with 'external_'",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named_with_its_line(tmp_path, code, line, problem):
+    (file := tmp_path / "broken_file.py").write_text(code)
+    expected = rf"^--reward_funcs: {re.escape(str(file))}, line \d+: {problem}"
+    for build in (lambda: build_rewards([f"{file}:f"]), lambda: paths_in_file(str(file))):
+        with pytest.raises(InputError, match=expected) as info:
+            build()
+        assert f", line {line}:" in str(info.value) and "\n" not in str(info.value)
+
+
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text("import broken_helper\n")
+    (tmp_path / "broken_helper.py").write_text("\n1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    where = re.escape(f"{tmp_path / 'broken_helper.py'}, line 2")
+    with pytest.raises(InputError, match=f"{where}: ZeroDivisionError: division by zero"):
+        build_rewards(["broken_module:f"])
+    with pytest.raises(InputError, match=f"{where}: ZeroDivisionError"):
+        build_rewards([f"{tmp_path / 'broken_module.py'}:f"])
 
 
 def test_what_a_function_gets_wrong_is_named():

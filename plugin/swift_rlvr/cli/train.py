@@ -249,13 +249,15 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         from swift_rlvr.training import trl
 
         if Variables.from_environment().dry_run:
-            trl.read(command)
+            trl.check(command, Console(stderr=True, highlight=False))
             device = f"CUDA_VISIBLE_DEVICES={machine.gpus[0].index} " if machine.gpus else ""
             typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
             return
         model = trl.run(command, console)
     except InputError as error:
-        raise InputError(error.problem, error.field and f"--{error.field}") from error
+        # A reward's field is its flag already.
+        field = error.field and f"--{error.field.removeprefix('--')}"
+        raise InputError(error.problem, field) from error
     except DivergedError as error:
         message = Text.assemble(("Error:", "red"), f" {error}")
         Console(stderr=True).print(message, highlight=False, soft_wrap=True)

@@ -132,31 +132,53 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
     return path.expanduser(), count
 
 
+class ContextLimit(NamedTuple):
+    """How many tokens prompt and completion may have together, and what limits them."""
+
+    tokens: int
+    name: str
+
+
+def context_limit(plan: Plan) -> ContextLimit | None:
+    """The smaller of the model's context and vllm_max_model_len; None where neither is known."""
+    limits = []
+    model = model_size(str(plan.settings.get("model")))
+    if model and model.context:
+        limits.append(ContextLimit(model.context, "the model's context"))
+    if engine_limit := _engine_limit(plan):
+        limits.append(ContextLimit(engine_limit, "vllm_max_model_len"))
+    return min(limits, default=None)
+
+
+def _engine_limit(plan: Plan) -> int:
+    """vllm_max_model_len where vLLM samples and it is set, or 0."""
+    if not plan.settings.get("use_vllm"):
+        return 0
+    return number(plan.server_settings, "vllm_max_model_len", 0)
+
+
 def tokens(plan: Plan) -> Estimate:
-    """Prompt, of which max_length is the limit, and completion against what the model reads."""
+    """Completion and prompt, of which max_length is the limit, against what the model reads."""
     completion = longest_completion(plan.settings)
-    context = None
-    if model := model_size(str(plan.settings.get("model"))):
-        context = model.context
-    engine_limit = 0
-    if plan.settings.get("use_vllm"):
-        engine_limit = number(plan.server_settings, "vllm_max_model_len", 0)
-    if context and completion < context < engine_limit:
-        text = f"vLLM refuses a vllm_max_model_len of {engine_limit:,}: the model reads {context:,}"
+    limit = context_limit(plan)
+    engine_limit = _engine_limit(plan)
+    if limit and completion < limit.tokens < engine_limit:
+        text = f"vLLM refuses a vllm_max_model_len of {engine_limit:,}: the model reads {limit.tokens:,}"
         return Estimate(text, completion, fits=False)
 
     text = f"completion {completion:,}"
-    if prompt := number(plan.settings, "max_length", 0):
-        text = f"prompt up to {prompt:,} + {text}"
-    limits = []
-    if context:
-        limits.append((context, "the model's context"))
-    if engine_limit:
-        limits.append((engine_limit, "vllm_max_model_len"))
-    if not limits:
+    prompt = number(plan.settings, "max_length", 0)
+    if limit is None:
+        if prompt:
+            text = f"prompt up to {prompt:,} + {text}"
         return Estimate(f"{text}; the model's context is not known yet")
-    limit, name = min(limits)
-    return Estimate(f"{text}, of {limit:,} ({name})", completion, completion < limit)
+    of_limit = f"of {limit.tokens:,} ({limit.name})"
+    room = limit.tokens - completion
+    if room <= 0:
+        return Estimate(f"{text}, {of_limit}", completion, fits=False)
+    # A longer prompt takes its tokens from the completion.
+    prompt = min(prompt or room, room)
+    return Estimate(f"prompt up to {prompt:,} + {text}, {of_limit}", completion)
 
 
 # Hours.

@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 from swift_rlvr.launch.estimate import model_folder
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.success import role_of
+from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
 
 # How long an answer is waited for.
@@ -48,8 +50,8 @@ WITHOUT_GPUS = ("--report_to", "none", "--bf16", "false", "--fp16", "false")
 class Parsed:
     """What ms-swift makes of the arguments.
 
-    problem: why it refuses them. failure: why it could not be asked. Both are empty where it takes
-    them.
+    problem: why it refuses them. broken_plugin: the file of --external_plugins that cannot be
+    imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     unusable: what it takes and its training refuses later, as `Unusable` has it.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that
@@ -59,6 +61,7 @@ class Parsed:
     """
 
     problem: str = ""
+    broken_plugin: str = ""
     failure: str = ""
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
@@ -66,11 +69,16 @@ class Parsed:
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
-    # Rewards that ms-swift does not know because their plugin is loaded after ours.
-    late: list[str] = field(default_factory=list)
+    # Rewards that ms-swift does not know because their plugin, a file, is loaded after ours.
+    late: dict[str, str] = field(default_factory=dict)
     # By name, what each reward of the run pays for the rows that were tried, or the error that it
     # raises. Empty where none was tried.
     paid: dict[str, list[float | None] | str] = field(default_factory=dict)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether ms-swift has taken the arguments and said what it knows."""
+        return not (self.problem or self.broken_plugin or self.failure)
 
 
 @contextmanager
@@ -139,9 +147,11 @@ def parse(
                 arguments, others = parser.parse_args_into_dataclasses(
                     words, return_remaining_strings=True, look_for_args_file=False
                 )
+        except _PluginError as error:
+            return Parsed(broken_plugin=str(error), settings=known)
         except (ValueError, AssertionError, NotImplementedError, OSError) as error:
             return Parsed(problem=_described(error), settings=known)
-        except Exception as error:  # of a plugin, or of this process, which has no GPU
+        except Exception as error:  # of this process, which has no GPU
             return Parsed(failure=_described(error), settings=known)
     for name in arguments.reward_funcs:
         call = getattr(orms.get(name), "__call__", None)  # noqa: B004
@@ -170,6 +180,7 @@ def parse(
 def _keep_to_this_process(processes: int) -> None:
     """Let ms-swift's arguments be built without ranks, servers and hubs."""
     from swift.arguments import RLHFArguments, rlhf_args
+    from swift.arguments.base_args import base_args
     from swift.hub import HFHub, MSHub
     from swift.rlhf_trainers import GRPOConfig
 
@@ -177,6 +188,31 @@ def _keep_to_this_process(processes: int) -> None:
     RLHFArguments._init_external_vllm = lambda self: None  # connects to the server
     HFHub.try_login = MSHub.try_login = classmethod(lambda cls, token=None: False)
     GRPOConfig.world_size = property(lambda self: processes)
+    base_args.import_external_file = _import_plugin
+
+
+class _PluginError(Exception):
+    """A file of --external_plugins cannot be imported."""
+
+
+def _import_plugin(path: str) -> ModuleType:
+    """Import a plugin as ms-swift does.
+
+    Raises:
+        _PluginError: it is not there, or raises; with its line.
+    """
+    from swift.utils import import_external_file
+
+    flag = "--external_plugins"
+    file = os.path.expanduser(path)
+    if not Path(file).is_file():
+        raise _PluginError(f"{flag}: there is no file {path}")
+    try:
+        return import_external_file(path)
+    except InputError as error:  # names what is wrong, as our own plugin does for --reward_funcs
+        raise _PluginError(str(error)) from error
+    except (Exception, SystemExit) as error:  # whatever somebody else's code raises
+        raise _PluginError(f"{flag}: {located(error, file)}") from error
 
 
 def _parser() -> Any:

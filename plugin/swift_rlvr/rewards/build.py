@@ -5,7 +5,7 @@ from typing import Any
 
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import OPENED_BY
-from swift_rlvr.rewards.imported import import_reward, is_import_path
+from swift_rlvr.rewards.imported import FIELD, import_reward, is_import_path, possible_paths
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
@@ -35,6 +35,9 @@ def reward_class(name: str) -> type[Reward]:
     """The class of a reward by its name or import path; InputError where there is none."""
     if is_import_path(name):
         return import_reward(name)
+    if name.endswith(".py"):
+        paths = ", ".join(possible_paths(name)) or "it has no function of completions"
+        raise InputError(f"{name} names no function; name one as {name}:NAME ({paths})", FIELD)
     if name not in REWARDS:
         known = REWARDS.suggestion(name)
         raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")

@@ -31,7 +31,7 @@ from swift_rlvr.rewards.signature import (
     read_signature,
 )
 from swift_rlvr.success import FULL, RAISED
-from swift_rlvr.utils.errors import NotInstalledError
+from swift_rlvr.utils.errors import InputError, NotInstalledError, located, where_raised
 
 # The reasons of a function that gives none itself.
 FULL_REWARD, PARTIAL_REWARD, NO_REWARD = "full reward", "partial reward", "no reward"
@@ -58,7 +58,7 @@ class FunctionReward(Reward):
       in a tensor.
     - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
       it. A warning shows the first error.
-    - If it has raised on every completion so far, and on more than one, ValueError ends the run.
+    - If it has raised on every completion so far, and on more than one, InputError ends the run.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -80,6 +80,7 @@ class FunctionReward(Reward):
         if refused is not None:
             return refused
         (outcome,) = self._ask([text or ""], columns)
+        self._warn([outcome])
         if isinstance(outcome, Exception):
             problem = f"{type(outcome).__name__}: {outcome}"
             rule = Rule("the function raises nothing", False, problem[:200])
@@ -98,6 +99,7 @@ class FunctionReward(Reward):
         asked = [index for index, explanation in enumerate(refused) if explanation is None]
         outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
         self._end_if_it_only_fails(outcomes)
+        self._warn(outcomes)
 
         grades = [Grade(*each[:2]) if each is not None else Grade(0.0, RAISED) for each in refused]
         for index, outcome in zip(asked, outcomes, strict=True):
@@ -148,10 +150,12 @@ class FunctionReward(Reward):
         ask = self._ask_batch if self.signature.batch else self._ask_each
         outcomes = ask(texts, columns)
         for outcome in outcomes:
-            if isinstance(outcome, (ImportError, NotInstalledError)):
-                raise outcome  # the installation is at fault, not the policy
-            if isinstance(outcome, Exception):
-                self._warn(outcome)
+            # The installation is at fault, not the policy.
+            if isinstance(outcome, NotInstalledError):
+                raise outcome
+            if isinstance(outcome, ImportError):
+                where = located(outcome, _file(type(self)))
+                raise InputError(f"{self.name}: {where}") from outcome
         return outcomes
 
     def _ask_each(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
@@ -275,7 +279,7 @@ class FunctionReward(Reward):
         return Grade(reward, reason)
 
     def _end_if_it_only_fails(self, outcomes: Sequence[Grade | Exception]) -> None:
-        """ValueError where nothing was graded so far, and it is not for one strange completion."""
+        """InputError where nothing was graded so far, and it is not for one strange completion."""
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if len(failures) < len(outcomes):
             self.has_graded = True
@@ -285,14 +289,17 @@ class FunctionReward(Reward):
         if self.failed > 1:
             error = failures[0]
             shape = "messages" if self.signature.messages else "texts"
+            where = where_raised(error, _file(type(self)))
             problem = f"raised on every completion so far: {type(error).__name__}: {error}"
-            raise ValueError(
-                f"{self.name} {problem} (it is handed {shape}; `messages` says otherwise)"
+            raise InputError(
+                f"{self.name} {problem} ({where}; it is handed {shape}; `messages` says otherwise)"
             ) from error
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, outcomes: Sequence[Grade | Exception]) -> None:
+        """Log the first error of all, once."""
         cls = type(self)
-        if not cls.warned:
+        error = next((each for each in outcomes if isinstance(each, Exception)), None)
+        if error is not None and not cls.warned:
             cls.warned = True
             problem = f"{type(error).__name__}: {error}"
             text = "%s raised an error; the completion earns 0.0: %s"

@@ -20,6 +20,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,7 +29,7 @@ from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.function import OF_FILES, function_reward
 from swift_rlvr.rewards.signature import read_signature
 from swift_rlvr.success import FULL, role_of
-from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.errors import InputError, located
 
 FIELD = "--reward_funcs"
 
@@ -97,9 +98,27 @@ def paths_in_file(file: str) -> list[str]:
         if cls.__module__ == module.__name__ and hasattr(cls, "name"):
             paths.setdefault(cls, f"{file}:{name}")
     if not paths:
-        problem = f"{file} has no @reward; to name a function, write {file}:function"
+        possible = ", ".join(possible_paths(file)) or f"{file}:function"
+        problem = f"{file} has no @reward; to name a function, write {possible}"
         raise InputError(problem, FIELD)
     return list(paths.values())
+
+
+def possible_paths(file: str) -> list[str]:
+    """The import paths of all in a file that can be a reward: what `@reward` made, and its functions
+    of completions; InputError where the file cannot be imported.
+    """
+    module = _module(file)
+    paths = []
+    for name, item in vars(module).items():
+        is_function = inspect.isfunction(item) and item.__module__ == module.__name__
+        if name.startswith("_") or not (is_function or isinstance(item, Reward)):
+            continue
+        # A helper takes no completions.
+        with suppress(InputError):
+            import_reward(f"{file}:{name}")
+            paths.append(f"{file}:{name}")
+    return paths
 
 
 def _module(name: str) -> ModuleType:
@@ -115,15 +134,19 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
+            raise InputError(located(error), FIELD) from error
         problem = f"there is no module {error.name!r}; to name a file, write .py, as in {name}.py:f"
         raise InputError(problem, FIELD) from None
+    except Exception as error:  # whatever somebody else's code raises
+        raise InputError(located(error), FIELD) from error
 
 
 @functools.cache
 def _module_of_file(path: str) -> ModuleType:
-    """The module of a file. One that is imported already, as by --external_plugins, is not loaded
-    again, since its rewards have taken their names.
+    """The module of a file; InputError with the line where it cannot be imported.
+
+    One that is imported already, as by --external_plugins, is not loaded again, since its rewards
+    have taken their names.
     """
     for module in list(sys.modules.values()):
         file = getattr(module, "__dict__", {}).get("__file__")
@@ -140,9 +163,11 @@ def _module_of_file(path: str) -> ModuleType:
         sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
-        raise
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        raise InputError(located(error, path), FIELD) from error
     return module
 
 

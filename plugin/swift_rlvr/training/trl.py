@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from pyarrow import ArrowException
@@ -45,6 +45,7 @@ from swift_rlvr.runs.folder import (
 )
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.arguments import Command, DataArguments, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows
@@ -117,6 +118,56 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     return arguments, config, evaluation, drawing
 
 
+class RunData(NamedTuple):
+    """What a run is rewarded by and trained on, as `read_data` and `held_out_rows` give them."""
+
+    rewards: list[Reward]
+    rows: list[dict[str, Any]]
+    system: str | None
+    held_out: HeldOut | None
+
+
+def load(
+    arguments: TrlArguments, config: GRPOConfig, evaluation: HeldOutSettings, console: Console
+) -> RunData:
+    """The rewards and the rows of a run.
+
+    Raises:
+        InputError: what cannot be used, or too few rows for a step.
+    """
+    rewards = build_rewards(arguments.reward_funcs)
+    rows, system = read_data(arguments, rewards, console)
+    held_out = held_out_rows(arguments, evaluation, rows, console)
+    prompts = config.generation_batch_size // config.num_generations
+    if len(rows) < prompts:
+        step = (
+            f"{config.generation_batch_size} completions / num_generations {config.num_generations}"
+        )
+        raise InputError(f"the dataset has {len(rows)} rows, too few for one step: {step}")
+    return RunData(rewards, rows, system, held_out)
+
+
+def check(command: Command, console: Console) -> None:
+    """Read the settings, the rewards and the rows as `run` does; what is on a hub is not downloaded,
+    and a note says so.
+
+    Raises:
+        InputError: a training would end there.
+    """
+    arguments, config, evaluation, _ = read(command)
+    for name in filter(None, (arguments.dataset, evaluation.held_out_dataset)):
+        try:
+            source = parse_source(name, arguments.use_hf, arguments.columns)
+        except InputError as error:
+            raise InputError(str(error), error.field or "dataset") from error
+        if source.path is None and source.made is None:
+            build_rewards(arguments.reward_funcs)
+            text = f"{name} is on a hub: DRY_RUN downloads nothing, so its rows were not checked"
+            console.print(text, style="yellow", markup=False, soft_wrap=True)
+            return
+    load(arguments, config, evaluation, console)
+
+
 def run(command: Command, console: Console) -> str:
     """Train, and return the folder of the model.
 
@@ -127,15 +178,7 @@ def run(command: Command, console: Console) -> str:
     arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
-    rewards = build_rewards(arguments.reward_funcs)
-    rows, system = read_data(arguments, rewards, console)
-    held_out = held_out_rows(arguments, evaluation, rows, console)
-    prompts = config.generation_batch_size // config.num_generations
-    if len(rows) < prompts:
-        step = (
-            f"{config.generation_batch_size} completions / num_generations {config.num_generations}"
-        )
-        raise InputError(f"the dataset has {len(rows)} rows, too few for one step: {step}")
+    rewards, rows, system, held_out = load(arguments, config, evaluation, console)
     if curriculum_of(rows, drawing, config.seed):
         check_has_verifier(rewards)
 

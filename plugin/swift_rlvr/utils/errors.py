@@ -1,6 +1,8 @@
 """The error for anything the user supplied that cannot be used."""
 
 import json
+import os
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
@@ -27,6 +29,42 @@ class InputError(ValueError):
 
 class NotInstalledError(InputError):
     """A package that comes with an extra of swift-rlvr is not installed."""
+
+
+def located(error: BaseException, file: str | None = None) -> str:
+    """An error of somebody else's code in one line: the file, the line, the error.
+
+    file: as for `where_raised`.
+    """
+    message = str(error)
+    if isinstance(error, SyntaxError):
+        message = error.msg  # the file and the line come before it
+    text = " ".join(f"{type(error).__name__}: {message}".split()).removesuffix(":")
+    return f"{where_raised(error, file)}: {text}"
+
+
+def where_raised(error: BaseException, file: str | None = None) -> str:
+    """The file and the line of somebody else's code that raised an error.
+
+    file: the code that was run. The line is the last in it or in a file beside it, since a mistake
+    is rarely in the library that it calls. Without it, the last line that has a file.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    # Frames of the import system have no file.
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<")
+    ]
+    if file is not None:
+        folder = os.path.dirname(os.path.realpath(file))
+        frames = [
+            frame for frame in frames if os.path.dirname(os.path.realpath(frame.filename)) == folder
+        ]
+    if not frames:
+        return file or "compiled code"
+    return f"{frames[-1].filename}, line {frames[-1].lineno}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

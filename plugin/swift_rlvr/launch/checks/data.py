@@ -165,7 +165,11 @@ def _system(launch: Launch) -> SystemPrompt:
 
 def _names_task(name: str) -> bool:
     """Whether a value of `--dataset` begins with a task: countdown:FILE, countdown#100."""
-    return name.partition(":")[0].partition("#")[0] in TASKS
+    return _task_of(name) in TASKS
+
+
+def _task_of(name: str) -> str:
+    return name.partition(":")[0].partition("#")[0]
 
 
 def _readable(name: str, launch: Launch) -> Source | None:
@@ -242,7 +246,9 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     if source is not None:
         return _first_rows(source, total, launch, setting)
     if names_task:
-        return passed(setting, f"{name} comes from {launch.hub}; its rows were not checked")
+        message = f"{name} comes from {launch.hub}; its rows were not checked"
+        remedy = f"to check them first, download it: --{setting} {_task_of(name)}:FILE"
+        return warning(setting, message, remedy)
     message = f"{name} is not one of this package's tasks; its rows were not checked"
     remedy = f"to check them, download it: --{setting} math:FILE, choice:FILE or qa:FILE"
     return warning(setting, message, remedy)
@@ -397,7 +403,8 @@ def system(launch: Launch) -> Iterator[CheckResult]:
 
 def prompts(launch: Launch) -> Iterator[CheckResult]:
     """How many prompts are longer than max_length, which ms-swift cuts or leaves out without a
-    word; how many answers max_completion_length cuts off, even without any reasoning.
+    word; how many leave no room for a completion; how many answers max_completion_length cuts off,
+    even without any reasoning.
     """
     from swift_rlvr.evaluation.models import load_tokenizer
 
@@ -414,20 +421,58 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
         return
     yield from _cut_answers(launch, tokenizer, rows)
     limit = number(launch.settings, "max_length", 0)
+    tokens = [asked.tokens or 0 for asked in rows]
+    is_deleted = launch.settings.get("truncation_strategy") == "delete"
+    sampled = tokens
+    if limit and is_deleted:
+        sampled = [count for count in tokens if count <= limit]
+    elif limit:
+        sampled = [min(count, limit) for count in tokens]
+    yield from _without_room(launch, sampled)
     if not limit:
         return
-    tokens = [asked.tokens or 0 for asked in rows]
     longest = max(tokens)
     longer = sum(count > limit for count in tokens)
     text = f"the longest of {len(rows):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
     if not longer:
         yield passed("prompts", text)
         return
-    is_deleted = launch.settings.get("truncation_strategy") == "delete"
     fate = "left out" if is_deleted else "cut at the beginning"
     message = f"{longer:,} of {len(rows):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield warning("prompts", message, remedy)
+
+
+def _without_room(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
+    """A failure where a prompt fills what the model reads, a warning where it leaves less than
+    max_completion_length: ms-swift's engine then samples so much less.
+
+    tokens: of the prompts as they are sampled from, with max_length applied.
+    """
+    limit = estimate.context_limit(launch.plan)
+    if limit is None or not tokens:
+        return
+    completion = number(launch.settings, "max_completion_length", 512)
+    longest = max(tokens)
+    needed = longest + completion
+    figures = (
+        f"the longest of {len(tokens):,} prompts has {longest:,} tokens, with max_completion_length "
+        f"{completion:,} that is {needed:,}, of {limit.tokens:,} ({limit.name})"
+    )
+    if needed <= limit.tokens:
+        yield passed("prompts", figures)
+        return
+    count = sum(each + completion > limit.tokens for each in tokens)
+    room = limit.tokens - longest
+    remedy = f"--max_length {max(limit.tokens - completion, 1)} --truncation_strategy delete"
+    if limit.name == "vllm_max_model_len":
+        remedy = f"--vllm_max_model_len {needed}, where the model reads as much, or {remedy}"
+    if room > 0:
+        remedy = f"--max_completion_length {room}, {remedy}"
+        message = f"completions of {count:,} prompts are cut off earlier: {figures}"
+        yield warning("prompts", message, remedy)
+    else:
+        yield failed("prompts", f"there is no room for a completion: {figures}", remedy)
 
 
 def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> Iterator[CheckResult]:

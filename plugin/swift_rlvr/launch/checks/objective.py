@@ -60,7 +60,7 @@ def other_models(launch: Launch) -> Iterator[CheckResult]:
 def later(launch: Launch) -> Iterator[CheckResult]:
     """What ms-swift's parser takes, its training can use."""
     parsed = launch.parsed
-    if parsed.problem or parsed.failure:
+    if not parsed.is_read:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)

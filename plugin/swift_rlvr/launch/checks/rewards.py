@@ -16,7 +16,7 @@ from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
-from swift_rlvr.rewards.imported import is_import_path
+from swift_rlvr.rewards.imported import FIELD, is_import_path
 from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_variables
 from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
@@ -39,15 +39,21 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
     if parsed.problem:
         message = f"ms-swift refuses them: {parsed.problem}"
         yield failed("settings", message, f"correct them; {listed}")
+    if parsed.broken_plugin:
+        remedy = "correct the file, or the flag; no training starts without it"
+        yield failed("plugins", parsed.broken_plugin, remedy)
     if parsed.failure:
         message = f"ms-swift could not be asked: {parsed.failure}"
         yield warning("settings", message, "the training will say more")
+        unasked = "ms-swift's rewards, the columns that they need, verifiers, grading"
+        message = f"not checked: {unasked}, and what only the training refuses"
+        yield warning("training", message, "as above; then run this again")
     for name in parsed.unknown:
         # Not the nearest: open-r1's cosine_min_value_correct is ms-swift's for the longest answer.
         elsewhere = flag_elsewhere(name, _all_parameters())
         remedy = elsewhere or did_you_mean(name, parsed.settings) or listed
         yield failed("settings", f"ms-swift has no setting {name}", remedy)
-    if not (parsed.problem or parsed.failure or parsed.unknown):
+    if parsed.is_read and not parsed.unknown:
         yield passed("settings", "ms-swift takes them")
 
 
@@ -62,7 +68,10 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     for name in unknown:
         remedy = _known_reward(name, known)
         if name in launch.parsed.late and launch.parsed.has_ours:
-            remedy = "--external_plugins: its file before this package's plugin, which registers it"
+            file = launch.parsed.late[name]
+            remedy = (
+                f"--external_plugins: {file} before this package's plugin, which registers {name}"
+            )
         yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
     if not rewards:
         remedy = f"some of {', '.join(known)}"
@@ -126,13 +135,21 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     }
     with mock.patch.dict(os.environ, variables):
         for name in launch.listed("reward_funcs"):
-            if name not in REWARDS.data and not is_import_path(name):
+            is_of_file = is_import_path(name) or name.endswith(".py")
+            if name not in REWARDS.data and not is_of_file:
                 continue
             try:
                 rewards.append(reward_class(name)(arguments))
             except ValueError as error:  # among them InputError
-                remedy = "`swift-rlvr rewards NAME` lists the parameters"
-                results.append(failed("parameters", str(error), remedy))
+                result = failed(
+                    "parameters", str(error), "`swift-rlvr rewards NAME` lists the parameters"
+                )
+                if getattr(error, "field", None) == FIELD:  # it cannot be imported
+                    remedy = "correct the file or the name; `swift-rlvr rewards` tries it"
+                    result = failed("rewards", str(error), remedy)
+                # Of several functions of one file that is not there.
+                if result not in results:
+                    results.append(result)
         stray = list(stray_variables(REWARDS))
     for variable in stray:
         message = f"{variable} is set and belongs to no reward"

@@ -13,15 +13,17 @@ from swift.rewards import orms
 
 from swift_rlvr.rewards import REWARDS
 
-LATE = "name its file in --external_plugins before this package's plugin, which registers it"
-
 
 def described(reward: object) -> str:
     """A reward of others for messages: its name, and the file that it is from."""
     name = getattr(reward, "__name__", type(reward).__name__)
+    return f"{name} of {_file(reward)}"
+
+
+def _file(reward: object) -> str:
+    """The file that a reward is from, or its module where that has none."""
     module = getattr(reward, "__module__", "")
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return f"{name} of {file or module}"
+    return getattr(sys.modules.get(module), "__file__", None) or module
 
 
 def replaced(names: Iterable[str]) -> dict[str, str]:
@@ -34,11 +36,15 @@ def replaced(names: Iterable[str]) -> dict[str, str]:
     return others
 
 
-def late(names: Iterable[str]) -> list[str]:
+def late(names: Iterable[str]) -> dict[str, str]:
     """Those of these names that are rewards of a plugin which was loaded after ours, so that ms-swift
-    does not know them.
+    does not know them; each with the plugin's file.
     """
-    return [name for name in names if name in REWARDS.data and name not in orms]
+    return {
+        name: _file(REWARDS.data[name])
+        for name in names
+        if name in REWARDS.data and name not in orms
+    }
 
 
 def is_loaded() -> bool:
@@ -53,8 +59,11 @@ def require_ours(names: Iterable[str]) -> None:
     if not is_loaded():
         return
     names = list(names)
-    for name in late(names):
-        raise ValueError(f"ms-swift does not know the reward {name}: {LATE}")
+    for name, file in late(names).items():
+        raise ValueError(
+            f"ms-swift does not know the reward {name}: name {file} in --external_plugins before "
+            "this package's plugin, which registers it"
+        )
     for name, other in replaced(names).items():
         raise ValueError(
             f"{other} has replaced this package's reward {name}: remove that plugin from "

@@ -40,7 +40,7 @@ if [ "${DRY_RUN:-0}" = 1 ]; then
 fi
 
 # evaluate MODEL NAME: 400 tasks. The tiny model writes 4 completions of each, since one of each may show success 0.345
-# where six seeds have 0.262 in the mean: +-0.025, in one and a half minutes. smollm2 takes as long for one of each, +-0.05.
+# where six seeds have 0.262 in the mean: +-0.025. smollm2 takes as long for one of each, +-0.05.
 evaluate() {
   run_group swift-rlvr evaluate "$1" --dataset "$HELD_OUT" --batch_size 400 --num_generations "$SAMPLES" \
     --max_completion_length "$LENGTH" --out "$OUT/$2"

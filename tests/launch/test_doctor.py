@@ -1219,7 +1219,11 @@ def test_files_of_a_model(tmp_path):
             "warning",
             "line 51: unsolvable; line 52",
         ),
-        ([TASK, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 2: unsolvable; line 3"),
+        (
+            [*[TASK] * 3, UNSOLVABLE, {"nums": "?", "target": 22}],
+            "warning",
+            "line 4: unsolvable; line 5",
+        ),
         ([UNSOLVABLE] * 20, "failed", "cannot be trained on"),
         ([""], "failed", "no rows"),
     ],

@@ -354,6 +354,8 @@ def _first_rows(source: Source, total: int | None, launch: Launch, setting: str)
         result = checking.check(source, rewards=rewards or None, system=_system(launch))
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
+    # One --columns is for all datasets of a run, and what it renames may be in another one.
+    result.absent = []
     count = f"{result.rows:,}"
     if total and total > result.rows:
         count = f"the first {result.rows:,} of {total:,}"

@@ -59,10 +59,8 @@ def test_a_reward_of_ones_own_in_a_plugin_after_ours_is_named(tmp_path):
         "@reward('external_mine', role='shaping')\ndef mine(completion):\n    return 1.0\n"
     )
     said = loaded(PLUGIN, tmp_path / "mine.py", reward="external_mine")
-    assert (
-        "ms-swift does not know the reward external_mine: name its file in --external_plugins"
-        in said
-    )
+    where = f"name {tmp_path / 'mine.py'} in --external_plugins before this package's plugin"
+    assert f"ms-swift does not know the reward external_mine: {where}" in said
     assert loaded(tmp_path / "mine.py", PLUGIN, reward="external_mine") == "4 rows"
 
 

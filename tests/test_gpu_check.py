@@ -10,9 +10,28 @@ import sys
 import time
 
 import pytest
-from gpu_check import names, notes, order, report, sampling, steps, trainings, weights
+from gpu_check import (
+    names,
+    notes,
+    order,
+    programs,
+    report,
+    sampling,
+    steps,
+    trainings,
+    weights,
+)
 from gpu_check.__main__ import main, run_steps
-from gpu_check.programs import Command, Memory, OutOfTime, Program, ProgramFailed, left_behind, run
+from gpu_check.programs import (
+    GIB,
+    Command,
+    Memory,
+    OutOfTime,
+    Program,
+    ProgramFailed,
+    left_behind,
+    run,
+)
 from gpu_check.steps import (
     DRY,
     FAILED,
@@ -82,15 +101,8 @@ def test_a_dry_run_says_what_every_step_would_do(gpus, tmp_path):
 @pytest.mark.parametrize(
     ("gpus", "skipped"),
     [
-        (0, {"vllm", "weights_colocate", "lost_colocate", "time_zero2", "time_colocate"}),
-        # Colocate is what `weights` and `lost_update` are on one GPU.
-        (
-            1,
-            {
-                *("weights_adapter", "lost_adapter", "lost_colocate", "nodes"),
-                *("time_server", "time_async_generate"),
-            },
-        ),
+        (0, {"vllm", "weights_colocate"}),
+        (1, {"weights_adapter", "lost_adapter", "nodes"}),
         (3, set()),
         (8, set()),
     ],
@@ -117,15 +129,13 @@ def planned_trainings(check: Check) -> dict[str, Plan]:
 def test_every_training_can_be_planned(gpus, model, tmp_path):
     """With the recipes as they are: a flag or a recipe that is gone would be found only on a GPU."""
     plans = planned_trainings(check_of(tmp_path, gpus, model))
-    assert len(plans) >= 14
+    assert len(plans) >= 10
     for name, plan in plans.items():
         assert plan.output.is_relative_to(tmp_path), name
         if gpus == 0:
             assert plan.server is not None, name
-    if gpus:
-        assert not plans["time_colocate"].hosts
     if gpus >= 3:
-        assert plans["time_async_generate"].hosts and plans["weights"].server_gpus
+        assert plans["weights"].server_gpus
         assert not plans["weights_colocate"].server_gpus
     if gpus != 1:
         assert plans["weights_adapter"].server_settings["vllm_enable_lora"] is True
@@ -335,6 +345,16 @@ def test_an_empty_variable_is_taken_away(tmp_path, monkeypatch):
     command = Command((sys.executable, "-c", code), {"CUDA_HOME": "", "OTHER": "1"})
     program = run(command, tmp_path / "log", time.monotonic() + HOUR)
     assert program.text().splitlines()[-1] == "False 1"
+
+
+def test_a_training_that_runs_out_of_time_leaves_its_peak_of_memory(tmp_path, monkeypatch):
+    """A lent GPU was given back with nothing but "out of time"."""
+    monkeypatch.setattr(programs, "used_by_gpu", lambda gpus: {gpu: 7 * GIB for gpu in gpus})
+    check = check_of(tmp_path, gpus=1)
+    (command,) = trainings.FULL_LENGTH.commands(check)
+    check.until = time.monotonic()
+    with pytest.raises(OutOfTime, match="peaks until then: GPU 0 7.0 GiB; waited for"):
+        trainings.run_measured(check, command, "log")
 
 
 # Weights

@@ -15,12 +15,9 @@ PLUGINS = ("plugin/rlvr_plugin.py", "scripts/gpu_check/hooks/gpu_check_trainer.p
 ON_CPU = f"{CONFIGS}/countdown_cpu.yaml"
 WITH_SERVER = f"{CONFIGS}/countdown_tiny_gpus.yaml"
 COLOCATED = f"{CONFIGS}/countdown_tiny_1gpu.yaml"
-GSM8K, R1_ZERO = f"{CONFIGS}/gsm8k.yaml", f"{CONFIGS}/r1_zero.yaml"
 # What `swift-rlvr train` takes for the recipe of this machine's class: the experiment's, the tiny
 # model's.
 EXPERIMENT, TINY = "countdown", "tiny"
-# The experiment's two recipes for a model that is trained as a whole.
-SERVER, COLOCATE = f"{CONFIGS}/countdown.yaml", f"{CONFIGS}/countdown_colocate.yaml"
 
 # vLLM's own: which of its two runners of a model.
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
@@ -44,28 +41,8 @@ SLEEP_AND_OFFLOAD = (
 # Fewer and shorter completions where a CPU computes them.
 SMALL_ON_CPU = ("--gradient_accumulation_steps", "1", "--max_completion_length", "64")
 LONG_ON_CPU = ("--max_completion_length", "320")
-# What lets a recipe for GPUs run on a CPU, with a server in place of colocate.
-IN_PLACE_OF_A_GPU = (
-    *("--torch_dtype", "float32", "--bf16", "false", "--fp16", "false"),
-    *("--vllm_mode", "server", "--vllm_server_host", "127.0.0.1"),
-    *("--dataloader_num_workers", "0"),
-)
-OF_TINY_MODEL = (
-    *("--model", TINY_MODEL, "--model_type", "qwen2", "--template", "qwen2_5"),
-    *("--check_model", "false"),
-)
-# A step's time: the recipe, flags and variables of each variant. Recipes: the machine's, or that with
-# a server or in colocate mode. WITHOUT takes a patch of table.py back, by the trainer's method that it
-# replaces.
-MACHINES, IN_SERVER_MODE, IN_COLOCATE_MODE = "", "server", "colocate"
-WITHOUT = "GPU_CHECK_WITHOUT"
-VARIANTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
-    "as_it_is": (MACHINES, (), {}),
-    "without_speedups": (MACHINES, (), {"SWIFT_RLVR_SPEEDUPS": "0"}),
-    "with_old_policy": (MACHINES, (), {WITHOUT: "_prepare_batch_inputs"}),
-    "unsorted": (MACHINES, (), {WITHOUT: "split_by_mini_batches"}),
-    "zero2": (MACHINES, ("--deepspeed", "zero2"), {}),
-    "server": (IN_SERVER_MODE, (), {}),
-    "async_generate": (IN_SERVER_MODE, ("--async_generate", "true"), {}),
-    "colocate": (IN_COLOCATE_MODE, (), {}),
+# A step's time: the variables of each variant.
+VARIANTS: dict[str, dict[str, str]] = {
+    "as_it_is": {},
+    "without_speedups": {"SWIFT_RLVR_SPEEDUPS": "0"},
 }

@@ -25,10 +25,7 @@ STEPS: tuple[Step, ...] = (
     weights.ADAPTER,
     weights.LOST_LORA,
     weights.LOST_ADAPTER,
-    weights.LOST_COLOCATE,
     *OTHER_TIMES,
-    trainings.GSM8K,
-    trainings.R1_ZERO,
     faults.NODES,
 )
 
@@ -42,7 +39,7 @@ class Row:
 
 
 TIMES = tuple(step.name for step in times.STEPS)
-LOST = ("lost_update", "lost_lora", "lost_adapter", "lost_colocate")
+LOST = ("lost_update", "lost_lora", "lost_adapter")
 ROWS = (
     Row("the lock of the machine, torch, the patches", ("install", "torch", "patches")),
     Row("vLLM without nvcc and with it, Model Runner V1 and V2", ("vllm",)),
@@ -51,7 +48,6 @@ ROWS = (
     Row("weights: colocate, with sleep and offload", ("weights_colocate",)),
     Row("an update that is lost ends the run", LOST),
     Row("memory, checkpoint and `RESUME=1` of the recipe", ("resume", "full_length")),
-    Row("`gsm8k.yaml`, `r1_zero.yaml`", ("gsm8k", "r1_zero")),
     Row("SIGKILL of a worker, SIGTERM of the launcher", ("kill_worker", "terminate")),
     Row("several nodes, as launches on one machine", ("nodes",)),
     Row("what a step's time goes to", TIMES),

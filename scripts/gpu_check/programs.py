@@ -59,7 +59,7 @@ class Program:
     def __init__(self, command: Command, log: Path, until: float):
         self.log, self.until = log, until
         self.mark = uuid.uuid4().hex
-        self.started = time.monotonic()
+        self.launched = time.time()  # beside the times of notes, which other processes write
         env = {**os.environ, **command.env, MARK: self.mark}
         env = {name: value for name, value in env.items() if value or name not in command.env}
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -69,32 +69,17 @@ class Check:
             recipe = names.COLOCATED
         return self.train(folder, recipe, *names.QUIET, *flags, env=env)
 
-    def main(
-        self, folder: str, *flags: str, env: dict[str, str] | None = None, mode: str = ""
-    ) -> Command:
-        """A training of --model with the experiment's recipe, else of the tiny model.
-
-        mode: server or colocate, in place of what this machine's recipe has.
-        """
+    def main(self, folder: str, *flags: str, env: dict[str, str] | None = None) -> Command:
+        """A training of --model with the experiment's recipe, else of the tiny model."""
         words = (*names.QUIET, *names.K3_KL, *flags)
         if not self.gpus:
             words = (*names.SMALL_ON_CPU, *words)
-        recipes = {
-            names.MACHINES: names.TINY,
-            names.IN_SERVER_MODE: names.WITH_SERVER if self.gpus else names.ON_CPU,
-            names.IN_COLOCATE_MODE: names.COLOCATED,
-        }
         if self.model is None:
-            return self.train(folder, recipes[mode], *words, env=env)
-        recipes = {
-            names.MACHINES: names.EXPERIMENT,
-            names.IN_SERVER_MODE: names.SERVER,
-            names.IN_COLOCATE_MODE: names.COLOCATE,
-        }
+            return self.train(folder, names.TINY, *words, env=env)
         dataset = self.dataset or f"countdown:{names.COUNTDOWN}"
         of_model = ("--model", self.model, "--dataset", dataset, "--split_dataset_ratio", "0")
         no_evaluation = ("--eval_strategy", "no")
-        return self.train(folder, recipes[mode], *of_model, *no_evaluation, *words, env=env)
+        return self.train(folder, names.EXPERIMENT, *of_model, *no_evaluation, *words, env=env)
 
 
 def python_path(*folders: Path) -> str:

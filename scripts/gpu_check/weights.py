@@ -10,7 +10,7 @@ from typing import Any
 from gpu_check import names
 from gpu_check.notes import cause, notes, stacked
 from gpu_check.programs import Command, Program, run
-from gpu_check.steps import NEEDS_GPU, Check, Measured, Step, needs_gpu, needs_server
+from gpu_check.steps import Check, Measured, Step, needs_gpu, needs_server
 
 # Seconds after which a lost update must have ended the run.
 NOTICED = 120
@@ -136,13 +136,6 @@ def _watch_loss(program: Program, command: Command) -> Measured:
     return Measured(True, text, figures)
 
 
-def needs_two_gpus(check: Check) -> str:
-    """For what one GPU has been asked already."""
-    if not check.gpus:
-        return NEEDS_GPU
-    return "" if len(check.gpus) > 1 else "one GPU: the step before was in colocate mode"
-
-
 EQUAL = f"equal checksums in each worker after each of {STEPS_MADE} updates, and weights that move"
 NOTICE = f"an error within {NOTICED} s"
 # The first update holds the weights that both sides have loaded.
@@ -196,15 +189,6 @@ LOST_LORA = Step(
     minutes=6,
     commands=losing("lost_lora", *names.LORA, env=PART_OF_SECOND),
     run=measure_loss,
-)
-LOST_COLOCATE = Step(
-    name="lost_colocate",
-    claim="the same in colocate mode",
-    expected=NOTICE,
-    minutes=6,
-    commands=losing("lost_colocate", env=PART_OF_SECOND, colocate=True),
-    run=measure_loss,
-    why_not=needs_two_gpus,
 )
 LOST_ADAPTER = Step(
     name="lost_adapter",

@@ -1,8 +1,7 @@
 """For --external_plugins: what the check sees in a trainer's rank, and the updates that it drops.
 
 GPU_CHECK_FOLDER and the variables of gpu_check_watch.py. GPU_CHECK_DROP=N: a part of the N-th update
-of the weights, counted from 1, is not sent, and nobody is told. GPU_CHECK_WITHOUT=NAME: this
-method of the trainer is ms-swift's own again.
+of the weights, counted from 1, is not sent, and nobody is told.
 Seconds of a step are sums of a function's own time, without what it calls: they add up.
 """
 
@@ -141,14 +140,6 @@ class _Reference:
         return self.context.__exit__(*error)
 
 
-def take_back(name: str) -> None:
-    """Puts ms-swift's own method in the place of what a patch has made of it."""
-    replaced = getattr(GRPOTrainer, name)
-    if not hasattr(replaced, "_swift_rlvr_patch"):
-        raise RuntimeError(f"no patch has replaced GRPOTrainer.{name}")
-    setattr(GRPOTrainer, name, replaced.__wrapped__)
-
-
 # --- Updates of the weights
 
 
@@ -235,8 +226,6 @@ def _note_adapter(peft_config: Any, metadatas: Any, flattened: Any) -> None:
 
 
 if FOLDER is not None:
-    if os.environ.get("GPU_CHECK_WITHOUT"):
-        take_back(os.environ["GPU_CHECK_WITHOUT"])
     watch_steps()
     watch_updates()
     if is_on("GPU_CHECK_FULL_LENGTH"):

@@ -297,10 +297,10 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
     for stopped, folder in ((1, "first"), (4, "greedy")):
         out, chunks = tmp_path / folder, iter(range(99))
 
-        def interrupted(*arguments, chunks=chunks, stopped=stopped):
+        def interrupted(*arguments, chunks=chunks, stopped=stopped, **options):
             if next(chunks) == stopped:
                 raise KeyboardInterrupt
-            return grade(*arguments)
+            return grade(*arguments, **options)
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(sample_dataset, "grade_samples", interrupted)

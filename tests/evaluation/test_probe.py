@@ -18,8 +18,10 @@ from rich.console import Console
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.probe import conclusion, parse_keep, probe
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
+from swift_rlvr.runs.records import read_records
 from swift_rlvr.runs.statistics import bootstrap, wilson
 from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl, write_jsonl
 
@@ -122,6 +124,27 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     }
     assert "GRPO has something to learn from here" in summary["verdict"]
     assert summary == read_json(tmp_path / "out" / "summary.json")
+
+
+def test_the_rewards_of_a_run_take_the_place_of_the_tasks(stand_in, tmp_path):
+    """A run may be paid by something else than the task's verifier, and learn nothing."""
+    (tmp_path / "mine.py").write_text(
+        "def shout(completions, target, **columns):\n"
+        "    return [float(text.isupper() and target > 0) for text in completions]\n"
+        "shout.role = 'verifier'\n"
+    )
+    mine = f"{tmp_path / 'mine.py'}:shout"
+    summary = probed(tmp_path, reward_funcs=[mine, "format"])
+    assert summary["success"] == 0 and "nothing to learn" in summary["verdict"]
+    record = next(iter(read_records(tmp_path / "out" / "records.jsonl")))
+    assert set(record.rewards) == {mine, "external_format"} and "target" in record.row
+    with pytest.raises(InputError, match="reward_funcs was .*shout.* and is None"):
+        probed(tmp_path)
+
+
+def test_rewards_that_do_not_say_what_is_right_measure_nothing(stand_in, tmp_path):
+    with pytest.raises(InputError, match="reward_funcs: none of external_format says what is right"):
+        probed(tmp_path, reward_funcs=["format"])
 
 
 def test_rows_that_cannot_be_used_are_skipped_and_named(stand_in, tmp_path):

@@ -40,9 +40,11 @@ def evaluate(
     server: flags.Server = None,
     system: flags.System = None,
     columns: flags.Columns = "",
+    reward_funcs: flags.RewardNames = None,
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a model on held-out tasks and grade its completions.
+    """Sample a model on held-out tasks and grade its completions: by the verifier and the format of
+    their task or, with --reward_funcs, by the rewards of your run.
 
     With --server no GPU and no weights are needed here. The key is in OPENAI_API_KEY:
 
@@ -55,7 +57,15 @@ def evaluate(
     console = Console(highlight=False)
     several_seeds = _read_seeds(seeds)
     summary = evaluation.evaluate(
-        sampling, dataset, out, console, system, several_seeds, greedy, columns
+        sampling,
+        dataset,
+        out,
+        console,
+        system,
+        several_seeds,
+        greedy,
+        columns,
+        reward_funcs or (),
     )
     name = str(comparing.model_of(summary))
     if greedy:

@@ -39,9 +39,13 @@ def probe(
     server: flags.Server = None,
     system: flags.System = None,
     columns: flags.Columns = "",
+    reward_funcs: flags.RewardNames = None,
     use_hf: flags.UseHf = False,
 ) -> None:
     """Measure what GRPO can learn from a dataset, and find the rows worth training on.
+
+    Completions are graded by the verifier and the format of their task or, with
+    --reward_funcs, by the rewards of your run.
 
     If it is interrupted, run the same command again to continue. Once the samples
     exist, you can change --keep or --group_size without sampling again.
@@ -57,7 +61,15 @@ def probe(
     console = Console(highlight=False)
     try:
         summary = probing.probe(
-            sampling, dataset, out, console, system, group_size, pass_rates, columns
+            sampling,
+            dataset,
+            out,
+            console,
+            system,
+            group_size,
+            pass_rates,
+            columns,
+            reward_funcs or (),
         )
     except KeyboardInterrupt:
         console.print("\ninterrupted; run the same command again to continue", markup=False)

@@ -29,12 +29,13 @@ def evaluate(
     seeds: Sequence[int] = (),
     greedy: bool = False,
     columns: str = "",
+    reward_funcs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run an evaluation, or go on with an interrupted one; writes its files into the folder `out`,
     returns the summary.
 
     Args:
-        dataset, system, columns: as in `Rows.read`.
+        dataset, system, columns, reward_funcs: as in `Rows.read`.
         seeds: sample once with each of them, and count all the samples; by default only with
             `sampling.seed`.
         greedy: also one greedy completion of each task, in out/greedy, and in `greedy` of the
@@ -44,7 +45,7 @@ def evaluate(
     _check_seeds(sampling, seeds, greedy)
     sampling = replace(sampling, seed=seeds[0])
     out = Path(out)
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns)
+    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
     settings = rows.settings(sampling, dataset)
     if len(seeds) > 1:
         settings |= {"seed": None, "seeds": seeds}

@@ -62,12 +62,13 @@ def probe(
     group_size: int = 8,
     keep: tuple[float, float] | None = None,
     columns: str = "",
+    reward_funcs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns
     the summary.
 
     Args:
-        dataset, system, columns: as in `Rows.read`.
+        dataset, system, columns, reward_funcs: as in `Rows.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
         keep: the pass rates of the rows to write to out/keep.jsonl. Where no row has one, `rows` in
             the summary's `keep` is 0, and no file is written.
@@ -79,7 +80,7 @@ def probe(
         problem = f"must be at least --group_size, {group_size}, got {samples}"
         raise InputError(problem, "num_generations")
 
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns)
+    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
     per_row = []

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from swift_rlvr.evaluation.grade_samples import grade_samples
+from swift_rlvr.evaluation.grade_samples import grade_samples, rewards_of_a_run
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.sampling import (
     Completion,
@@ -30,6 +30,7 @@ from swift_rlvr.evaluation.sampling import (
     mixed_seed,
     open_engine,
 )
+from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
@@ -53,14 +54,16 @@ _SECONDS_BETWEEN_LINES = 30
 
 @dataclass
 class Rows:
-    """The rows of a dataset, each with its line in the file.
+    """The rows of a dataset, each with its line in the file, and what grades completions of them.
 
-    raw: as read. prepared: as preprocessed by the task. conversations: what the model is asked.
-    left_out: names the rows that cannot be used, which a training skips too; empty without any.
+    rewards: those of a run; by default each row's task decides. raw: as read. prepared: as
+    preprocessed by the task. conversations: what the model is asked. left_out: names the rows that
+    cannot be used, which a training skips too; empty without any.
     """
 
     source: Source
     system: str | None
+    rewards: list[Reward] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
     prepared: list[dict[str, Any]] = field(default_factory=list)
@@ -75,6 +78,7 @@ class Rows:
         system: str | None = None,
         use_hf: bool = False,
         columns: str = "",
+        reward_funcs: Sequence[str] = (),
     ) -> Self:
         """Read a dataset, which is named as in `parse_source`; InputError as there, and where too
         many rows cannot be used, naming the lines.
@@ -83,13 +87,16 @@ class Rows:
 
         system: the system prompt; None for that of the model's training, see `system_prompt`.
         columns: as in `parse_columns`.
+        reward_funcs: as in `rewards_of_a_run`; by default the verifier and the format of the task.
         """
+        rewards = rewards_of_a_run(reward_funcs)
         source = parse_source(dataset, use_hf, columns)
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
         chosen = system_prompt(model, source.task)
         usable, left_out = source.usable_rows()
-        rows = cls(source, chosen.text if system is None else system, left_out=left_out)
+        shown = chosen.text if system is None else system
+        rows = cls(source, shown, rewards, left_out=left_out)
         for line, row in usable:
             prepared = source.task.preprocess(row)
             messages = chosen.on(prepared["messages"])
@@ -102,7 +109,7 @@ class Rows:
         return rows
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:
-        """Everything that the samples of these rows depend on."""
+        """Everything that the samples of these rows and their grades depend on."""
         return {
             **asdict(sampling),
             "engine": choose_engine(sampling),
@@ -112,6 +119,7 @@ class Rows:
             "rows": len(self.raw),
             "rows_digest": _digest(self.prepared),
             "system": self.system,
+            "reward_funcs": [reward.name for reward in self.rewards] or None,
         }
 
 
@@ -220,7 +228,8 @@ class Sampler(ExitStack):
             seeds += [seed] * len(drawn[0])
 
         task = self.rows.source.task
-        records = grade_samples(task, self.rows.prepared[chunk], conversations, groups)
+        prepared = self.rows.prepared[chunk]
+        records = grade_samples(task, prepared, conversations, groups, rewards=self.rows.rewards)
         for record in records:
             record.index += chunk.start
             if len(draws) > 1:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swift_rlvr.contract.datasets import check
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, unread_columns
 from swift_rlvr.tasks.own import MESSAGES, question_of
 from swift_rlvr.tasks.sources import file_rows, parse_source
 from swift_rlvr.utils.errors import InputError
@@ -571,3 +571,22 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
     path = tmp_path / "mine.csv"
     path.write_bytes(text.encode())
     assert [line for line, _ in file_rows(path)] == lines
+
+
+@pytest.mark.parametrize(
+    ("row", "unread"),
+    [
+        ({"hint": {"passage": "Smith beat Jones."}}, ["hint"]),
+        ({"table": [["a", 1], ["b", 2]]}, ["table"]),
+        ({"note": "Red."}, ["note"]),
+        ({"messages": [{"role": "user", "content": "Hello there?"}]}, ["question"]),
+        # What the prompt shows, and what says nothing.
+        ({"context": "Smith beat Jones."}, []),
+        ({"question_text": "Who won?"}, []),
+        ({"note": "", "table": [], "hint": None}, []),
+    ],
+)
+def test_every_column_that_nobody_reads_is_named(row, unread):
+    """However short it is, and whatever its name and form."""
+    row = {"question": "Who won?", "answer": "Smith", **row}
+    assert unread_columns(TASKS["qa"], row) == unread

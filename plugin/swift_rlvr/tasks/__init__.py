@@ -20,6 +20,7 @@ from swift_rlvr.tasks.task import (
     add_task,
     shown,
     tasks_of,
+    unread_columns,
     unused_columns,
     verifier_of,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "add_task",
     "shown",
     "tasks_of",
+    "unread_columns",
     "unused_columns",
     "verifier_of",
 ]

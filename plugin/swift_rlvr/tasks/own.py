@@ -546,12 +546,17 @@ class OwnTask(Task):
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present, self.further)
 
+    def read_columns(self, row: Row) -> list[str]:
+        # Of a question the prompt tells: beside messages it is not used.
+        asked = columns_named(NAMES["problem"], row)
+        kept = [name for names in KEPT.values() for name in names]
+        found = [name for name in _read(row, self.further).columns if name not in asked]
+        return [*found, *columns_named((*kept, *COLUMNS), row)]
+
     def unused(self, row: Row) -> list[str]:
-        question = _read(row, self.further)
         prepared = self.preprocess(row)
         prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
-        kept = [name for names in KEPT.values() for name in names]
-        used = [*question.columns, *columns_named((*kept, *COLUMNS), row)]
+        used = [*_read(row, self.further).columns, *self.read_columns(row)]
         left_over = unused_passages(row, used, prompt)
         if "images" not in prepared:
             left_over += unused_images(row, used)

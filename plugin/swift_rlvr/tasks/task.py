@@ -117,6 +117,10 @@ class Task:
         present = set(present)
         return {column: [column] for column in self.columns if column in present}
 
+    def read_columns(self, row: Row) -> list[str]:
+        """The columns of a raw row that `preprocess` takes something from, as far as names tell."""
+        return [names[0] for names in self.find_columns(row).values() if names]
+
     def unused(self, row: Row) -> list[str]:
         """The columns of a raw row that seem to belong to the question and reach neither the prompt
         nor the trainer; empty where `preprocess` refuses the row.
@@ -221,6 +225,49 @@ def unused_columns(task: Task, row: Row) -> list[str]:
         return task.of(row).unused(row)
     except RowError:
         return []
+
+
+def unread_columns(task: Task, row: Row) -> list[str]:
+    """The columns of a raw row that neither the prompt nor a reward gets anything from, whatever they
+    are: most of a text or a list is in no value of the preprocessed row.
+
+    >>> from swift_rlvr.tasks import TASKS
+    >>> row = {"id": 7, "question": "Who?", "answer": "Tom", "hint": {"note": "Red."}, "table": [["a", 1]]}
+    >>> unread_columns(TASKS["qa"], row)
+    ['id', 'hint', 'table']
+    """
+    try:
+        own = task.of(row)
+        prepared = own.preprocess(row)
+    except RowError:
+        return []
+    known = {*own.read_columns(row), *prepared} - {"messages"}
+    reached = list(_leaves(prepared))
+    unread = []
+    for name, value in row.items():
+        leaves = list(_leaves(value))
+        if name in known or not leaves:
+            continue
+        found = 0
+        for leaf in leaves:
+            # A letter or a digit stands in every prompt.
+            if leaf in reached or (len(leaf) > 2 and any(leaf in text for text in reached)):
+                found += len(leaf)
+        if found < sum(map(len, leaves)) / 2:
+            unread.append(name)
+    return unread
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """The texts and numbers within a value, as texts; nothing that is empty."""
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from _leaves(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _leaves(each)
+    elif value is not None and str(value).strip():
+        yield str(value).strip()
 
 
 def shown(value: Any) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.launch import estimate
-from swift_rlvr.launch.plan import Plan, make_plan, read_words
+from swift_rlvr.launch.choose import read_words
+from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.launch.supervisor import K3_LIMIT
 from swift_rlvr.runs.folder import whole_checkpoints
 

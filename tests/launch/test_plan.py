@@ -4,6 +4,7 @@ name the cause.
 
 import json
 import shlex
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import yaml
 from helpers import planned
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import TINY_MODEL
 
 SERVER = {
     "use_vllm": True,
@@ -406,7 +408,7 @@ MACHINES = [  # GPUs, their memory, the recipe with its flags, how many GPUs are
     (8, RTX_4080, LORA_16, 0),
     (8, L4, SMALL, 0),
     (8, RTX_4090, SMALL, 0),
-    (8, RTX_5090, SMALL, 0),
+    (8, RTX_5090, "countdown_colocate", 0),
     (8, A100_40, "countdown_colocate", 0),
     (8, H100, "countdown_colocate", 0),
 ]
@@ -417,7 +419,7 @@ MACHINES = [  # GPUs, their memory, the recipe with its flags, how many GPUs are
 def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
     recipe, gpus, mib, words, left_over, model
 ):
-    """Whatever the model is."""
+    """A model of unknown size counts as the recipe's own."""
     recipe()
     name, *changes = words.split()
     plan = planned(
@@ -433,6 +435,50 @@ def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
     by_memory = [note for note in plan.notes if note.startswith("chosen by memory: ")]
     assert len(by_memory) == (not is_first_choice)
     assert len(plan.notes) == len(by_memory) + bool(left_over)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "mib", "typed", "expected"),
+    [
+        (1, H100, "--model Qwen/Qwen2.5-0.5B-Instruct", "countdown_colocate"),
+        (1, H100, "--model Qwen/Qwen2.5-1.5B-Instruct", "countdown_colocate"),
+        (1, RTX_4090, "--model Qwen/Qwen2.5-0.5B-Instruct", "countdown_colocate"),
+        (1, H100, "--model Qwen/Qwen2.5-7B-Instruct", "countdown_lora"),
+        (8, H100, "--model Qwen/Qwen2.5-7B-Instruct", "countdown_colocate"),
+        # The other flags count too.
+        (1, H100, "--per_device_train_batch_size 2 --offload_optimizer true", "countdown_colocate"),
+        (2, A40, "--per_device_train_batch_size 4", "countdown_colocate"),
+        (1, H100, "--max_completion_length 8192", "countdown_lora"),
+        (1, H100, "--tuner_type lora", "countdown_lora"),
+        # The last one where none fits: the doctor warns.
+        (1, RTX_4090, "--model Qwen/Qwen2.5-32B-Instruct", LORA_16),
+        (1, RTX_4090, "--tuner_type full", COLOCATE_4),
+    ],
+)
+def test_the_choice_reads_the_users_model_and_flags(recipe, gpus, mib, typed, expected):
+    recipe()
+    name, *changes = expected.split()
+    for words, environ in (
+        (["countdown", *typed.split()], {}),
+        (["countdown", *typed.split()[2:]], {"MODEL": typed.split()[1]}),
+    ):
+        if environ and not typed.startswith("--model"):
+            continue
+        plan = planned(*words, machine=machine(gpus, mib), environ=environ)
+        assert plan.recipe.stem == name
+        assert shlex.join(changes) in shlex.join(plan.trainer.argv)
+        assert ("offload_optimizer" in plan.settings) == ("offload_optimizer" in expected + typed)
+
+
+def test_the_choice_stays_when_the_model_has_been_downloaded(recipe, tmp_path, monkeypatch):
+    """A name says 3B, the files 3.09."""
+    recipe()
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    before = planned("countdown", machine=machine(1, mib=76 * 1024), environ={})
+    snapshot = tmp_path / "hub" / "models--Qwen--Qwen2.5-3B-Instruct" / "snapshots" / "abc"
+    shutil.copytree(TINY_MODEL, snapshot)
+    after = planned("countdown", machine=machine(1, mib=76 * 1024), environ={})
+    assert (after.recipe, after.trainer.argv) == (before.recipe, before.trainer.argv)
 
 
 def test_gpus_of_unknown_memory_and_several_nodes_get_a_recipe_too(recipe):

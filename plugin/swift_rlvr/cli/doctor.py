@@ -14,8 +14,9 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import plain
 from swift_rlvr.launch.checks import CheckResult, failed
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import this_machine
-from swift_rlvr.launch.plan import make_plan, read_words
+from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.utils.errors import InputError
 
 STATUS_WIDTH = 9

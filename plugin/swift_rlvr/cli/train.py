@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import flags
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
+from swift_rlvr.launch.plan import Plan, Variables, make_plan
 from swift_rlvr.runs.folder import checkpoints, is_finished
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags

@@ -278,6 +278,15 @@ def model_size(model: str) -> ModelSize | None:
     if folder is not None:
         with suppress(InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
             return _size_of_files(folder)
+    return size_in_name(model)
+
+
+def size_in_name(model: str) -> ModelSize | None:
+    """The size that the name of a model tells.
+
+    >>> size_in_name("Qwen/Qwen2.5-0.5B-Instruct").parameters
+    500000000
+    """
     # 3B, 0.5B, 135M, as a word of its own; not the B of Qwen3-30B-A3B, which is the second.
     name = model.rpartition("/")[2]
     match = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)([BM])(?![A-Za-z])", name, re.IGNORECASE)
@@ -514,11 +523,11 @@ def _trained_parameters(model: ModelSize, settings: Mapping[str, Any]) -> float:
     return 33 * number(settings, "lora_rank", 8) * math.sqrt(model.parameters)
 
 
-def memory(plan: Plan) -> Estimate:
+def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
     """GiB of each training GPU at its worst moment, or of the host where there is none. count:
-    bytes.
+    bytes. model: in place of the plan's.
     """
-    model = model_size(str(plan.settings.get("model")))
+    model = model or model_size(str(plan.settings.get("model")))
     if model is None:
         return Estimate(f"not known: neither files nor name of {_model(plan)} tell its size")
     context = plan.server_settings.get("vllm_max_model_len")

@@ -22,8 +22,6 @@ from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
 from swift_rlvr.training.recipes import (
     CONFIGS,
-    EXPERIMENTS,
-    SUFFIXES,
     Recipe,
     as_flag,
     flags_of_variables,
@@ -31,7 +29,7 @@ from swift_rlvr.training.recipes import (
     read_recipe,
     uses_servers,
 )
-from swift_rlvr.utils.errors import InputError, did_you_mean
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import Settings, as_list, number, setting
@@ -152,73 +150,6 @@ class Plan:
     def master_port(self) -> int | None:
         """Where the trainer's ranks meet; None: on a free port, which is chosen when they start."""
         return int(self.trainer.env.get("MASTER_PORT", 0)) or None
-
-
-# From the words of a command to a recipe and flags.
-
-
-def read_words(
-    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
-) -> tuple[Recipe | None, list[str]]:
-    """The recipe that a command's words name, None where they begin with a flag, and the flags.
-
-    In place of the file an experiment's name stands for the recipe of the machine's class.
-    `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another
-    recipe.
-
-    Raises:
-        InputError: there is no such file, or it cannot be read.
-    """
-    if not words or not words[0] or words[0].startswith("-"):
-        return None, list(words)
-    first, *flags = words
-    if first not in EXPERIMENTS:
-        if not first.endswith(SUFFIXES) and not Path(first).exists():
-            raise _no_recipe(first)
-        return read_recipe(first), flags
-    if flags and flags[0].endswith(SUFFIXES):
-        return read_recipe(flags[0]), flags[1:]
-    recipe, changes = _recipe_for(first, machine, os.environ if environ is None else environ)
-    return recipe, [*changes, *flags]
-
-
-def _no_recipe(name: str) -> InputError:
-    """For a word that is neither an experiment nor a file."""
-    if name == "scratch":
-        return InputError("scratch: GRPO from scratch is `python scripts/grpo_from_scratch.py` now")
-    problem = did_you_mean(name, EXPERIMENTS) or "there is no such experiment."
-    choices = f"The experiments are {', '.join(EXPERIMENTS)}; a recipe is a .yaml file"
-    return InputError(f"{name}: {problem} {choices}")
-
-
-def _recipe_for(
-    experiment: str, machine: Machine, environ: Mapping[str, str]
-) -> tuple[Recipe, list[str]]:
-    """The recipe of an experiment for this machine's class, and the flags that belong to it."""
-    candidates = [line for line in EXPERIMENTS[experiment] if line[0] <= len(machine.gpus)]
-    if not candidates:
-        cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
-        raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
-    _, most_memory, first_choice = candidates[0]
-    memory = _least_memory(machine)
-    if (environ.get("NNODES") or "1") != "1":
-        memory = most_memory  # all nodes need the same settings, whatever their GPUs
-
-    choice = next(words for _, needed, words in candidates if needed <= memory)
-    name, *flags = choice.split()
-    recipe = read_recipe(CONFIGS / f"{name}.yaml")
-    if choice != first_choice:
-        first = CONFIGS / f"{first_choice.split()[0]}.yaml"
-        note = f"chosen by memory: {first} as it is needs {most_memory:g} GiB a GPU"
-        recipe = recipe._replace(note=note)
-    return recipe, flags
-
-
-def _least_memory(machine: Machine) -> float:
-    """GiB of the smallest GPU; 0, for which the recipe is that needs least, where the driver does
-    not know it.
-    """
-    return min((gpu.memory or 0 for gpu in machine.gpus), default=0) / 1024
 
 
 # From a recipe and flags to a plan.

@@ -1,8 +1,7 @@
 """The recipes of scripts/configs: the experiment's values, what each differs in, and that their
 trainers read them so.
 
-None of those for GPUs was run with one. ms-swift's own arguments are built and checked on the CPU,
-without a server.
+ms-swift's own arguments are built and checked on the CPU, without a server.
 """
 
 import json

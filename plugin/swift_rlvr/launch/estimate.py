@@ -1,9 +1,8 @@
 """How long a planned run is and what it needs: steps, hours, tokens, memory and disk, each as a line
 for people.
 
-Steps and tokens are counted. Hours are the run's own, or those that others published. Memory and
-disk are rough, and only warn: `training_memory` is the formula, and what was measured on a GPU goes
-into it.
+Steps and tokens are counted. Hours are the run's own, or scaled from a measured step. Memory and
+disk are rough, and only warn: `training_memory` is the formula.
 """
 
 import json
@@ -184,34 +183,29 @@ def tokens(plan: Plan) -> Estimate:
 # Hours.
 
 
-@dataclass(frozen=True)
-class Published:
-    """A step's time that others measured and published.
+class Measured(NamedTuple):
+    """A step whose time was measured, on one GPU that trains all parameters and samples in turn.
 
-    seconds: from, to. tokens: the longest completion.
+    tokens: of every completion, all of full length.
     """
 
-    source: str
-    seconds: tuple[float, float]
-    gpus: int
-    kind: str
+    seconds: float
+    gpu: str
     parameters: float
     completions: int
     tokens: int
 
 
-# Mini-R1 is the experiment's model and task, all parameters trained with TRL 0.14: around 45 to 60 s
-# a step on four H100s of 80 GB, of which one sampled, and around 6 hours for 450 steps. A step is 3
-# trainers x 1 prompt x 8 accumulated x 8 completions of at most 1,024 tokens. Philipp Schmid, January
-# 2025: https://www.philschmid.de/mini-deepseek-r1
-MINI_R1 = Published("Mini-R1", (45, 60), 4, "H100", 3.1e9, 192, 1024)
+# `swift-rlvr train countdown` on an H100 of 80 GB, 26 November 2026, with random weights of
+# Qwen2.5-3B's shape, whose completions never end by themselves: the first step, with its warm-up.
+FULL_STEP = Measured(79.5, "H100", 3.09e9, 128, 1024)
 # Below so many parameters a step is mostly what does not depend on them.
 SMALLEST_TO_SCALE = 0.3e9
 
 
 def hours(plan: Plan) -> Estimate | None:
-    """How long the run takes: by its own log where it goes on, else by MINI_R1, in proportion to the
-    work for each GPU. None where nothing is known. count: seconds at least.
+    """How long the run takes: by its own log where it goes on, else by FULL_STEP, in proportion to
+    the work for each GPU. None where nothing is known. count: seconds.
     """
     total = steps(plan).count
     if total is None:
@@ -228,11 +222,22 @@ def hours(plan: Plan) -> Estimate | None:
     gpus = len(plan.train_gpus) * plan.variables.nnodes + len(plan.server_gpus)
     if model is None or not gpus or model.parameters < SMALLEST_TO_SCALE:
         return None
-    work = plan.completions * longest_completion(plan.settings) * model.parameters / gpus
-    published = MINI_R1.completions * MINI_R1.tokens * MINI_R1.parameters / MINI_R1.gpus
-    shortest, longest = (total * seconds * work / published for seconds in MINI_R1.seconds)
-    text = f"about {_hours(shortest)} to {_hours(longest)} h on {MINI_R1.kind}s"
-    return Estimate(f"{text}, by the step of {MINI_R1.source}; not measured here", round(shortest))
+    size = model.parameters / FULL_STEP.parameters
+    if 0.95 < size < 1.05:  # a name says 3B
+        size = 1
+    tokens_a_step = plan.completions * longest_completion(plan.settings)
+    work = size * tokens_a_step / (FULL_STEP.completions * FULL_STEP.tokens)
+    seconds = total * FULL_STEP.seconds * work / gpus
+    trains_all = plan.settings.get("tuner_type") == "full"
+    if work == gpus == 1 and trains_all:
+        text = (
+            f"at most {_hours(seconds)} h on an {FULL_STEP.gpu}, by a measured step of full length"
+        )
+        return Estimate(text, round(seconds))
+    text = (
+        f"about {_hours(seconds)} h on {FULL_STEP.gpu}s at full length, in proportion to 3B on one"
+    )
+    return Estimate(f"{text}; not measured", round(seconds))
 
 
 def _measured_seconds(log: Path) -> float | None:

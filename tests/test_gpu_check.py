@@ -123,9 +123,9 @@ def test_every_training_can_be_planned(gpus, model, tmp_path):
         if gpus == 0:
             assert plan.server is not None, name
     if gpus:
-        assert not plans["time_colocate"].hosts
+        assert not plans["time_colocate"].servers
     if gpus >= 3:
-        assert plans["time_async_generate"].hosts and plans["weights"].server_gpus
+        assert plans["time_async_generate"].servers and plans["weights"].server_gpus
         assert not plans["weights_colocate"].server_gpus
     if gpus != 1:
         assert plans["weights_adapter"].server_settings["vllm_enable_lora"] is True

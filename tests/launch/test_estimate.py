@@ -13,8 +13,10 @@ from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import Launch
 from swift_rlvr.launch.checks import machine as checks
-from swift_rlvr.launch.estimate import GIB, ModelSize, model_folder, model_size
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.memory import GIB, peak_memory, training_memory
+from swift_rlvr.launch.model_size import ModelSize, model_folder, model_size
+from swift_rlvr.launch.settings import GrpoSettings, read_zero
 from swift_rlvr.utils.jsonl import write_jsonl
 
 TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"
@@ -183,10 +185,10 @@ def test_checkpoints_kept(words, limited, kept):
     ],
 )
 def test_rows(names, rows):
-    assert estimate.training_rows({"dataset": names}) == rows
+    assert estimate.training_rows(GrpoSettings.read({"dataset": names})) == rows
     if rows:
         held_out = {"dataset": names, "split_dataset_ratio": 0.1}
-        assert estimate.training_rows(held_out) == rows - rows // 10
+        assert estimate.training_rows(GrpoSettings.read(held_out)) == rows - rows // 10
 
 
 # Memory and disk.
@@ -224,8 +226,8 @@ def test_memory_of_the_states_is_about_deepspeeds_own_estimate(processes):
     _, zero2 = estimate_zero2_model_states_mem_needs(QWEN.parameters, **options)
     for name, expected in (("zero3", zero3), ("zero2", zero2)):
         settings = {**FULL, "deepspeed": name, "beta": 0}
-        parts = estimate.training_memory(QWEN, settings, processes)
-        states = parts["weights"] + parts["gradients"] + parts["optimizer"]
+        parts = training_memory(QWEN, GrpoSettings.read(settings), processes)
+        states = parts.states
         assert states == pytest.approx(expected, rel=0.11), name
 
 
@@ -234,8 +236,8 @@ def test_memory_of_a_batch_is_about_what_torch_took(rows, measured):
     """MiB of SmolLM2-135M on a CPU: rows of 256 + 128 tokens, in 32 bits."""
     settings = {**FULL, "torch_dtype": "float32", "max_length": 128, "max_completion_length": 256}
     settings["per_device_train_batch_size"] = rows
-    parts = estimate.training_memory(ModelSize(134_515_008, 49_152), settings, 1)
-    assert (parts["logits"] + parts["activations"]) / 2**20 == pytest.approx(measured, rel=0.25)
+    parts = training_memory(ModelSize(134_515_008, 49_152), GrpoSettings.read(settings), 1)
+    assert (parts.logits + parts.activations) / 2**20 == pytest.approx(measured, rel=0.25)
 
 
 @pytest.mark.parametrize(
@@ -248,13 +250,13 @@ def test_memory_of_a_batch_is_about_what_torch_took(rows, measured):
 def test_a_checkpoint_is_about_what_two_steps_left(settings, measured):
     """With the recipe for a CPU; the tokenizer is part of what was measured."""
     settings = {**FULL, "torch_dtype": "float32", **settings}
-    size = estimate.checkpoint_size(model_size(str(TINY)), settings)
+    size = estimate.checkpoint_size(model_size(str(TINY)), GrpoSettings.read(settings))
     assert size == pytest.approx(measured, rel=0.1)
 
 
 def test_settings_that_take_less_memory():
     def needed(processes=2, **settings):
-        _, total = estimate.peak_memory(QWEN, {**FULL, **settings}, processes)
+        _, total = peak_memory(QWEN, GrpoSettings.read({**FULL, **settings}), processes)
         return total
 
     assert needed(4) < needed(2) < needed(1)
@@ -277,8 +279,8 @@ def test_every_machine_gets_a_recipe_that_fits_it(gpus, memory):
     assert plan.completions == 128
     # Without the parts more is needed wherever ZeRO-3 has anything to gather.
     settings = plan.settings | {"move_model_batches": None}
-    at_once = estimate.training_memory(QWEN, settings, plan.processes)["update"]
-    in_parts = estimate.training_memory(QWEN, plan.settings, plan.processes)["update"]
+    at_once = training_memory(QWEN, GrpoSettings.read(settings), plan.processes).update
+    in_parts = training_memory(QWEN, plan.grpo, plan.processes).update
     gathers = "deepspeed" in settings and plan.processes > 1
     assert (at_once > in_parts) == gathers
 
@@ -314,7 +316,7 @@ def test_the_update_is_as_large_as_its_largest_part():
     settings = {**FULL, "use_vllm": True, "vllm_mode": "colocate"}
 
     def update(processes=4, size=size, **changes):
-        return estimate.training_memory(size, settings | changes, processes)["update"]
+        return training_memory(size, GrpoSettings.read(settings | changes), processes).update
 
     assert update() == 2 * 3e9
     assert update(move_model_batches=9) == 2 * 3e9 / 9
@@ -332,24 +334,24 @@ def test_the_update_is_as_large_as_its_largest_part():
 def test_the_worst_moment_of_a_gpu_is_the_largest_not_their_sum():
     settings = {**FULL, "use_vllm": True, "sleep_level": 1, "move_model_batches": 16}
     settings |= {"per_device_train_batch_size": 1, "split_dataset_ratio": 0.01}
-    parts = estimate.training_memory(QWEN, settings, 8)
-    states = parts["weights"] + parts["gradients"] + parts["optimizer"]
+    parts = training_memory(QWEN, GrpoSettings.read(settings), 8)
+    states = parts.states
 
     def worst(share=0, **changes):
-        return estimate.peak_memory(QWEN, settings | changes, 8, share)
+        return peak_memory(QWEN, GrpoSettings.read(settings | changes), 8, share)
 
-    step = states + parts["logits"] + parts["activations"]
+    step = states + parts.logits + parts.activations
     assert worst() == ("in a step", step)
     assert worst(per_device_eval_batch_size=8)[0] == "in an evaluation"
     assert worst(per_device_eval_batch_size=8, eval_strategy="no") == ("in a step", step)
     # vLLM's weights are awake while they are updated, and its whole share while it samples.
     moment, needed = worst(share=GIB)
     assert moment == "while vLLM gets the weights"
-    assert needed == states + parts["update"] + 2 * QWEN.parameters
+    assert needed == states + parts.update + 2 * QWEN.parameters
     assert worst(share=20 * GIB) == ("while vLLM samples", states + 20 * GIB)
-    kept = states - parts["optimizer"] * 2 / 3
+    kept = states - parts.optimizer * 2 / 3
     assert worst(share=20 * GIB, offload_optimizer=True)[1] == pytest.approx(kept + 20 * GIB)
-    kept -= parts["weights"]
+    kept -= parts.weights
     offloaded = worst(share=20 * GIB, offload_optimizer=True, offload_model=True)
     assert offloaded[1] == pytest.approx(kept + 20 * GIB)
 
@@ -369,10 +371,10 @@ def test_vllm_in_the_trainers_process_takes_its_share_unless_it_sleeps():
 
 
 def test_zero_stage_of_a_file(tmp_path):
-    assert estimate.zero_stage({"deepspeed": "scripts/configs/zero3_cpu.json"}) == (3, False)
+    assert read_zero("scripts/configs/zero3_cpu.json") == (3, False, False)
     offload = {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}
     (tmp_path / "own.json").write_text(json.dumps(offload))
-    assert estimate.zero_stage({"deepspeed": str(tmp_path / "own.json")}) == (2, True)
+    assert read_zero(str(tmp_path / "own.json")) == (2, True, False)
 
 
 @pytest.mark.parametrize(("gigabytes", "fits"), [(180, True), (130, False)])

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from helpers import planned
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.plan import Server
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -231,7 +232,7 @@ def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_
         del values[name]
     Path(path).write_text(yaml.safe_dump(values))
     plan = planned(path, machine=machine(1), environ={"HOST": "127.0.0.1", "PORT": "9000"})
-    assert plan.server is None and not plan.hosts and plan.server_gpus == ()
+    assert plan.server is None and not plan.servers and plan.server_gpus == ()
     assert plan.completions == 128 and "--vllm_server_host" not in plan.trainer.argv
 
 
@@ -247,7 +248,7 @@ def test_variables_come_before_flags_and_reach_both_programs(recipe):
     plan = planned(
         path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ
     )
-    assert plan.output == Path("elsewhere") and plan.ports == (8125,) and plan.sync_ports == (8124,)
+    assert plan.output == Path("elsewhere") and plan.servers == (Server("127.0.0.1", 8125, 8124),)
     given = flags(plan.server.argv)
     assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
     words = plan.trainer.argv[plan.trainer.argv.index(path) + 1 :]
@@ -290,11 +291,10 @@ def test_several_servers_are_used_and_none_is_started(recipe):
     path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=[8000, 8001])
     plan = planned(path, machine=machine(2), environ={})
     assert plan.server is None and plan.train_gpus == ("0", "1")
-    assert (
-        plan.hosts == ("10.0.0.1", "10.0.0.2")
-        and plan.ports == (8000, 8001)
-        and plan.sync_ports == (51216, 51217)
-    )
+    assert plan.servers == (Server("10.0.0.1", 8000, 51216), Server("10.0.0.2", 8001, 51217))
+    path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=8000)
+    plan = planned(path, machine=machine(2), environ={})
+    assert [str(server) for server in plan.servers] == ["10.0.0.1:8000", "10.0.0.2:8000"]
 
 
 def test_longer_completions_reach_the_server(recipe):
@@ -353,7 +353,7 @@ def test_without_vllm_none_of_the_recipes_settings_of_vllm_is_left(recipe, mode)
     path = recipe(vllm_mode=mode, vllm_max_model_len=900, beta=0.04)
     words = ["--use_vllm", "false", "--reward_funcs", "format"]
     plan = planned(path, *words, machine=machine(2), environ={"PORT": "8001"})
-    assert plan.server is None and plan.hosts == () and plan.train_gpus == ("0", "1")
+    assert plan.server is None and plan.servers == () and plan.train_gpus == ("0", "1")
     assert not any(name.startswith("vllm_") for name in plan.settings)
     typed = flags(plan.trainer.argv)
     assert not any(name.startswith("vllm_") for name in typed) and path not in plan.trainer.argv

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from swift_rlvr.launch.estimate import Estimate, memory, model_size, size_in_name
+from swift_rlvr.launch.estimate import Estimate, memory
 from swift_rlvr.launch.machine import Machine
+from swift_rlvr.launch.model_size import model_size, size_in_name
 from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.training.recipes import (
     CONFIGS,
@@ -112,7 +113,7 @@ def _memory(
     plan = make_plan(candidate.recipe, words, machine, {**environ, "RESUME": "0"})
     if any(gpu.memory is None for gpu in machine.gpus):
         return Estimate("a memory that the driver does not know", fits=False)
-    named = str(plan.settings.get("model"))
+    named = plan.grpo.model
     recipes_own = str(candidate.recipe.settings.get("model"))
     # A hub's model is first judged by its name, so that the choice stays when it has been downloaded.
     size = None if Path(named).is_dir() else size_in_name(named)

@@ -29,8 +29,9 @@ from typing import IO, Any
 from rich.console import Console
 from rich.filesize import decimal
 
-from swift_rlvr.launch.plan import Plan, Process, Variables
+from swift_rlvr.launch.plan import Plan, Process, Server
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
+from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
 from swift_rlvr.training.ms_swift import SUPERVISOR
@@ -216,7 +217,7 @@ class _Run:
         if "server" not in self.children:
             with server.log.open("ab") as log:
                 self._start(server, log)
-        elif refusal_of_server(self.plan.hosts[0], self.plan.ports[0]) is None:
+        elif refusal_of_server(self.plan.servers[0].host, self.plan.servers[0].port) is None:
             self.ready = True
             self.workers = set(members(f"{self.id}/server"))
         waited = time.monotonic() - self.started
@@ -227,7 +228,7 @@ class _Run:
 
     def _start(self, process: Process, log: IO[bytes]) -> None:
         self.tails[process.name] = Tail(process.log)
-        env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
+        env = {**os.environ, **_without_proxy(os.environ, self.plan.servers), **process.env}
         env["PYTHONUNBUFFERED"] = "1"
         env[SUPERVISOR] = str(os.getpid())
         env[MARK] = f"{self.id}/{process.name}"
@@ -328,10 +329,10 @@ class _Run:
         program computes.
         """
         quiet = []
-        for host, port in zip(self.plan.hosts, self.plan.ports, strict=False):
-            refusal = refusal_of_server(host, port)
+        for server in self.plan.servers:
+            refusal = refusal_of_server(server.host, server.port)
             if refusal is not None:
-                quiet.append(f"the rollout server does not answer at {host}:{port} ({refusal})")
+                quiet.append(f"the rollout server does not answer at {server} ({refusal})")
         processes = {name: members(f"{self.id}/{name}") for name in self.children}
         for name, ids in processes.items():
             for process in ids:
@@ -547,7 +548,8 @@ def _await_ports(plan: Plan) -> None:
     if plan.server is None:
         return
     until = time.monotonic() + PORTS_CLOSE
-    while any(map(why_not_free, (*plan.ports, *plan.sync_ports))) and time.monotonic() < until:
+    ports = [port for server in plan.servers for port in (server.port, server.sync_port)]
+    while any(map(why_not_free, ports)) and time.monotonic() < until:
         time.sleep(0.1)
 
 
@@ -611,11 +613,12 @@ def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
     return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
 
 
-def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:
+def _without_proxy(environ: Mapping[str, str], servers: Sequence[Server]) -> dict[str, str]:
     """no_proxy for requests between the programs: through a proxy they would not arrive."""
     before: list[str] = []
     for variable in ("no_proxy", "NO_PROXY"):
         before += filter(None, environ.get(variable, "").split(","))
+    hosts = [server.host for server in servers]
     value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
     return {"no_proxy": value, "NO_PROXY": value}
 

@@ -14,7 +14,8 @@ from swift_rlvr.contract import datasets as checking
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import local_file, model_folder, model_size
+from swift_rlvr.launch.estimate import local_file
+from swift_rlvr.launch.model_size import model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.files import UnreadableRow

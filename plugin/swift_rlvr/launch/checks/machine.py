@@ -426,9 +426,8 @@ def wanted_ports(plan: Plan) -> Iterator[tuple[int, str, str]]:
     """
     # A server that runs already may hold its own from the training before.
     if plan.server is not None:
-        yield plan.ports[0], "rollout server", "PORT"
-        for port in plan.sync_ports:
-            yield port, "weight sync", "SYNC_PORT"
+        yield plan.servers[0].port, "rollout server", "PORT"
+        yield plan.servers[0].sync_port, "weight sync", "SYNC_PORT"
     if plan.variables.node_rank == 0 and plan.master_port is not None:
         yield plan.master_port, "torchrun", "MASTER_PORT"
 
@@ -452,12 +451,12 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     if plan.server is not None:
         return
-    for host, port in zip(plan.hosts, plan.ports, strict=False):
-        reason = refusal_of_server(host, port)
+    for server in plan.servers:
+        reason = refusal_of_server(server.host, server.port)
         if reason is None:
-            yield passed("server", f"{host}:{port} answers")
+            yield passed("server", f"{server} answers")
             continue
-        message = f"no rollout server answers at {host}:{port} ({reason})"
+        message = f"no rollout server answers at {server} ({reason})"
         remedy = "start it with scripts/rollout.sh, or unset START_SERVER, or set HOST and PORT to where it runs"
         if plan.variables.node_rank:
             remedy = "node 0 starts it; otherwise set HOST and PORT to where it runs"

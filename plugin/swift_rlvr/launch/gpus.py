@@ -1,4 +1,6 @@
-"""Which GPUs of a machine train, and which are the rollout server's."""
+"""Which GPUs of a machine train, which are the rollout server's, and what a user may not expect of
+that.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,7 +77,7 @@ class Sharing:
         return train, server
 
     def _refuse_named_gpus(self, visible: Sequence[str]) -> None:
-        """InputError where TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
+        """Raise InputError if TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
         variables = self.variables
         named = {"TRAIN_GPUS": variables.train_gpus, "ROLLOUT_GPUS": variables.rollout_gpus}
         for name, gpus in named.items():
@@ -88,9 +90,9 @@ class Sharing:
             raise InputError(problem, "ROLLOUT_GPUS")
 
     def _number_of_trainers(self, available: int) -> int:
-        """As many as NPROC_PER_NODE asks for and there are GPUs for. Without it the largest number
-        with which the recipe's completions a step can be kept, else the largest that there are GPUs
-        for; at most as many as the recipe has.
+        """NPROC_PER_NODE says how many, as far as there are GPUs. Without it this is the largest number
+        that keeps the recipe's completions a step, or else the largest that there are GPUs for; at
+        most as many as the recipe has.
         """
         if self.variables.nproc_per_node:
             return max(0, min(self.variables.nproc_per_node, available))
@@ -103,7 +105,7 @@ class Sharing:
         return most
 
     def _too_few_gpus(self, gpus: int, needed: int) -> InputError:
-        """Who asks for how many GPUs, and how they would be enough."""
+        """The error that says who asks for how many GPUs, and how they would be enough."""
         tensor = self.settings.vllm_tensor_parallel_size
         data = self.settings.vllm_data_parallel_size
         train_gpus = self.variables.train_gpus
@@ -126,7 +128,29 @@ class Sharing:
         problem = f"needs more than {gpus} GPUs: the rollout server takes {server}, and {trainers}"
         return InputError(f"{problem}: {remedy}", str(self.recipe.path))
 
-    def why_unused(self, trainers: int, unused: int) -> str:
+    def notes(
+        self,
+        train_gpus: Sequence[str],
+        server_gpus: Sequence[str],
+        completions: int,
+        is_chosen: bool,
+    ) -> tuple[str, ...]:
+        """What a user may not expect of the plan. is_chosen: a flag chooses the completions."""
+        notes = []
+        if self.recipe.note:
+            notes.append(self.recipe.note)
+        used = {*train_gpus, *server_gpus}
+        unused = [gpu.index for gpu in self.machine.gpus if gpu.index not in used]
+        if unused:
+            why = self._why_unused(len(train_gpus), len(unused))
+            notes.append(f"GPU {', '.join(unused)} not used: {why}")
+        wanted = self.recipes_completions
+        if completions != wanted:
+            why = "as the flags say" if is_chosen else "which cannot be kept"
+            notes.append(f"{completions} completions a step; the recipe has {wanted}, {why}")
+        return tuple(notes)
+
+    def _why_unused(self, trainers: int, unused: int) -> str:
         """Why GPUs are left over, and what would give them work."""
         if self.variables.train_gpus:
             return "TRAIN_GPUS names others"

@@ -144,16 +144,14 @@ def make_plan(
     # NPROC_PER_NODE of a recipe is the most that it is for, and so no variable of the launcher.
     of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
     variables = Variables.from_environment({**of_recipe, **environ})
-    words = _words(recipe, flags, environ)
+    words = _flags_and_variables(recipe, flags, environ)
     overrides = read_flags(words)
     turns_vllm_off = overrides.get("use_vllm") is False
     if turns_vllm_off:
         # ms-swift refuses `vllm_mode` then, and connects to a `vllm_server_host` all the same.
-        others = {}
-        for name, value in recipe.settings.items():
-            if not name.startswith("vllm_"):
-                others[name] = value
-        recipe = recipe._replace(settings=others)
+        others = recipe.settings.items()
+        kept = {name: value for name, value in others if not name.startswith("vllm_")}
+        recipe = recipe._replace(settings=kept)
     values = recipe.settings | overrides
     _refuse_what_no_launch_has(recipe, values)
     settings = GrpoSettings.read(values)
@@ -172,28 +170,17 @@ def make_plan(
     derived: dict[str, Any] = {}
     if ACCUMULATION not in overrides:
         derived |= _accumulation(settings, all_processes, sharing.recipes_completions)
-    checkpoint = _checkpoint(values, variables)
+    checkpoint = _checkpoint_to_resume(values, variables)
     if checkpoint:
         derived["resume_from_checkpoint"] = checkpoint
-    derived |= _defaults(values, variables, bool(servers))
+    derived |= _defaults(values, variables)
     additions, added = _additions(values)
     derived |= additions
     if starts_server or settings.is_colocated:
-        derived |= _context(recipe, settings, overrides)
+        derived |= _engine_context(recipe, settings, overrides)
     values = values | derived
     settings = GrpoSettings.read(values)
     completions = settings.completions(all_processes)
-
-    notes = [recipe.note] if recipe.note else []
-    used = {*train_gpus, *server_gpus}
-    unused = [gpu.index for gpu in machine.gpus if gpu.index not in used]
-    if unused:
-        why = sharing.why_unused(len(train_gpus), len(unused))
-        notes.append(f"GPU {', '.join(unused)} not used: {why}")
-    wanted = sharing.recipes_completions
-    if completions != wanted:
-        why = "as the flags say" if ACCUMULATION in overrides else "which cannot be kept"
-        notes.append(f"{completions} completions a step; the recipe has {wanted}, {why}")
 
     # The recipe's variables that are not set already, without where ranks meet, which follows.
     env = {}
@@ -208,24 +195,19 @@ def make_plan(
     log = "trainer.log"
     if variables.node_rank:  # nodes may share the folder
         log = f"trainer-node{variables.node_rank}.log"
-    trainer = Process(
-        "trainer",
-        (*_PATCHED_SWIFT, "rlhf", *recipe_words, *words, *_as_flags(derived)),
-        env | _devices(train_gpus, machine) | _rendezvous(processes, variables, checkpoint),
-        output / log,
-    )
+    argv = (*_PATCHED_SWIFT, "rlhf", *recipe_words, *words, *_as_flags(derived))
+    rendezvous = _rendezvous(processes, variables, checkpoint)
+    trainer_env = env | _devices(train_gpus, machine) | rendezvous
+    trainer = Process("trainer", argv, trainer_env, output / log)
     server = None
     server_values = values
     if starts_server:
         server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
         server_flags = _server_flags(settings, servers[0], len(server_gpus))
         server_words = [str(server_recipe.path), *_as_flags(server_recipe.found | server_flags)]
-        server = Process(
-            "server",
-            (*_PATCHED_SWIFT, "rollout", *server_words),
-            env | _devices(server_gpus, machine),
-            output / "server.log",
-        )
+        server_env = env | _devices(server_gpus, machine)
+        argv = (*_PATCHED_SWIFT, "rollout", *server_words)
+        server = Process("server", argv, server_env, output / "server.log")
         server_values = values | server_recipe.settings | server_flags
     return Plan(
         recipe=recipe.path,
@@ -242,7 +224,7 @@ def make_plan(
         server=server,
         trainer=trainer,
         resume=checkpoint,
-        notes=tuple(notes),
+        notes=sharing.notes(train_gpus, server_gpus, completions, ACCUMULATION in overrides),
         added=added,
     )
 
@@ -250,7 +232,9 @@ def make_plan(
 # Settings.
 
 
-def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def _flags_and_variables(
+    recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]
+) -> list[str]:
     """The machine variables as flags, the flags, and a folder in place of a model's name.
 
     A model such as smollm2 gets its weights now, where it has none on this machine yet.
@@ -269,6 +253,7 @@ def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> 
 
 
 def _refuse_what_no_launch_has(recipe: Recipe, values: Mapping[str, Any]) -> None:
+    """Raise InputError for settings of another trainer or of another kind of training."""
     if "micro_batch_size" in values:
         page = "https://swift.readthedocs.io/en/latest/Instruction/Ray.html"
         problem = f"is one of Megatron's settings, which `megatron rlhf` takes: {page}"
@@ -286,7 +271,7 @@ def _refuse_what_no_launch_has(recipe: Recipe, values: Mapping[str, Any]) -> Non
         raise InputError("is needed: the folder of the run", "output_dir")
 
 
-def _checkpoint(values: Mapping[str, Any], variables: Variables) -> Path | None:
+def _checkpoint_to_resume(values: Mapping[str, Any], variables: Variables) -> Path | None:
     """The checkpoint to go on from, with RESUME=1 or auto."""
     if variables.resume == "0":
         return None
@@ -314,7 +299,7 @@ def _accumulation(settings: GrpoSettings, processes: int, wanted: int) -> dict[s
     return {ACCUMULATION: accumulation}
 
 
-def _defaults(values: Mapping[str, Any], variables: Variables, has_servers: bool) -> dict[str, Any]:
+def _defaults(values: Mapping[str, Any], variables: Variables) -> dict[str, Any]:
     """What a launch sets where neither recipe nor flags do."""
     defaults: dict[str, Any] = {}
     if "ddp_timeout" not in values:
@@ -326,14 +311,14 @@ def _defaults(values: Mapping[str, Any], variables: Variables, has_servers: bool
     if "save_total_limit" not in values:
         # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
         defaults["save_total_limit"] = 3
-    if has_servers and "vllm_server_timeout" not in values:
+    if uses_servers(values) and "vllm_server_timeout" not in values:
         defaults["vllm_server_timeout"] = variables.server_timeout
     return defaults
 
 
 def _additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What a recipe of GRPO lacks so that the launch can show its steps, and a line about each
-    addition. Values that the user has set stay.
+    """Settings that a recipe lacks and that the launch needs to show its steps, and a line about each.
+    Values that the user has set stay.
     """
     additions: dict[str, Any] = {}
     lines = []
@@ -369,8 +354,8 @@ def _source(plugin: Path) -> str:
 
 
 def _conflict(sources: Mapping[str, str]) -> str | None:
-    """Which plugin has a reward of ours too, as ms-swift's own example has `external_countdown`.
-    Both cannot be loaded.
+    """Say which plugin has a reward of ours too; both cannot be loaded. ms-swift's own example has
+    `external_countdown`.
     """
     for plugin, source in sources.items():
         for name, reward in REWARDS.data.items():
@@ -380,11 +365,11 @@ def _conflict(sources: Mapping[str, str]) -> str | None:
     return None
 
 
-def _context(
+def _engine_context(
     recipe: Recipe, settings: GrpoSettings, overrides: Mapping[str, Any]
 ) -> dict[str, int]:
-    """vLLM's context, where a flag asks for other lengths than the recipe has: the sum of prompt and
-    completion, unless a recipe has another for its own lengths.
+    """The context that vLLM needs if a flag changes the lengths: the sum of prompt and completion. A
+    recipe whose context is not the sum of its own lengths keeps it.
     """
     name = "vllm_max_model_len"
     if name in overrides or not any(length in overrides for length in _LENGTHS):
@@ -416,7 +401,7 @@ def _servers(values: Mapping[str, Any]) -> tuple[Server, ...]:
 
 
 def _server_ports(values: Mapping[str, Any], name: str, default: int, hosts: int) -> list[int]:
-    """A port for each host, or one for all."""
+    """The ports of a setting: one for each host, or one for all."""
     ports = []
     for value in as_list(values.get(name, default)):
         ports.append(number({name: value}, name, default, at_least=1))

@@ -238,8 +238,8 @@ def test_the_table_fits_the_terminal(columns):
 
 def test_our_own_checks_import_no_large_package():
     code = (
-        "import sys\nfrom helpers import planned\nfrom swift_rlvr.launch.doctor import check\n"
-        f"assert check(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
+        "import sys\nfrom helpers import planned\nfrom swift_rlvr.launch.doctor import check_plan\n"
+        f"assert check_plan(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
     )
     environ = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{PLUGIN}"}
     done = subprocess.run(

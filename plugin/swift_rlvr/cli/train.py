@@ -78,7 +78,7 @@ def _launch(plan: Plan, console: Console) -> int:
     # From before the check on: of two launches at once only one finds the ports free.
     with reserved(port for port, _, _ in wanted_ports(plan)):
         with Console(stderr=True).status("Checking"):
-            results = [result for result in doctor.check(plan) if result.status != "passed"]
+            results = [result for result in doctor.check_plan(plan) if result.status != "passed"]
         print_results(results, console)
         if any(result.status == "failed" for result in results):
             hint = "run `swift-rlvr doctor` with the same arguments to see all checks"

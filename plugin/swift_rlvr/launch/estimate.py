@@ -31,6 +31,7 @@ from swift_rlvr.launch.model_size import ModelSize, model_size
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.settings import TENSOR, GrpoSettings
 from swift_rlvr.runs.folder import LOG, checkpoints
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import data_suffix
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LONGEST_ROW, read_jsonl
@@ -39,9 +40,9 @@ from swift_rlvr.utils.settings import number
 
 @dataclass(frozen=True)
 class Estimate:
-    """One line. count: the number it is about, in its unit; None where it is not known.
+    """One line. count: the number it is about, in its unit; None if it is not known.
 
-    fits: false where the run may not or cannot work.
+    fits: false if the run may not or cannot work.
     """
 
     text: str
@@ -95,8 +96,8 @@ def training_rows(settings: GrpoSettings) -> int | None:
 
 
 def dataset_rows(name: str) -> int | None:
-    """The rows that a value of `--dataset` stands for: the number after `#`, else the lines of its
-    .jsonl file. None where it is on a hub, in another form, or cannot be read.
+    """Count the rows that a value of `--dataset` stands for: the number after `#`, or else the lines
+    of its .jsonl file. None if it is on a hub, in another form, or cannot be read.
     """
     file, count = local_file(name)
     if count is not None:
@@ -108,9 +109,18 @@ def dataset_rows(name: str) -> int | None:
     return None
 
 
+def task_in(name: str) -> str:
+    """The task with which a value of `--dataset` begins; "" if it begins with none.
+
+    >>> task_in("countdown:tasks.jsonl#100"), task_in("owner/dataset")
+    ('countdown', '')
+    """
+    first = name.partition(":")[0].partition("#")[0]
+    return first if first in TASKS else ""
+
+
 def local_file(name: str) -> tuple[Path | None, int | None]:
-    """The file that a value of `--dataset` names, None where it is a hub's, and the number after
-    `#`.
+    """The file that a value of `--dataset` names, None if it is a hub's, and the number after `#`.
 
     >>> local_file("countdown:tasks.jsonl#100"), local_file("gsm8k")
     ((PosixPath('tasks.jsonl'), 100), (None, None))
@@ -134,7 +144,7 @@ class ContextLimit(NamedTuple):
 
 
 def context_limit(plan: Plan) -> ContextLimit | None:
-    """The smaller of the model's context and vllm_max_model_len; None where neither is known."""
+    """The smaller of the model's context and vllm_max_model_len; None if neither is known."""
     limits = []
     model = model_size(plan.grpo.model)
     if model and model.context:
@@ -193,8 +203,8 @@ SMALLEST_TO_SCALE = 0.3e9
 
 
 def hours(plan: Plan) -> Estimate | None:
-    """How long the run takes: by its own log where it goes on, else by FULL_STEP, in proportion to
-    the work for each GPU. None where nothing is known. count: seconds.
+    """How long the run takes: by its own log if it goes on, or else by FULL_STEP, in proportion to the
+    work for each GPU. None if nothing is known. count: seconds.
     """
     total = steps(plan).count
     if total is None:
@@ -240,8 +250,8 @@ def _hours(seconds: float) -> str:
 
 
 def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
-    """GiB of each training GPU at its worst moment, or of the host where there is none. count:
-    bytes. model: in place of the plan's.
+    """GiB of each training GPU at its worst moment, or of the host without GPUs. count: bytes. model:
+    in place of the plan's.
     """
     model = model or model_size(plan.grpo.model)
     if model is None:
@@ -286,8 +296,8 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
 
 
 def disk(plan: Plan) -> Estimate:
-    """The checkpoints against what is free where the run's folder is or will be. count: bytes, None
-    where they are not known.
+    """Compare the checkpoints with what is free where the run's folder is or will be. count: bytes;
+    None if they are not known.
     """
     model, kept = model_size(plan.grpo.model), checkpoints_kept(plan)
     output = plan.output.absolute()
@@ -330,7 +340,7 @@ def checkpoint_size(model: ModelSize, settings: GrpoSettings) -> int:
 
 
 def checkpoints_kept(plan: Plan) -> int | None:
-    """How many checkpoints the run leaves; None where that is not known."""
+    """How many checkpoints the run leaves; None if that is not known."""
     strategy = plan.settings.get("save_strategy", "steps")
     limit = plan.grpo.save_total_limit or None
     if strategy in ("no", False):  # False: as YAML reads it

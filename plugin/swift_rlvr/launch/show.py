@@ -61,9 +61,9 @@ def datasets_line(plan: Plan) -> str:
     for name in launch.listed("dataset"):
         rows = estimate.dataset_rows(name)
         remark = f"{rows:,} rows" if rows is not None else ""
-        task = TASKS.get(name.partition(":")[0].partition("#")[0])
+        task = estimate.task_in(name)
         # Those of reasoning_gym are made on this machine.
-        is_made = task is not None and task.is_made
+        is_made = task != "" and TASKS[task].is_made
         if estimate.local_file(name)[0] is None and not is_made:
             remark = f"{remark} from {launch.hub}".strip()
             if plan.variables.dry_run:

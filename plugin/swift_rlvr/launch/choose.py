@@ -23,7 +23,7 @@ from swift_rlvr.utils.errors import InputError, did_you_mean
 def read_words(
     words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
 ) -> tuple[Recipe | None, list[str]]:
-    """The recipe that a command's words name, None where they begin with a flag, and the flags.
+    """The recipe that a command's words name, None if they begin with a flag, and the flags.
 
     In place of the file an experiment's name stands for the recipe that fits the machine.
     `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another
@@ -55,18 +55,12 @@ def choose_recipe(
     experiment: str, flags: Sequence[str], machine: Machine, environ: Mapping[str, str]
 ) -> tuple[Recipe, list[str]]:
     """The first recipe of an experiment that fits this machine with the user's model and flags, and
-    the flags that belong to it. Where none fits, the last one, which needs least.
+    the flags that belong to it. If none fits this is the last one, which needs least.
 
     Raises:
         InputError: the experiment needs a GPU, and there is none.
     """
-    gpus = len(machine.gpus)
-    candidates: list[Candidate] = []
-    for least_gpus, words in EXPERIMENTS[experiment]:
-        # A recipe for a CPU is none for a machine with GPUs.
-        if min(gpus, 1) <= least_gpus <= gpus:
-            name, *changes = words.split()
-            candidates.append(Candidate(read_recipe(CONFIGS / f"{name}.yaml"), changes))
+    candidates = _candidates(experiment, len(machine.gpus))
     if not candidates:
         cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
         raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
@@ -102,6 +96,16 @@ class Candidate(NamedTuple):
 
     recipe: Recipe
     flags: list[str]
+
+
+def _candidates(experiment: str, gpus: int) -> list[Candidate]:
+    """The lines of an experiment for so many GPUs. A recipe for a CPU is none for a machine with GPUs."""
+    candidates = []
+    for least_gpus, words in EXPERIMENTS[experiment]:
+        if min(gpus, 1) <= least_gpus <= gpus:
+            name, *flags = words.split()
+            candidates.append(Candidate(read_recipe(CONFIGS / f"{name}.yaml"), flags))
+    return candidates
 
 
 def _memory(

@@ -38,7 +38,7 @@ class Sharing:
         return GrpoSettings.read(self.recipe.settings).completions(self.recipes_processes * nodes)
 
     def share(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The trainers' GPUs and the server's, which are never the same; none without GPUs."""
+        """Returns the trainers' GPUs and the server's, which are never the same."""
         visible = [gpu.index for gpu in self.machine.gpus]
         self._refuse_named_gpus(visible)
         if not visible:
@@ -54,16 +54,7 @@ class Sharing:
         if not train:
             count = self._number_of_trainers(len(free) - needed)
             train, free = free[:count], free[count:]
-        asked = self.variables.nproc_per_node
-        if asked not in (None, len(train)):
-            problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
-            if self.variables.train_gpus:
-                problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
-            elif needed:
-                problem += (
-                    "; the server has the others (a recipe with vllm_mode: colocate has none)"
-                )
-            raise InputError(problem, "NPROC_PER_NODE")
+        self._refuse_nproc_per_node(train, needed)
         if not train and server:
             raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
         if not train or len(free) < needed:
@@ -88,6 +79,21 @@ class Sharing:
         if variables.rollout_gpus and not self.has_server:
             problem = f"is set, and {self.recipe.path} needs no server on this machine"
             raise InputError(problem, "ROLLOUT_GPUS")
+
+    def _refuse_nproc_per_node(self, train: Sequence[str], needed: int) -> None:
+        """Raise InputError if NPROC_PER_NODE asks for another number of trainers than have GPUs.
+        needed: GPUs of the server.
+        """
+        asked = self.variables.nproc_per_node
+        if asked not in (None, len(train)):
+            problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
+            if self.variables.train_gpus:
+                problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
+            elif needed:
+                problem += (
+                    "; the server has the others (a recipe with vllm_mode: colocate has none)"
+                )
+            raise InputError(problem, "NPROC_PER_NODE")
 
     def _number_of_trainers(self, available: int) -> int:
         """NPROC_PER_NODE says how many, as far as there are GPUs. Without it this is the largest number

@@ -85,11 +85,7 @@ def training_memory(model: ModelSize, settings: GrpoSettings, processes: int) ->
       each of the vocabulary.
     - activations: with gradient checkpointing about 4.8 sqrt(P) bytes a token in 16 bits, which is
       what 8 x hidden + 4 x intermediate + hidden x layers makes for Qwen2.5 of 0.5B to 32B.
-    - update: what is gathered at once for vLLM, and the copy of it that goes to a server. ms-swift's
-      `_move_full_model_to_vllm` gathers each group of `split_batches` on every GPU: all weights, or
-      with move_model_batches so many groups of layers, and one of the embeddings with the head. For
-      a server the first GPU copies each group in buckets of 512 MiB, or of one tensor if that is
-      larger. One process has its weights as they are.
+    - update: see `update_memory`.
     - evaluation: ms-swift runs the policy on a whole batch, without gradients: its logits, the
       log-softmax of one row, and the first two terms of the activations, 2.2 sqrt(P) bytes a token.
 
@@ -123,28 +119,39 @@ def training_memory(model: ModelSize, settings: GrpoSettings, processes: int) ->
     if evaluated := settings.evaluated_at_once:
         evaluation = (evaluated + 1) * logits_a_row + 1.1 * evaluated * activations_a_row
 
-    update = 0.0
-    group = float(size * model.parameters)
-    if settings.move_model_batches:
-        layers = math.ceil(model.layers / settings.move_model_batches)
-        ends = model.embedding if model.is_tied else 2 * model.embedding
-        group = size * max(layers * model.parameters / model.layers, ends)
-    if settings.uses_vllm and zero.stage == 3 and processes > 1:
-        update += group
-    if settings.uses_servers:
-        update += min(group, max(BUCKET, size * model.embedding))
     return TrainingMemory(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
         logits=4 * rows * logits_a_row,
         activations=2.4 * rows * activations_a_row,
-        update=update,
+        update=update_memory(model, settings, processes),
         evaluation=evaluation,
         vllm_weights=vllm_weights(model, settings),
         moved_weights=weights if settings.is_on("offload_model") else 0.0,
         moved_optimizer=can_move * optimizer if settings.is_on("offload_optimizer") else 0.0,
     )
+
+
+def update_memory(model: ModelSize, settings: GrpoSettings, processes: int) -> float:
+    """Bytes of the weights that are gathered at once for vLLM, and of the copy that goes to a server.
+
+    ms-swift's `_move_full_model_to_vllm` gathers each group of `split_batches` on every GPU: all
+    weights, or with move_model_batches so many groups of layers, and one of the embeddings with the
+    head. For a server the first GPU copies each group in buckets of 512 MiB, or of one tensor if that
+    is larger. One process has its weights as they are.
+    """
+    size, needed = settings.bytes_a_parameter, 0.0
+    group = float(size * model.parameters)
+    if settings.move_model_batches:
+        layers = math.ceil(model.layers / settings.move_model_batches)
+        ends = model.embedding if model.is_tied else 2 * model.embedding
+        group = size * max(layers * model.parameters / model.layers, ends)
+    if settings.uses_vllm and settings.zero.stage == 3 and processes > 1:
+        needed += group
+    if settings.uses_servers:
+        needed += min(group, max(BUCKET, size * model.embedding))
+    return needed
 
 
 def vllm_weights(model: ModelSize, settings: GrpoSettings) -> float:

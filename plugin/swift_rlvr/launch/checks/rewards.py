@@ -323,33 +323,51 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     if len(weights) != len(names):
         weights = [1.0] * len(names)
     verifiers = [name for name in names if launch.parsed.rewards[name][1] == VERIFIER]
-    full = {reward.name: reward.full_reward for reward in build(launch)[0]}
-    is_shown = set()
+    # What each pays for a right completion.
+    full = dict.fromkeys(verifiers, FULL)
+    for reward in build(launch)[0]:
+        if reward.name in full:
+            full[reward.name] = reward.full_reward
+    shown_tasks = set()
+    # Each right completion is followed by the wrong one of its row.
     for index, each in enumerate(tried):
         if not each.is_right:
             continue
         right = {name: values[name][index] for name in names}
         wrong = {name: values[name][index + 1] for name in names}
-        where = f"the right completion of line {each.line} ({each.task})"
-        graded = [name for name in verifiers if right[name] is not None]
-        if verifiers and not graded:
-            yield failed("grading", f"no verifier grades {where}", _OF_ROWS)
+        outcome = _compare_pay(each, right, wrong, weights, full)
+        if outcome.status != "passed":
+            yield outcome
             return
-        for name in graded:
-            if (right[name] or 0.0) < full.get(name, FULL):
-                yield failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
-                return
-        totals = [_total(each_paid, weights) for each_paid in (right, wrong)]
-        earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
-        if totals[0] <= totals[1]:
-            # Without a verifier it may be meant: a run for the format alone.
-            report = failed if verifiers else warning
-            remedy = "a reward that verifies answers, or other reward_weights"
-            yield report("grading", f"{where} earns {earned}: no more", remedy)
-            return
-        if each.task not in is_shown:
-            is_shown.add(each.task)
-            yield passed("grading", f"{where} earns {earned}")
+        if each.task not in shown_tasks:
+            shown_tasks.add(each.task)
+            yield outcome
+
+
+def _compare_pay(
+    tried: Tried,
+    right: Mapping[str, float | None],
+    wrong: Mapping[str, float | None],
+    weights: Sequence[float],
+    full: Mapping[str, float],
+) -> CheckResult:
+    """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
+    verifier pays for a right one.
+    """
+    where = f"the right completion of line {tried.line} ({tried.task})"
+    graded = [name for name in full if right[name] is not None]
+    if full and not graded:
+        return failed("grading", f"no verifier grades {where}", _OF_ROWS)
+    for name in graded:
+        if (right[name] or 0.0) < full[name]:
+            return failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
+    earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
+    if _total(right, weights) > _total(wrong, weights):
+        return passed("grading", f"{where} earns {earned}")
+    # Without a verifier it may be meant: a run for the format alone.
+    report = failed if full else warning
+    remedy = "a reward that verifies answers, or other reward_weights"
+    return report("grading", f"{where} earns {earned}: no more", remedy)
 
 
 def _total(paid: Mapping[str, float | None], weights: Sequence[float]) -> float:

@@ -227,18 +227,15 @@ def hours(plan: Plan) -> Estimate | None:
     size = model.parameters / FULL_STEP.parameters
     if 0.95 < size < 1.05:  # a name says 3B
         size = 1
-    tokens_a_step = plan.completions * plan.grpo.longest_completion
-    work = size * tokens_a_step / (FULL_STEP.completions * FULL_STEP.tokens)
-    seconds = total * FULL_STEP.seconds * work / gpus
-    if work == gpus == 1 and plan.grpo.trains_all_parameters:
-        text = (
-            f"at most {_hours(seconds)} h on an {FULL_STEP.gpu}, by a measured step of full length"
-        )
-        return Estimate(text, round(seconds))
-    text = (
-        f"about {_hours(seconds)} h on {FULL_STEP.gpu}s at full length, in proportion to 3B on one"
-    )
-    return Estimate(f"{text}; not measured", round(seconds))
+    completions = plan.completions / FULL_STEP.completions
+    length = plan.grpo.longest_completion / FULL_STEP.tokens
+    seconds = total * FULL_STEP.seconds * size * completions * length / gpus
+    gpu, shown = FULL_STEP.gpu, _hours(seconds)
+    if size == completions == length == gpus == 1 and plan.grpo.trains_all_parameters:
+        text = f"at most {shown} h on an {gpu}, by a measured step of full length"
+    else:
+        text = f"about {shown} h on {gpu}s at full length, in proportion to 3B on one; not measured"
+    return Estimate(text, round(seconds))
 
 
 def _hours(seconds: float) -> str:

@@ -108,6 +108,7 @@ class GrpoSettings:
 
     @property
     def model(self) -> str:
+        """A folder or a hub's id."""
         return str(self.values.get("model"))
 
     def listed(self, name: str) -> list[str]:
@@ -122,24 +123,29 @@ class GrpoSettings:
 
     @property
     def trains_all_parameters(self) -> bool:
+        """Whether the model is trained itself, and not adapters."""
         return self.values.get("tuner_type") == "full"
 
     @property
     def zero(self) -> Zero:
+        """What DeepSpeed divides and offloads."""
         return read_zero(self.values.get("deepspeed"))
 
     @property
     def bytes_a_parameter(self) -> int:
+        """Of the weights with which a model computes."""
         return 4 if self.values.get("torch_dtype") in ("float32", "float") else 2
 
     # Where vLLM is.
 
     @property
     def uses_vllm(self) -> bool:
+        """Whether vLLM samples, in whatever process."""
         return bool(self.values.get("use_vllm"))
 
     @property
     def uses_servers(self) -> bool:
+        """Whether vLLM is in rollout servers."""
         return uses_servers(self.values)
 
     @property

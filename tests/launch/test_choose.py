@@ -127,7 +127,7 @@ def test_the_choice_reads_the_users_model_and_flags(gpus, mib, typed, expected):
 
 
 def test_the_choice_stays_when_the_model_has_been_downloaded(tmp_path, monkeypatch):
-    """A name says 3B, the files 3.09."""
+    """Whatever its files say of its size: a name's 3B are 3.09."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     before = planned("countdown", machine=machine(1, mib=76 * 1024), environ={})
     snapshot = tmp_path / "hub" / "models--Qwen--Qwen2.5-3B-Instruct" / "snapshots" / "abc"

@@ -272,11 +272,7 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
         return failed(setting, message, remedy)
     silent = []
     for line, row in rows:
-        asks = any(
-            turn["role"] == "user" and turn.get("content")
-            for turn in turns_of(row.get("messages") or [])
-        )
-        if "messages" in row and not asks:
+        if "messages" in row and not _has_user_turn(row["messages"]):
             silent.append(line)
     if silent:
         count = f"{len(silent):,} of {len(rows):,} rows"
@@ -290,6 +286,11 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
     remedy = f"--{setting} math:{name} where they have right answers, or choice or qa"
     return warning(setting, message, remedy)
+
+
+def _has_user_turn(messages: Any) -> bool:
+    """Whether messages have a turn of the user with a text."""
+    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
 def _lost_column(

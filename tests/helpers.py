@@ -13,8 +13,9 @@ from pathlib import Path
 
 import nvml
 from paths import ROOT
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.plan import Plan, make_plan, read_words
+from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.runs.records import Record, append_records
 
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.launch import estimate
-from swift_rlvr.launch.plan import Plan, make_plan, read_words
+from swift_rlvr.launch.choose import read_words
+from swift_rlvr.launch.model_size import model_size
+from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.launch.supervisor import K3_LIMIT
 from swift_rlvr.runs.folder import whole_checkpoints
 
@@ -128,8 +130,8 @@ def read_resumed(check: Check, command: Command) -> dict[str, Any]:
         size = sum(file.stat().st_size for file in whole[-1].rglob("*") if file.is_file())
     else:
         problems.append("no whole checkpoint")
-    settings = plan_of(check, command).settings
-    model = estimate.model_size(str(settings["model"]))
+    settings = plan_of(check, command).grpo
+    model = model_size(settings.model)
     if model is not None:
         estimated = estimate.checkpoint_size(model, settings)
     if estimated and size > TOLERANCE * estimated + BESIDE_WEIGHTS:
@@ -158,7 +160,7 @@ def full_length_commands(check: Check) -> list[Command]:
 def measure_full_length(check: Check, commands: Sequence[Command]) -> Measured:
     (command,) = commands
     figures = run_measured(check, command, "log")
-    longest = estimate.longest_completion(plan_of(check, command).settings)
+    longest = plan_of(check, command).grpo.longest_completion
     lengths = [row["completions/mean_length"] for row in logged(command)]
     figures |= {"mean_lengths": lengths, "longest": longest}
     is_full = bool(lengths) and min(lengths) >= longest - 1

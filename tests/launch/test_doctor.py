@@ -26,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import ninja, planned, toolkit
+from helpers import bare_environment, ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli import app
@@ -236,10 +236,25 @@ def test_the_table_fits_the_terminal(columns):
     assert "relativepathscountfrom" in shown and shown.endswith(",1failed")
 
 
+def test_the_scripts_install_for_the_drivers_and_gpus_that_the_doctor_accepts():
+    """A shell script chooses the packages before there is a Python to ask."""
+    code = (
+        "source scripts/common.sh\n"
+        "for kind in gpu_cuda12 gpu; do oldest_driver $kind; oldest_capability $kind; done"
+    )
+    done = subprocess.run(
+        ["bash", "-c", code], env=bare_environment(), cwd=ROOT, capture_output=True, text=True
+    )
+    expected = []
+    for major in (12, 13):
+        expected += [machine.DRIVERS[major], round(10 * machine.CAPABILITIES[major])]
+    assert [int(word) for word in done.stdout.split()] == expected, done.stderr
+
+
 def test_our_own_checks_import_no_large_package():
     code = (
-        "import sys\nfrom helpers import planned\nfrom swift_rlvr.launch.doctor import check\n"
-        f"assert check(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
+        "import sys\nfrom helpers import planned\nfrom swift_rlvr.launch.doctor import check_plan\n"
+        f"assert check_plan(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
     )
     environ = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{PLUGIN}"}
     done = subprocess.run(

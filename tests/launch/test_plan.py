@@ -12,6 +12,7 @@ import pytest
 import yaml
 from helpers import planned
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.plan import Server
 from swift_rlvr.utils.errors import InputError
 
 SERVER = {
@@ -229,7 +230,7 @@ def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_
         del values[name]
     Path(path).write_text(yaml.safe_dump(values))
     plan = planned(path, machine=machine(1), environ={"HOST": "127.0.0.1", "PORT": "9000"})
-    assert plan.server is None and not plan.hosts and plan.server_gpus == ()
+    assert plan.server is None and not plan.servers and plan.server_gpus == ()
     assert plan.completions == 128 and "--vllm_server_host" not in plan.trainer.argv
 
 
@@ -245,7 +246,7 @@ def test_variables_come_before_flags_and_reach_both_programs(recipe):
     plan = planned(
         path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ
     )
-    assert plan.output == Path("elsewhere") and plan.ports == (8125,) and plan.sync_ports == (8124,)
+    assert plan.output == Path("elsewhere") and plan.servers == (Server("127.0.0.1", 8125, 8124),)
     given = flags(plan.server.argv)
     assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
     words = plan.trainer.argv[plan.trainer.argv.index(path) + 1 :]
@@ -288,11 +289,10 @@ def test_several_servers_are_used_and_none_is_started(recipe):
     path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=[8000, 8001])
     plan = planned(path, machine=machine(2), environ={})
     assert plan.server is None and plan.train_gpus == ("0", "1")
-    assert (
-        plan.hosts == ("10.0.0.1", "10.0.0.2")
-        and plan.ports == (8000, 8001)
-        and plan.sync_ports == (51216, 51217)
-    )
+    assert plan.servers == (Server("10.0.0.1", 8000, 51216), Server("10.0.0.2", 8001, 51217))
+    path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=8000)
+    plan = planned(path, machine=machine(2), environ={})
+    assert [str(server) for server in plan.servers] == ["10.0.0.1:8000", "10.0.0.2:8000"]
 
 
 def test_longer_completions_reach_the_server(recipe):
@@ -351,7 +351,7 @@ def test_without_vllm_none_of_the_recipes_settings_of_vllm_is_left(recipe, mode)
     path = recipe(vllm_mode=mode, vllm_max_model_len=900, beta=0.04)
     words = ["--use_vllm", "false", "--reward_funcs", "format"]
     plan = planned(path, *words, machine=machine(2), environ={"PORT": "8001"})
-    assert plan.server is None and plan.hosts == () and plan.train_gpus == ("0", "1")
+    assert plan.server is None and plan.servers == () and plan.train_gpus == ("0", "1")
     assert not any(name.startswith("vllm_") for name in plan.settings)
     typed = flags(plan.trainer.argv)
     assert not any(name.startswith("vllm_") for name in typed) and path not in plan.trainer.argv
@@ -364,86 +364,6 @@ def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
         InputError, match="micro_batch_size: .*Megatron's settings.*Instruction/Ray.html"
     ):
         planned(path, machine=machine(8), environ={})
-
-
-BATCH_4 = "countdown --per_device_train_batch_size 4"
-BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 8"
-COLOCATE_4 = "countdown_colocate --per_device_train_batch_size 4 --offload_optimizer true"
-SMALL = f"{COLOCATE_4} --vllm_gpu_memory_utilization 0.45"
-LORA_16 = (
-    "countdown_lora --offload_model true --vllm_gpu_memory_utilization 0.7 "
-    "--per_device_eval_batch_size 8"
-)
-# MiB as nvidia-smi has them of cards of 16, 24, 32, 40, 48 and 80 GB, of a T4, of an L4 and of an
-# H200.
-T4, RTX_4080, L4, RTX_4090, RTX_5090 = 15360, 16376, 23034, 24564, 32607
-A100_40, A40, H100, H200 = 40960, 46068, 81559, 143771
-MACHINES = [  # GPUs, their memory, the recipe with its flags, how many GPUs are left over
-    (0, 0, "countdown_cpu", 0),
-    (1, T4, LORA_16, 0),
-    (1, RTX_4080, LORA_16, 0),
-    (1, L4, "countdown_lora", 0),
-    (1, RTX_4090, "countdown_lora", 0),
-    (1, A40, "countdown_lora", 0),
-    (1, H100, COLOCATE_4, 0),
-    (1, H200, "countdown_colocate", 0),
-    (2, RTX_4080, LORA_16, 0),
-    (2, RTX_4090, "countdown_lora", 0),
-    (2, A40, COLOCATE_4, 0),
-    (2, H100, "countdown_colocate", 0),
-    # 128 completions are not divided among three trainers, and a server takes more than 24 GB.
-    (3, RTX_4090, "countdown_lora", 1),
-    (3, A100_40, BATCH_2, 0),
-    (3, A40, BATCH_4, 0),
-    (3, H100, "countdown", 0),
-    (4, RTX_4090, "countdown_lora", 0),
-    (4, RTX_5090, SMALL, 0),
-    (4, A100_40, "countdown_colocate", 0),
-    (4, H100, "countdown_colocate", 0),
-    (5, RTX_4090, BATCH_2, 0),
-    (6, H100, "countdown", 0),
-    (7, H100, "countdown", 0),
-    (8, RTX_4080, LORA_16, 0),
-    (8, L4, SMALL, 0),
-    (8, RTX_4090, SMALL, 0),
-    (8, RTX_5090, SMALL, 0),
-    (8, A100_40, "countdown_colocate", 0),
-    (8, H100, "countdown_colocate", 0),
-]
-
-
-@pytest.mark.parametrize("model", ["Qwen/Qwen2.5-3B-Instruct", "who/knows"])
-@pytest.mark.parametrize(("gpus", "mib", "words", "left_over"), MACHINES)
-def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
-    recipe, gpus, mib, words, left_over, model
-):
-    """Whatever the model is."""
-    recipe()
-    name, *changes = words.split()
-    plan = planned(
-        "countdown", "--model", model, "--top_p", "1", machine=machine(gpus, mib), environ={}
-    )
-    assert plan.recipe == Path(f"scripts/configs/{name}.yaml")
-    assert plan.settings["top_p"] == 1 and plan.settings["model"] == model
-    assert shlex.join([*changes, "--model", model, "--top_p", "1"]) in shlex.join(plan.trainer.argv)
-    assert plan.completions == 128
-    used = {*plan.train_gpus, *plan.server_gpus}
-    assert len(used) == gpus - left_over
-    is_first_choice = words in ("countdown", "countdown_colocate", "countdown_cpu")
-    by_memory = [note for note in plan.notes if note.startswith("chosen by memory: ")]
-    assert len(by_memory) == (not is_first_choice)
-    assert len(plan.notes) == len(by_memory) + bool(left_over)
-
-
-def test_gpus_of_unknown_memory_and_several_nodes_get_a_recipe_too(recipe):
-    recipe()
-    plan = planned("countdown", machine=machine(1, mib=None), environ={})
-    assert plan.recipe.stem == "countdown_lora" and plan.settings["offload_model"] is True
-    # The GPUs of other nodes may differ, their settings must not.
-    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
-    plan = planned("countdown", machine=machine(8, mib=RTX_4090), environ=nodes)
-    assert plan.recipe.stem == "countdown_colocate"
-    assert plan.settings["per_device_train_batch_size"] == 8
 
 
 def test_all_gpus_of_all_nodes_are_used(recipe):
@@ -522,12 +442,6 @@ def test_a_server_that_leaves_no_gpu_is_told_how_many_it_can_have(recipe):
     )
 
 
-def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
-    assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path(
-        "recipe.yaml"
-    )
-
-
 def test_other_nodes_wait_as_long_as_the_first_ones_server_may_take(recipe, monkeypatch):
     from torch.distributed.run import config_from_args, parse_args
 
@@ -593,20 +507,6 @@ def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, t
         planned(recipe, machine=none, environ={"MODEL": "checkpoint-50"}).settings["model"]
         == "checkpoint-50"
     )
-
-
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("cuntdown", r"^cuntdown: did you mean countdown\? The experiments are countdown, "),
-        ("mine", r"^mine: there is no such experiment\. The experiments are countdown, "),
-        ("scratch", "python scripts/grpo_from_scratch.py"),
-        ("nowhere.yaml", "cannot read nowhere.yaml"),
-    ],
-)
-def test_a_word_that_names_no_recipe(word, message):
-    with pytest.raises(InputError, match=message):
-        planned(word)
 
 
 def write_checkpoint(step: int, *, is_whole: bool = True) -> Path:

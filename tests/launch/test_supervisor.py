@@ -23,8 +23,9 @@ from rich.console import Console
 from swift_rlvr.cli import train
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine
-from swift_rlvr.launch.plan import Plan, Process, Variables
+from swift_rlvr.launch.plan import Plan, Process, Server
 from swift_rlvr.launch.supervisor import supervise
+from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.network import free_port
@@ -98,9 +99,7 @@ def plan(tmp_path):
             settings={"model": str(tmp_path)},
             machine=Machine((), None, 1, 1024),
             variables=Variables(**{"server_timeout": 1800, **variables}),
-            hosts=("127.0.0.1",),
-            ports=(port,),
-            sync_ports=(sync_port,),
+            servers=(Server("127.0.0.1", port, sync_port),),
             train_gpus=(),
             server_gpus=(),
             processes=1,

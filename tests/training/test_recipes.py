@@ -1,8 +1,7 @@
 """The recipes of scripts/configs: the experiment's values, what each differs in, and that their
 trainers read them so.
 
-None of those for GPUs was run with one. ms-swift's own arguments are built and checked on the CPU,
-without a server.
+ms-swift's own arguments are built and checked on the CPU, without a server.
 """
 
 import json
@@ -21,7 +20,7 @@ from paths import ROOT
 from swift_rlvr.evaluation.models import SMOLLM2
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.plan import ACCUMULATION, BATCH, longest_completion
+from swift_rlvr.launch.settings import ACCUMULATION, BATCH, GrpoSettings
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.tasks import TASKS
@@ -183,7 +182,7 @@ def test_every_gpu_recipe_of_the_experiment_has_128_completions_a_step_and_a_fol
         folders.append(values["output_dir"])
         assert completions(values) == 128
         if "vllm_max_model_len" in values and "max_length" in values:
-            context = values["max_length"] + longest_completion(values)
+            context = GrpoSettings.read(values).longest_row
             assert values["vllm_max_model_len"] == context
     assert len(folders) == len(set(folders)) == 3
 

@@ -14,8 +14,9 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import plain
 from swift_rlvr.launch.checks import CheckResult, failed
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import this_machine
-from swift_rlvr.launch.plan import make_plan, read_words
+from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.utils.errors import InputError
 
 STATUS_WIDTH = 9
@@ -54,7 +55,7 @@ def doctor(words: flags.Launch = None) -> None:
 
 def results_of(words: Sequence[str]) -> list[CheckResult]:
     """What the doctor says of a launch; one that cannot even be planned is one failed check."""
-    from swift_rlvr.launch.doctor import check, for_gpus, with_assumed_gpus
+    from swift_rlvr.launch.doctor import check_plan, for_gpus, with_assumed_gpus
 
     if not words or words[0].startswith("-"):
         words = ["countdown", *words]
@@ -72,7 +73,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         if recipe is None or "rlhf_type" not in recipe.settings:
             problem = "is a recipe for another trainer; doctor checks recipes for ms-swift (rlhf_type: grpo)"
             raise InputError(problem, words[0])
-        return check(make_plan(recipe, overrides, machine))
+        return check_plan(make_plan(recipe, overrides, machine))
     except InputError as error:
         remedy = f"correct {error.field or 'the recipe, the flag or the variable'}"
         return [failed("plan", str(error), remedy)]

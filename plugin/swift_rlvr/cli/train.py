@@ -6,14 +6,14 @@ from inspect import cleandoc
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import flags
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
+from swift_rlvr.launch.plan import Plan, make_plan
+from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import checkpoints, is_finished
-from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.utils.errors import DivergedError, InputError, require
 from swift_rlvr.utils.network import reserved
@@ -56,14 +56,15 @@ def train(words: flags.Launch = None) -> None:
 
 def _launch(plan: Plan, console: Console) -> int:
     """Show a plan, check it, and train with ms-swift as it says. The exit status."""
+    from swift_rlvr.launch.show import show_commands, show_plan
     from swift_rlvr.launch.supervisor import refuse_second_run, supervise
 
     if not plan.variables.dry_run:
         refuse_second_run(plan)
-    _show_plan(plan, console)
+    show_plan(plan, console)
     if plan.variables.dry_run:
         _check_datasets(plan, console)
-        _show_commands(plan, console)
+        show_commands(plan, console)
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
         text = f"nothing to do: {plan.resume} is the last step's checkpoint; raise max_steps to train on"
@@ -77,7 +78,7 @@ def _launch(plan: Plan, console: Console) -> int:
     # From before the check on: of two launches at once only one finds the ports free.
     with reserved(port for port, _, _ in wanted_ports(plan)):
         with Console(stderr=True).status("Checking"):
-            results = [result for result in doctor.check(plan) if result.status != "passed"]
+            results = [result for result in doctor.check_plan(plan) if result.status != "passed"]
         print_results(results, console)
         if any(result.status == "failed" for result in results):
             hint = "run `swift-rlvr doctor` with the same arguments to see all checks"
@@ -100,127 +101,6 @@ def _check_datasets(plan: Plan, console: Console) -> None:
     print_results(results, console)
     if any(result.status == "failed" for result in results):
         raise InputError("the training cannot load its dataset")
-
-
-def _show_plan(plan: Plan, console: Console) -> None:
-    """Print what will run where, on which data and for which rewards."""
-    from swift_rlvr.launch import estimate
-
-    tuner = "all parameters" if plan.settings.get("tuner_type") == "full" else "LoRA"
-    logs = "trainer.log and server.log" if plan.server else "trainer.log"
-    lines = {
-        "recipe": str(plan.recipe),
-        "model": f"{plan.settings.get('model')}, {tuner}",
-        "dataset": _datasets(plan),
-        "rewards": _rewards(plan),
-        "devices": _devices(plan),
-        "a step": _step(plan),
-        "steps": estimate.steps(plan).text,
-    }
-    if takes := estimate.hours(plan):
-        lines["time"] = takes.text
-    lines |= {
-        "tokens": estimate.tokens(plan).text,
-        "memory": estimate.memory(plan).text,
-        "disk": estimate.disk(plan).text,
-        "ports": _ports(plan),
-        "results": f"{plan.output}, with {logs}",
-    }
-    if plan.resume:
-        lines["resumes"] = str(plan.resume)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, text in lines.items():
-        table.add_row(label, Text(text))  # no markup: it may quote a path
-    console.print(table)
-    for text in plan.added:
-        console.print(Text(text), soft_wrap=True)
-    for note in plan.notes:
-        console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
-
-
-def _show_commands(plan: Plan, console: Console) -> None:
-    """Print the commands, as they could be typed."""
-    for process in (plan.server, plan.trainer):
-        if process is not None:
-            console.print(process.command(), markup=False, soft_wrap=True)
-
-
-def _datasets(plan: Plan) -> str:
-    """Each dataset with its rows, or where it comes from."""
-    from swift_rlvr.launch.checks import Launch
-    from swift_rlvr.launch.estimate import dataset_rows, local_file
-
-    launch = Launch(plan)
-    shown = []
-    for name in launch.listed("dataset"):
-        rows = dataset_rows(name)
-        remark = f"{rows:,} rows" if rows is not None else ""
-        if local_file(name)[0] is None and not _is_made(name):
-            remark = f"{remark} from {launch.hub}".strip()
-            if plan.variables.dry_run:
-                remark += "; DRY_RUN downloads nothing"
-        shown.append(f"{name} ({remark})" if remark else name)
-    return ", ".join(shown) or "none is named"
-
-
-def _is_made(name: str) -> bool:
-    """Whether a dataset is made on this machine, as those of reasoning_gym are."""
-    task = TASKS.get(name.partition(":")[0].partition("#")[0])
-    return task is not None and task.is_made
-
-
-def _rewards(plan: Plan) -> str:
-    """Each reward, with its weight where the recipe has weights."""
-    from swift_rlvr.launch.checks.rewards import weighted_names
-
-    return ", ".join(weighted_names(plan.settings)) or "none is named"
-
-
-def _devices(plan: Plan) -> str:
-    trainers = _processes(plan.processes)
-    if plan.variables.nnodes > 1:
-        trainers += f" on each of {plan.variables.nnodes} nodes"
-    if not plan.machine.gpus:
-        server = ", rollout server" if plan.server else ""
-        return f"no GPU: {trainers} for training{server}, on {plan.machine.cores} cores"
-    name = plan.machine.gpu(plan.train_gpus[0]).name
-    text = f"training on GPU {', '.join(plan.train_gpus)} ({name}), {trainers}"
-    if plan.server_gpus:
-        server = "rollout server on" if plan.server else "kept for the server that runs already:"
-        return f"{text}; {server} GPU {', '.join(plan.server_gpus)}"
-    if plan.hosts:
-        return f"{text}; rollout servers on {', '.join(plan.hosts)}"
-    if plan.settings.get("use_vllm"):
-        return f"{text}; vLLM on the same"
-    return text
-
-
-def _step(plan: Plan) -> str:
-    """How the completions of a step come about: 2 processes x 8 x 8 accumulated = 128 ..."""
-    batch = plan.settings.get("per_device_train_batch_size", 1)
-    accumulation = plan.settings.get("gradient_accumulation_steps", 1)
-    group = int(plan.settings.get("num_generations", 8))
-    processes = _processes(plan.processes * plan.variables.nnodes)
-    product = f"{processes} x {batch} x {accumulation} accumulated = {plan.completions} completions"
-    return f"{product}, {plan.completions // group} prompts x {group}"
-
-
-def _ports(plan: Plan) -> str:
-    ranks = "ranks on a free port"
-    if plan.master_port:
-        ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port}"
-    if not plan.hosts:
-        return ranks
-    pairs = zip(plan.hosts, plan.ports, strict=False)
-    servers = ", ".join(f"{host}:{port}" for host, port in pairs)
-    weights = ", ".join(map(str, plan.sync_ports))
-    return f"rollout server {servers}; weights {weights}; {ranks}"
-
-
-def _processes(count: int) -> str:
-    return "1 process" if count == 1 else f"{count} processes"
 
 
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:

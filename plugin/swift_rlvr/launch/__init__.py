@@ -1,8 +1,9 @@
 """Launches training with ms-swift: what will run where, whether it can, and a supervisor that
 watches it.
 
-From the command to the running programs it is three hops: `cli/train.py` reads the words, `plan`
-makes the commands of them, `supervisor` starts and watches them. `estimate` and the checks of
-`doctor` read a plan and change nothing. Each module imports only those before it: machine, nvml,
-plan, estimate, parse_arguments, checks, doctor; progress, supervisor, logged.
+From the command to the running programs it is three hops: `choose` finds the recipe that the words
+mean, `plan` makes the commands of it, `supervisor` starts and watches them. `estimate` and the
+checks of `doctor` read a plan and change nothing. Each module imports only those before it: machine,
+nvml, settings, variables, gpus, plan, model_size, memory, estimate, choose, parse_arguments, checks,
+doctor, show; progress, supervisor, logged.
 """

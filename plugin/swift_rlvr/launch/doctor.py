@@ -1,7 +1,7 @@
 """`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or
 fails, with a remedy.
 
-    results = check(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()))
+    results = check_plan(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()))
 
 Every launch does this by itself: our own checks, which take a second and import none of the large
 packages, and where none of them has failed, what ms-swift says of the arguments, in a process of
@@ -42,8 +42,8 @@ ASSUMED_GPUS = tuple(Gpu(str(index), "GPU", 81_559, 0, 9.0) for index in range(8
 
 
 def for_gpus(recipe: Recipe) -> bool:
-    """Whether a recipe is for a machine with GPUs: its numbers are those of GPUs, and no part of it
-    is for a CPU.
+    """Whether a recipe is for a machine with GPUs: it computes in 16 bits, and no part of it is for a
+    CPU.
     """
     settings = recipe.settings
     is_for_cpu = settings.get("use_cpu") is True or "cpu" in str(settings.get("deepspeed"))
@@ -55,11 +55,11 @@ def with_assumed_gpus(this: Machine) -> Machine:
     return replace(this, gpus=ASSUMED_GPUS)
 
 
-def check(plan: Plan) -> list[CheckResult]:
-    """All results, in the order of the checks. A check that cannot read something, such as a
-    number, has failed.
+def check_plan(plan: Plan) -> list[CheckResult]:
+    """Run all checks, and return their results in order. A check that cannot read something, such as
+    a number, has failed.
 
-    Of a plan with ASSUMED_GPUS the data, the flags and the rewards are checked, and not the machine.
+    With ASSUMED_GPUS the data, the flags and the rewards of a plan are checked, and not the machine.
     """
     checks = CHECKS
     results: list[CheckResult] = []
@@ -73,31 +73,24 @@ def check(plan: Plan) -> list[CheckResult]:
         results.append(warning("GPUs", message, remedy))
     with parse_arguments.started(plan) as parser:
         launch = Launch(plan)
-        results += _run(checks, launch)
+        results += _results(checks, launch)
         has_failed = any(result.status == "failed" for result in results)
         if has_failed and not is_elsewhere:  # no launch waits for what takes longer
             return results
         parsed = parser(rewards.rows_to_grade(launch))
-        return results + _run(AFTER_MS_SWIFT, Launch(plan, parsed))
+        return results + _results(AFTER_MS_SWIFT, Launch(plan, parsed))
 
 
-def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
+def _results(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
     results: list[CheckResult] = []
-    for run_check in checks:
+    for check in checks:
         try:
-            results += run_check(launch)
+            results += check(launch)
         except (ValueError, ArithmeticError, OSError) as error:  # among them InputError
-            problem = _unreadable(run_check, error)
+            name, remedy = check.__name__.replace("_", " "), "the setting, the variable or the file"
+            if setting := getattr(error, "field", None):
+                name, remedy = "settings", setting
             # Several checks read the same setting.
-            if all(problem.message != result.message for result in results):
-                results.append(problem)
+            if all(str(error) != result.message for result in results):
+                results.append(failed(name, str(error), f"correct {remedy}"))
     return results
-
-
-def _unreadable(check: Check, error: Exception) -> CheckResult:
-    """The failure of a check that could not read something."""
-    setting = getattr(error, "field", None)
-    if setting:
-        return failed("settings", str(error), f"correct {setting}")
-    name = check.__name__.replace("_", " ")
-    return failed(name, str(error), "correct the setting, the variable or the file")

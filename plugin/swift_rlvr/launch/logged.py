@@ -38,7 +38,7 @@ def run(command: Sequence[str], log: Path, folder: Path, console: Console) -> in
         has_steps = False
         while True:
             status = process.poll()
-            has_steps |= _show(steps, display)
+            has_steps |= _show_steps(steps, display)
             if status is not None:
                 break
             if not has_steps:
@@ -50,12 +50,18 @@ def run(command: Sequence[str], log: Path, folder: Path, console: Console) -> in
     finally:
         display.close()
     if status:
-        _show_failure(status, log, start, display)
+        lines = last_lines(log, start, LAST)
+        display.print(f"Error: the training ended with exit status {status}", "red")
+        if error := exception(lines):
+            display.print(error, "red")
+        display.print(f"The end of {log}:")
+        for text in lines:
+            display.print(f"  {text}", "dim")
     return status
 
 
-def _show(steps: Tail, display: Display) -> bool:
-    """Show the steps that were logged since the last time; whether there were any."""
+def _show_steps(steps: Tail, display: Display) -> bool:
+    """Show the steps that were logged since the last time. Returns whether there were any."""
     has_steps = False
     for text in steps.lines():
         with suppress(LineError):
@@ -65,16 +71,6 @@ def _show(steps: Tail, display: Display) -> bool:
                 display.show(f"step {row['global_step/max_steps'].replace('/', ' of ')}")
                 has_steps = True
     return has_steps
-
-
-def _show_failure(status: int, log: Path, start: int, display: Display) -> None:
-    lines = last_lines(log, start, LAST)
-    display.print(f"Error: the training ended with exit status {status}", "red")
-    if error := exception(lines):
-        display.print(error, "red")
-    display.print(f"The end of {log}:")
-    for text in lines:
-        display.print(f"  {text}", "dim")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ and memory.
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from swift_rlvr.utils.errors import InputError
@@ -56,6 +56,11 @@ class Machine:
     def gpu(self, index: str) -> Gpu:
         """The visible GPU of an index."""
         return next(gpu for gpu in self.gpus if gpu.index == index)
+
+    def least_memory(self, indices: Collection[str]) -> int:
+        """MiB of the smallest of these GPUs; 0 where there is none whose memory is known."""
+        sizes = [gpu.memory for gpu in self.gpus if gpu.index in indices and gpu.memory]
+        return min(sizes, default=0)
 
 
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:

@@ -4,7 +4,7 @@ Imported where it is asked: its package takes 50 ms.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pynvml
@@ -17,23 +17,17 @@ def driver_and_devices() -> tuple[str | None, list[Device], str]:
     there that does not work.
     """
     try:
-        with _nvml():
+        pynvml.nvmlInit()
+        try:
             return _ask(pynvml.nvmlSystemGetDriverVersion), list(_devices()), ""
+        finally:
+            pynvml.nvmlShutdown()
     except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded):
         # No driver, or its packages on a machine without a GPU.
         return None, [], ""
     except pynvml.NVMLError as error:
         # Such as another version of the library than of the driver, after an update.
         return None, [], str(error)
-
-
-@contextmanager
-def _nvml() -> Iterator[None]:
-    pynvml.nvmlInit()
-    try:
-        yield
-    finally:
-        pynvml.nvmlShutdown()
 
 
 def _devices() -> Iterator[Device]:
@@ -83,7 +77,7 @@ def _gpu(
 
 
 def _ask(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What NVML answers; None where it does not know it, or the driver lacks the function."""
+    """Ask NVML; None if it does not know, or the driver lacks the function."""
     with suppress(pynvml.NVMLError):
         return function(*arguments)
     return None

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from swift_rlvr.launch.estimate import model_folder
+from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.success import role_of
 from swift_rlvr.utils.errors import InputError, located

@@ -12,18 +12,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.models import SWIFT_SETTINGS, folder_of
+from swift_rlvr.launch.gpus import Sharing
 from swift_rlvr.launch.machine import Machine
+from swift_rlvr.launch.settings import ACCUMULATION, DATA, TENSOR, GrpoSettings
+from swift_rlvr.launch.variables import Variables
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
 from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
 from swift_rlvr.training.recipes import (
     CONFIGS,
-    EXPERIMENTS,
-    SUFFIXES,
     Recipe,
     as_flag,
     flags_of_variables,
@@ -31,15 +31,12 @@ from swift_rlvr.training.recipes import (
     read_recipe,
     uses_servers,
 )
-from swift_rlvr.utils.errors import InputError, did_you_mean
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import find_file
 from swift_rlvr.utils.network import is_loopback
-from swift_rlvr.utils.settings import Settings, as_list, number, setting
+from swift_rlvr.utils.settings import as_list, number
 
-BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
-TENSOR, DATA = "vllm_tensor_parallel_size", "vllm_data_parallel_size"
 PORT, SYNC_PORT = "vllm_server_port", "vllm_server_group_port"
-
 # What the server takes over from the training's settings, besides the engine's, which begin with
 # vllm_; and those that begin so and are the trainer's all the same.
 _SERVER_TAKES = (
@@ -49,54 +46,11 @@ _SERVER_TAKES = (
 _TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
 # vLLM's context is that of the recipes' lengths; a flag for one of these asks for another.
 _LENGTHS = ("max_length", "max_completion_length", "multi_turn_scheduler", "max_turns")
-# Settings whose type ms-swift itself would need half a minute to check.
-_NUMBERS = (
-    *("learning_rate", "beta", "temperature", "top_p", "warmup_ratio", "epsilon"),
-    "weight_decay",
-)
 # The server's recipes, with GPUs and without.
 _SERVER_ON_GPUS, _SERVER_ON_CPU = CONFIGS / "rollout.yaml", CONFIGS / "rollout_cpu.yaml"
 # What a launch adds to a recipe of GRPO that lacks it.
 PLUGIN, CALLBACK = "plugin/rlvr_plugin.py", "reward_reasons"
 _PATCHED_SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
-
-
-@dataclass(frozen=True)
-class Variables(Settings):
-    """The launcher's own variables, which have these names in capitals."""
-
-    variable_prefix = ""
-
-    start_server: bool = setting(True, "0: use servers that are already running.")
-    server_timeout: int = setting(1800, "Seconds to wait for the servers.", at_least=1)
-    resume: str = setting(
-        "0",
-        "1: resume from the last complete checkpoint; auto: or start over if there is none.",
-        choices=("0", "1", "auto"),
-    )
-    restarts: int = setting(0, "How often to restart a server that died.", at_least=0)
-    verbose: bool = setting(False, "1: show what the programs print.")
-    dry_run: bool = setting(False, "1: stop after the plan.")
-    train_gpus: tuple[str, ...] = setting((), "The trainers' GPUs, such as 0,1.")
-    rollout_gpus: tuple[str, ...] = setting((), "The server's GPUs.")
-    nproc_per_node: int | None = setting(
-        None, "Trainers on each machine. Default: at most as many as the recipe has.", at_least=1
-    )
-    nnodes: int = setting(1, "Machines that train.", at_least=1)
-    node_rank: int = setting(0, "Which of them this is.", at_least=0)
-    master_addr: str | None = setting(None, "An address of node 0.")
-    master_port: int | None = setting(None, "Where the ranks meet.", at_least=1)
-
-    def __post_init__(self) -> None:
-        """InputError for a value that cannot be used."""
-        super().__post_init__()
-        self.require(self.node_rank < self.nnodes, "node_rank", f"below NNODES ({self.nnodes})")
-        if self.nnodes > 1 and not self.master_addr:
-            raise InputError("is needed with several nodes: an address of node 0", "master_addr")
-        gpus = [*self.train_gpus, *self.rollout_gpus]
-        if len(set(gpus)) < len(gpus):
-            problem = f"names a GPU twice, or one of ROLLOUT_GPUS: {', '.join(gpus)}"
-            raise InputError(problem, "train_gpus")
 
 
 @dataclass(frozen=True)
@@ -115,27 +69,36 @@ class Process:
         return " ".join([*variables, *words])
 
 
+class Server(NamedTuple):
+    """Where a rollout server answers. sync_port: where its first worker listens for weights."""
+
+    host: str
+    port: int
+    sync_port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A launch. settings: what ms-swift's trainer gets, with the names that it gives them.
+    """A launch.
 
-    hosts, ports: of the rollout servers, started here or elsewhere; none where vLLM is in the
-    trainer's process.
-    sync_ports: where each server's first worker listens for weights.
+    settings: what ms-swift's trainer gets, with the names that it gives them. server_settings: what
+    vLLM gets.
+    servers: the rollout servers, started here or elsewhere; none where vLLM is in the trainer's
+    process.
     processes: trainer processes on each node. completions: in a step, of all nodes.
-    server_settings: what vLLM gets.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint
     to go on from.
-    notes: what could not be kept. added: what the recipe lacked, see `_missing`.
+    notes: what could not be kept. added: what the recipe lacked, a line for each.
     """
 
     recipe: Path
     settings: dict[str, Any]
     machine: Machine
     variables: Variables
-    hosts: tuple[str, ...]
-    ports: tuple[int, ...]
-    sync_ports: tuple[int, ...]
+    servers: tuple[Server, ...]
     train_gpus: tuple[str, ...]
     server_gpus: tuple[str, ...]
     processes: int
@@ -149,79 +112,19 @@ class Plan:
     added: tuple[str, ...] = ()
 
     @property
+    def grpo(self) -> GrpoSettings:
+        """The settings that a launch reads, with their types."""
+        return GrpoSettings.read(self.settings)
+
+    @property
+    def engine(self) -> GrpoSettings:
+        """The same of what vLLM gets."""
+        return GrpoSettings.read(self.server_settings)
+
+    @property
     def master_port(self) -> int | None:
         """Where the trainer's ranks meet; None: on a free port, which is chosen when they start."""
         return int(self.trainer.env.get("MASTER_PORT", 0)) or None
-
-
-# From the words of a command to a recipe and flags.
-
-
-def read_words(
-    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
-) -> tuple[Recipe | None, list[str]]:
-    """The recipe that a command's words name, None where they begin with a flag, and the flags.
-
-    In place of the file an experiment's name stands for the recipe of the machine's class.
-    `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another
-    recipe.
-
-    Raises:
-        InputError: there is no such file, or it cannot be read.
-    """
-    if not words or not words[0] or words[0].startswith("-"):
-        return None, list(words)
-    first, *flags = words
-    if first not in EXPERIMENTS:
-        if not first.endswith(SUFFIXES) and not Path(first).exists():
-            raise _no_recipe(first)
-        return read_recipe(first), flags
-    if flags and flags[0].endswith(SUFFIXES):
-        return read_recipe(flags[0]), flags[1:]
-    recipe, changes = _recipe_for(first, machine, os.environ if environ is None else environ)
-    return recipe, [*changes, *flags]
-
-
-def _no_recipe(name: str) -> InputError:
-    """For a word that is neither an experiment nor a file."""
-    if name == "scratch":
-        return InputError("scratch: GRPO from scratch is `python scripts/grpo_from_scratch.py` now")
-    problem = did_you_mean(name, EXPERIMENTS) or "there is no such experiment."
-    choices = f"The experiments are {', '.join(EXPERIMENTS)}; a recipe is a .yaml file"
-    return InputError(f"{name}: {problem} {choices}")
-
-
-def _recipe_for(
-    experiment: str, machine: Machine, environ: Mapping[str, str]
-) -> tuple[Recipe, list[str]]:
-    """The recipe of an experiment for this machine's class, and the flags that belong to it."""
-    candidates = [line for line in EXPERIMENTS[experiment] if line[0] <= len(machine.gpus)]
-    if not candidates:
-        cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
-        raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
-    _, most_memory, first_choice = candidates[0]
-    memory = _least_memory(machine)
-    if (environ.get("NNODES") or "1") != "1":
-        memory = most_memory  # all nodes need the same settings, whatever their GPUs
-
-    choice = next(words for _, needed, words in candidates if needed <= memory)
-    name, *flags = choice.split()
-    recipe = read_recipe(CONFIGS / f"{name}.yaml")
-    if choice != first_choice:
-        first = CONFIGS / f"{first_choice.split()[0]}.yaml"
-        note = f"chosen by memory: {first} as it is needs {most_memory:g} GiB a GPU"
-        recipe = recipe._replace(note=note)
-    return recipe, flags
-
-
-def _least_memory(machine: Machine) -> float:
-    """GiB of the smallest GPU; 0, for which the recipe is that needs least, where the driver does
-    not know it.
-    """
-    return min((gpu.memory or 0 for gpu in machine.gpus), default=0) / 1024
-
-
-# From a recipe and flags to a plan.
 
 
 def make_plan(
@@ -238,71 +141,90 @@ def make_plan(
         variable.
     """
     environ = os.environ if environ is None else environ
-    variables = _variables(recipe, environ)
-    words = _words(recipe, flags, environ)
+    # NPROC_PER_NODE of a recipe is the most that it is for, and so no variable of the launcher.
+    of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
+    variables = Variables.from_environment({**of_recipe, **environ})
+    words = _flags_and_variables(recipe, flags, environ)
     overrides = read_flags(words)
-    recipe = _without_vllm(recipe, overrides)
-    settings = recipe.settings | overrides
-    _check_settings(recipe, settings)
+    turns_vllm_off = overrides.get("use_vllm") is False
+    if turns_vllm_off:
+        # ms-swift refuses `vllm_mode` then, and connects to a `vllm_server_host` all the same.
+        others = recipe.settings.items()
+        kept = {name: value for name, value in others if not name.startswith("vllm_")}
+        recipe = recipe._replace(settings=kept)
+    values = recipe.settings | overrides
+    _refuse_what_no_launch_has(recipe, values)
+    settings = GrpoSettings.read(values)
 
-    hosts = _server_hosts(settings)
-    ports = _server_ports(settings, PORT, 8000, hosts)
-    sync_ports = _sync_ports(settings, hosts)
-    starts_server = variables.start_server and variables.node_rank == 0 and len(hosts) == 1
-    has_server = starts_server or _server_runs_here(hosts, variables)
+    servers = _servers(values)
+    starts_server = variables.start_server and variables.node_rank == 0 and len(servers) == 1
+    # One that runs already has GPUs of this machine where its address is a loopback address. Only the
+    # first process of all nodes asks the server, so that such an address is node 0's.
+    runs_here = bool(servers) and variables.node_rank == 0 and is_loopback(servers[0].host)
 
-    train_gpus, server_gpus = _share_gpus(recipe, settings, variables, machine, has_server)
-    without_gpus = variables.nproc_per_node or _recipes_processes(recipe)
-    processes = len(train_gpus) or without_gpus
+    sharing = Sharing(recipe, settings, variables, machine, starts_server or runs_here)
+    train_gpus, server_gpus = sharing.share()
+    processes = len(train_gpus) or variables.nproc_per_node or sharing.recipes_processes
     all_processes = processes * variables.nnodes
 
-    derived = _accumulation(recipe, settings, overrides, all_processes)
-    derived |= _checkpoint(settings, variables)
-    derived |= _defaults(settings, variables, hosts)
-    missing, added = _missing(settings)
-    derived |= missing
-    is_colocated = bool(settings.get("use_vllm")) and not hosts
-    if starts_server or is_colocated:
-        derived |= _context(recipe, settings, overrides)
-    settings = settings | derived
-    completions = _completions(settings, all_processes)
+    derived: dict[str, Any] = {}
+    if ACCUMULATION not in overrides:
+        derived |= _accumulation(settings, all_processes, sharing.recipes_completions)
+    checkpoint = _checkpoint_to_resume(values, variables)
+    if checkpoint:
+        derived["resume_from_checkpoint"] = checkpoint
+    derived |= _defaults(values, variables)
+    additions, added = _additions(values)
+    derived |= additions
+    if starts_server or settings.is_colocated:
+        derived |= _engine_context(recipe, settings, overrides)
+    values = values | derived
+    settings = GrpoSettings.read(values)
+    completions = settings.completions(all_processes)
 
-    env = _environment(recipe, environ)
+    # The recipe's variables that are not set already, without where ranks meet, which follows.
+    env = {}
+    for name, value in recipe.env.items():
+        if name not in environ and name not in RENDEZVOUS:
+            env[name] = value
+    output = Path(str(values["output_dir"]))
     recipe_words = [str(recipe.path), *_as_flags(recipe.found)]
-    if overrides.get("use_vllm") is False:
+    if turns_vllm_off:
         # In place of the file, of which no flag takes a setting away.
         recipe_words = _as_flags(recipe.settings)
-    trainer_words = [*recipe_words, *words, *_as_flags(derived)]
-    checkpoint = derived.get("resume_from_checkpoint")
+    log = "trainer.log"
+    if variables.node_rank:  # nodes may share the folder
+        log = f"trainer-node{variables.node_rank}.log"
+    argv = (*_PATCHED_SWIFT, "rlhf", *recipe_words, *words, *_as_flags(derived))
     rendezvous = _rendezvous(processes, variables, checkpoint)
     trainer_env = env | _devices(train_gpus, machine) | rendezvous
-    trainer = _trainer(settings, variables, trainer_words, trainer_env)
+    trainer = Process("trainer", argv, trainer_env, output / log)
     server = None
-    server_settings = settings
+    server_values = values
     if starts_server:
-        server_env = env | _devices(server_gpus, machine)
         server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
-        server_flags = _server_flags(settings, hosts[0], ports[0], server_gpus)
-        server = _server(server_recipe, server_flags, server_env, trainer.log.parent)
-        server_settings = settings | server_recipe.settings | server_flags
+        server_flags = _server_flags(settings, servers[0], len(server_gpus))
+        server_words = [str(server_recipe.path), *_as_flags(server_recipe.found | server_flags)]
+        server_env = env | _devices(server_gpus, machine)
+        argv = (*_PATCHED_SWIFT, "rollout", *server_words)
+        server = Process("server", argv, server_env, output / "server.log")
+        server_values = values | server_recipe.settings | server_flags
     return Plan(
         recipe=recipe.path,
-        settings=settings,
+        settings=values,
         machine=machine,
         variables=variables,
-        hosts=hosts,
-        ports=ports,
-        sync_ports=sync_ports,
+        servers=servers,
         train_gpus=train_gpus,
         server_gpus=server_gpus,
         processes=processes,
         completions=completions,
-        server_settings=server_settings,
-        output=trainer.log.parent,
+        server_settings=server_values,
+        output=output,
         server=server,
         trainer=trainer,
         resume=checkpoint,
-        notes=_notes(recipe, overrides, variables, machine, train_gpus, server_gpus, completions),
+        notes=sharing.notes(train_gpus, server_gpus, completions, ACCUMULATION in overrides),
         added=added,
     )
 
@@ -310,16 +232,9 @@ def make_plan(
 # Settings.
 
 
-def _variables(recipe: Recipe, environ: Mapping[str, str]) -> Variables:
-    """The launcher's variables: the environment's, else the recipe's.
-
-    NPROC_PER_NODE of a recipe is the most that it is for, and so no variable of the launcher.
-    """
-    of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
-    return Variables.from_environment({**of_recipe, **environ})
-
-
-def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def _flags_and_variables(
+    recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]
+) -> list[str]:
     """The machine variables as flags, the flags, and a folder in place of a model's name.
 
     A model such as smollm2 gets its weights now, where it has none on this machine yet.
@@ -337,117 +252,98 @@ def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> 
     return words
 
 
-def _without_vllm(recipe: Recipe, overrides: Mapping[str, Any]) -> Recipe:
-    """The recipe without its settings of vLLM, where a flag turns that off: ms-swift refuses
-    `vllm_mode` then, and connects to a `vllm_server_host` all the same.
-    """
-    if overrides.get("use_vllm") is not False:
-        return recipe
-    kept = {}
-    for name, value in recipe.settings.items():
-        if not name.startswith("vllm_"):
-            kept[name] = value
-    return recipe._replace(settings=kept)
-
-
-def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
-    """InputError for what no launch can have."""
-    if "micro_batch_size" in settings:
+def _refuse_what_no_launch_has(recipe: Recipe, values: Mapping[str, Any]) -> None:
+    """Raise InputError for settings of another trainer or of another kind of training."""
+    if "micro_batch_size" in values:
         page = "https://swift.readthedocs.io/en/latest/Instruction/Ray.html"
         problem = f"is one of Megatron's settings, which `megatron rlhf` takes: {page}"
         raise InputError(problem, "micro_batch_size")
-    if settings.get("rlhf_type") != "grpo":
+    if values.get("rlhf_type") != "grpo":
         problem = (
-            f"{settings.get('rlhf_type')} has no rewards of completions, which a launch plans and "
+            f"{values.get('rlhf_type')} has no rewards of completions, which a launch plans and "
             "shows; `swift rlhf` trains with it, without --callbacks reward_reasons"
         )
         raise InputError(problem, "rlhf_type")
-    if not uses_servers(settings) and "vllm_server_host" in recipe.settings:
+    if not uses_servers(values) and "vllm_server_host" in recipe.settings:
         problem = f"needs a recipe without vllm_server_host, unlike {recipe.path}"
         raise InputError(problem, "vllm_mode")
-    if not settings.get("output_dir"):
+    if not values.get("output_dir"):
         raise InputError("is needed: the folder of the run", "output_dir")
-    for name in _NUMBERS:
-        if name in settings:
-            number(settings, name, 0.0)
 
 
-def _checkpoint(settings: Mapping[str, Any], variables: Variables) -> dict[str, Path]:
+def _checkpoint_to_resume(values: Mapping[str, Any], variables: Variables) -> Path | None:
     """The checkpoint to go on from, with RESUME=1 or auto."""
     if variables.resume == "0":
-        return {}
-    output = settings["output_dir"]
+        return None
+    output = values["output_dir"]
     available, complete = checkpoints(output), whole_checkpoints(output)
     if complete:
-        return {"resume_from_checkpoint": complete[-1]}
+        return complete[-1]
     if variables.resume == "1":
         raise InputError(f"no complete checkpoint in {output}", "RESUME=1")
-    if settings.get("save_only_model") is True and available:
+    if values.get("save_only_model") is True and available:
         problem = f"{available[-1]} has only weights (save_only_model), and would be written again"
         raise InputError(problem, "RESUME=auto")
-    return {}
+    return None
 
 
-def _defaults(
-    settings: Mapping[str, Any], variables: Variables, hosts: Sequence[str]
-) -> dict[str, Any]:
+def _accumulation(settings: GrpoSettings, processes: int, wanted: int) -> dict[str, int]:
+    """The accumulation that keeps so many completions a step, where it is not the recipe's."""
+    if settings.completions(processes) == wanted:
+        return {}
+    at_once = processes * settings.per_device_train_batch_size
+    accumulation = max(1, round(wanted / at_once))
+    # ms-swift needs whole groups.
+    while at_once * accumulation % settings.num_generations:
+        accumulation += 1
+    return {ACCUMULATION: accumulation}
+
+
+def _defaults(values: Mapping[str, Any], variables: Variables) -> dict[str, Any]:
     """What a launch sets where neither recipe nor flags do."""
     defaults: dict[str, Any] = {}
-    if "ddp_timeout" not in settings:
+    if "ddp_timeout" not in values:
         # Seconds. ms-swift's own limit is 200 days, for which a hung rank would hang all. The ranks
         # wait while the server starts.
         defaults["ddp_timeout"] = max(1800, variables.server_timeout)
-    if settings.get("add_version") is not False:
+    if values.get("add_version") is not False:
         defaults["add_version"] = False
-    if "save_total_limit" not in settings:
+    if "save_total_limit" not in values:
         # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
         defaults["save_total_limit"] = 3
-    if hosts and "vllm_server_timeout" not in settings:
+    if uses_servers(values) and "vllm_server_timeout" not in values:
         defaults["vllm_server_timeout"] = variables.server_timeout
     return defaults
 
 
-def _missing(settings: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What a recipe of GRPO needs so that the launch can show its steps, and a line about each
-    addition. Values that the user has set stay.
+def _additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Settings that a recipe lacks and that the launch needs to show its steps, and a line about each.
+    Values that the user has set stay.
     """
-    missing: dict[str, Any] = {}
+    additions: dict[str, Any] = {}
     lines = []
-    plugins = [str(name) for name in as_list(settings.get("external_plugins"))]
-    callbacks = [str(name) for name in as_list(settings.get("callbacks"))]
-    has_ours = any(_is_ours(Path(name)) for name in plugins)
-    conflict = None if has_ours else _conflict(plugins)
+    plugins = [str(name) for name in as_list(values.get("external_plugins"))]
+    callbacks = [str(name) for name in as_list(values.get("callbacks"))]
+    sources = {name: _source(Path(name)) for name in plugins}
+    # A plugin of the user's may import ours.
+    has_ours = any(
+        Path(name).name == Path(PLUGIN).name or Path(PLUGIN).stem in source
+        for name, source in sources.items()
+    )
+    conflict = None if has_ours else _conflict(sources)
     if conflict:
         lines.append(f"not added: external_plugins {PLUGIN}, because {conflict}")
     elif not has_ours:
         ours = find_file(PLUGIN)
-        missing["external_plugins"] = [*plugins, ours]
+        additions["external_plugins"] = [*plugins, ours]
         lines.append(f"added: external_plugins {ours} (rewards, datasets and callbacks)")
     if CALLBACK not in callbacks and not conflict:
-        missing["callbacks"] = [CALLBACK, *callbacks]
+        additions["callbacks"] = [CALLBACK, *callbacks]
         lines.append(f"added: callbacks {CALLBACK} (logs success and the reasons of each reward)")
-    if "logging_steps" not in settings:
-        missing["logging_steps"] = 1
+    if "logging_steps" not in values:
+        additions["logging_steps"] = 1
         lines.append("added: logging_steps 1 (a line for each step)")
-    return missing, tuple(lines)
-
-
-def _is_ours(plugin: Path) -> bool:
-    """Whether a plugin is this package's, or imports it."""
-    return plugin.name == Path(PLUGIN).name or Path(PLUGIN).stem in _source(plugin)
-
-
-def _conflict(plugins: Sequence[str]) -> str | None:
-    """Which plugin has a reward of ours too, as ms-swift's own example has `external_countdown`.
-    Both cannot be loaded.
-    """
-    for plugin in plugins:
-        source = _source(Path(plugin))
-        for name, reward in REWARDS.data.items():
-            registers = rf"^orms\[[\"']{name}[\"']\] *=|^class {reward.__name__}\b"
-            if re.search(registers, source, re.MULTILINE):
-                return f"{plugin} has a reward {name} too"
-    return None
+    return additions, tuple(lines)
 
 
 def _source(plugin: Path) -> str:
@@ -457,290 +353,90 @@ def _source(plugin: Path) -> str:
         return ""
 
 
-def _context(
-    recipe: Recipe, settings: Mapping[str, Any], overrides: Mapping[str, Any]
-) -> dict[str, Any]:
-    """vLLM's context, where a flag asks for other lengths than the recipe has: the sum of prompt and
-    completion, unless a recipe has another for its own lengths.
+def _conflict(sources: Mapping[str, str]) -> str | None:
+    """Say which plugin has a reward of ours too; both cannot be loaded. ms-swift's own example has
+    `external_countdown`.
+    """
+    for plugin, source in sources.items():
+        for name, reward in REWARDS.data.items():
+            registers = rf"^orms\[[\"']{name}[\"']\] *=|^class {reward.__name__}\b"
+            if re.search(registers, source, re.MULTILINE):
+                return f"{plugin} has a reward {name} too"
+    return None
+
+
+def _engine_context(
+    recipe: Recipe, settings: GrpoSettings, overrides: Mapping[str, Any]
+) -> dict[str, int]:
+    """The context that vLLM needs if a flag changes the lengths: the sum of prompt and completion. A
+    recipe whose context is not the sum of its own lengths keeps it.
     """
     name = "vllm_max_model_len"
     if name in overrides or not any(length in overrides for length in _LENGTHS):
         return {}
-    if recipe.settings.get(name) not in (None, _longest_row(recipe.settings)):
+    recipes_own = GrpoSettings.read(recipe.settings)
+    if recipe.settings.get(name) not in (None, recipes_own.longest_row):
         return {}
-    return {name: _longest_row(settings)}
-
-
-def _longest_row(settings: Mapping[str, Any]) -> int:
-    """Tokens of the longest prompt and completion."""
-    return number(settings, "max_length", 512) + longest_completion(settings)
-
-
-def longest_completion(settings: Mapping[str, Any]) -> int:
-    """Tokens after the first prompt: those of all answers, and the feedback between them."""
-    turns = 1
-    if settings.get("multi_turn_scheduler"):
-        turns = number(settings, "max_turns", 1, at_least=1)
-    answers = turns * number(settings, "max_completion_length", 512)
-    return answers + (turns - 1) * FEEDBACK_TOKENS
+    return {name: settings.longest_row}
 
 
 # Servers.
 
 
-def _server_hosts(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The rollout servers' hosts; none where vLLM is in the trainer's process."""
-    if not uses_servers(settings):
+def _servers(values: Mapping[str, Any]) -> tuple[Server, ...]:
+    """The rollout servers; none where vLLM is in the trainer's process."""
+    if not uses_servers(values):
         return ()
-    hosts = tuple(str(host) for host in as_list(settings.get("vllm_server_host")) if host)
+    hosts = [str(host) for host in as_list(values.get("vllm_server_host")) if host]
     if not hosts:
         raise InputError("is needed with vllm_mode server, such as 127.0.0.1", "vllm_server_host")
-    return hosts
+    ports = _server_ports(values, PORT, 8000, len(hosts))
+    sync_ports = _server_ports(values, SYNC_PORT, 51216, len(hosts))
+    if len(ports) < len(hosts):
+        ports *= len(hosts)
+    if len(sync_ports) < len(hosts):
+        # From the one port on, as ms-swift counts.
+        sync_ports = [sync_ports[0] + index for index in range(len(hosts))]
+    return tuple(map(Server, hosts, ports, sync_ports))
 
 
-def _server_ports(
-    settings: Mapping[str, Any], name: str, default: int, hosts: Sequence[str]
-) -> tuple[int, ...]:
-    """A port for each host, or one for all; none without hosts."""
-    if not hosts:
-        return ()
-    values = as_list(settings.get(name, default))
-    ports = tuple(_count({name: value}, name, default) for value in values)
-    if len(ports) not in (1, len(hosts)):
-        problem = f"must be one port for each of the {len(hosts)} hosts of vllm_server_host"
+def _server_ports(values: Mapping[str, Any], name: str, default: int, hosts: int) -> list[int]:
+    """The ports of a setting: one for each host, or one for all."""
+    ports = []
+    for value in as_list(values.get(name, default)):
+        ports.append(number({name: value}, name, default, at_least=1))
+    if len(ports) not in (1, hosts):
+        problem = f"must be one port for each of the {hosts} hosts of vllm_server_host"
         raise InputError(problem, name)
     return ports
 
 
-def _sync_ports(settings: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
-    """Where the servers' first workers listen for weights: from the one port on, as ms-swift
-    counts.
-    """
-    ports = _server_ports(settings, SYNC_PORT, 51216, hosts)
-    if len(ports) < len(hosts):
-        return tuple(ports[0] + index for index in range(len(hosts)))
-    return ports
-
-
-def _server_runs_here(hosts: Sequence[str], variables: Variables) -> bool:
-    """Whether a server that runs already has GPUs of this machine.
-
-    Only the first process of all nodes asks the server, so that a loopback address is node 0's.
-    """
-    return bool(hosts) and variables.node_rank == 0 and is_loopback(hosts[0])
-
-
-def _server_flags(
-    settings: Mapping[str, Any], host: str, port: int, gpus: Sequence[str]
-) -> dict[str, Any]:
+def _server_flags(settings: GrpoSettings, server: Server, gpus: int) -> dict[str, Any]:
     """What a rollout server gets besides its recipe: a worker for each GPU, or for GPUs that share
     a model.
     """
+    values = settings.values
     flags = {}
-    for name, value in settings.items():
+    for name, value in values.items():
         is_of_engine = name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY)
         if is_of_engine or name in _SERVER_TAKES:
             flags[name] = value
-    flags |= {"host": host, "port": port}
-    if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
-        flags["external_plugins"] = settings.get("external_plugins")
+    flags |= {"host": server.host, "port": server.port}
+    if values.get("multi_turn_scheduler") or values.get("gym_env"):
+        flags["external_plugins"] = values.get("external_plugins")
 
-    tensor = _count(settings, TENSOR)
-    workers = _count(settings, DATA, max(1, len(gpus) // tensor))
-    if gpus and workers * tensor != len(gpus):
+    tensor, workers = settings.vllm_tensor_parallel_size, settings.vllm_data_parallel_size
+    if values.get(DATA) is None:
+        workers = max(1, gpus // tensor)
+    if gpus and workers * tensor != gpus:
         problem = f"{workers} x {tensor} ({TENSOR}) must be the number of the server's GPUs"
-        raise InputError(f"{problem}, which is {len(gpus)}", DATA)
+        raise InputError(f"{problem}, which is {gpus}", DATA)
     if workers > 1:
         flags[DATA] = workers
     return flags
 
 
-# GPUs.
-
-
-def _share_gpus(
-    recipe: Recipe,
-    settings: Mapping[str, Any],
-    variables: Variables,
-    machine: Machine,
-    has_server: bool,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The trainers' GPUs and the server's, which are never the same.
-
-    has_server: a server runs on this machine, or will.
-    """
-    visible = [gpu.index for gpu in machine.gpus]
-    _check_named_gpus(recipe, variables, visible, has_server)
-    if not visible:
-        return (), ()
-    train, server = variables.train_gpus, variables.rollout_gpus
-    # The fewest GPUs that the server can do with, where no variable names them.
-    needed = 0
-    if has_server and not server:
-        needed = _count(settings, TENSOR) * _count(settings, DATA)
-
-    free = tuple(gpu for gpu in visible if gpu not in train and gpu not in server)
-    if not train:
-        count = _number_of_trainers(recipe, settings, variables, len(free) - needed)
-        train, free = free[:count], free[count:]
-    _check_processes(variables, train, needed)
-    if not train and server:
-        raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
-    if not train or len(free) < needed:
-        raise _too_few_gpus(recipe, settings, variables, len(visible), needed)
-    if needed and DATA not in settings:
-        # A worker for each trainer: more would wait for the trainers most of the time.
-        tensor = _count(settings, TENSOR)
-        needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
-    if needed:
-        server = free[-needed:]
-    return train, server
-
-
-def _check_processes(variables: Variables, train: Sequence[str], needed: int) -> None:
-    """InputError where NPROC_PER_NODE asks for another number of trainers than have GPUs. needed: of
-    the server.
-    """
-    asked = variables.nproc_per_node
-    if asked in (None, len(train)):
-        return
-    if variables.train_gpus:
-        problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
-    else:
-        problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
-        if needed:
-            problem += "; the server has the others (a recipe with vllm_mode: colocate has none)"
-    raise InputError(problem, "NPROC_PER_NODE")
-
-
-def _check_named_gpus(
-    recipe: Recipe, variables: Variables, visible: Sequence[str], has_server: bool
-) -> None:
-    """InputError where TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
-    named = {"TRAIN_GPUS": variables.train_gpus, "ROLLOUT_GPUS": variables.rollout_gpus}
-    for name, gpus in named.items():
-        for gpu in gpus:
-            if gpu not in visible:
-                listed = ", ".join(visible) or "none"
-                raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
-    if variables.rollout_gpus and not has_server:
-        problem = f"is set, and {recipe.path} needs no server on this machine"
-        raise InputError(problem, "ROLLOUT_GPUS")
-
-
-def _number_of_trainers(
-    recipe: Recipe, settings: Mapping[str, Any], variables: Variables, available: int
-) -> int:
-    """As many as NPROC_PER_NODE asks for and there are GPUs for. Without it the largest number with
-    which the recipe's completions a step can be kept, else the largest that there are GPUs for; at
-    most as many as the recipe has.
-    """
-    if variables.nproc_per_node:
-        return max(0, min(variables.nproc_per_node, available))
-    most = max(0, min(_recipes_processes(recipe), available))
-    wanted = _recipes_completions(recipe)
-    for count in range(most, 0, -1):
-        at_once = count * variables.nnodes * _count(settings, BATCH)
-        if wanted % at_once == 0:
-            return count
-    return most
-
-
-def _too_few_gpus(
-    recipe: Recipe,
-    settings: Mapping[str, Any],
-    variables: Variables,
-    gpus: int,
-    needed: int,
-) -> InputError:
-    """Who asks for how many GPUs, and how they would be enough."""
-    tensor, data = _count(settings, TENSOR), _count(settings, DATA)
-    server = f"{tensor} ({TENSOR})"
-    if data > 1:
-        server += f" x {data} ({DATA})"
-    trainers = "the training needs at least one"
-    if variables.train_gpus:
-        trainers = f"TRAIN_GPUS is {','.join(variables.train_gpus)}"
-
-    remedy = "more GPUs, or a recipe without a server (vllm_mode: colocate)"
-    left = gpus - max(1, len(variables.train_gpus))
-    smaller = [size for size in (8, 4, 2, 1) if size < tensor and size * data <= left]
-    if len(variables.train_gpus) > 1 and needed < gpus:
-        remedy = "leave TRAIN_GPUS out"
-    elif smaller:
-        remedy = f"--{TENSOR} {smaller[0]}"
-    elif data > 1 and tensor <= left:
-        remedy = f"--{DATA} {left // tensor}"
-    problem = f"needs more than {gpus} GPUs: the rollout server takes {server}, and {trainers}"
-    return InputError(f"{problem}: {remedy}", str(recipe.path))
-
-
-# Batches.
-
-
-def _recipes_processes(recipe: Recipe) -> int:
-    """Trainer processes on each node, as the recipe has them."""
-    return _count(recipe.env, "NPROC_PER_NODE")
-
-
-def _recipes_completions(recipe: Recipe) -> int:
-    """Completions a step, as the recipe has them."""
-    processes = _recipes_processes(recipe) * _count(recipe.env, "NNODES")
-    return _completions(recipe.settings, processes)
-
-
-def _completions(settings: Mapping[str, Any], processes: int) -> int:
-    """Completions a step with so many processes of all nodes."""
-    return processes * _count(settings, BATCH) * _count(settings, ACCUMULATION)
-
-
-def _accumulation(
-    recipe: Recipe, settings: Mapping[str, Any], overrides: Mapping[str, Any], processes: int
-) -> dict[str, Any]:
-    """The accumulation that keeps the recipe's completions a step, where it is not the recipe's and
-    no flag sets it.
-    """
-    wanted = _recipes_completions(recipe)
-    if ACCUMULATION in overrides or _completions(settings, processes) == wanted:
-        return {}
-    at_once = processes * _count(settings, BATCH)
-    accumulation = max(1, round(wanted / at_once))
-    # ms-swift needs whole groups.
-    while at_once * accumulation % _count(settings, "num_generations", 8):
-        accumulation += 1
-    return {ACCUMULATION: accumulation}
-
-
 # Commands.
-
-
-def _environment(recipe: Recipe, environ: Mapping[str, str]) -> dict[str, str]:
-    """The recipe's variables that are not set already, without where ranks meet: the plan says."""
-    env = {}
-    for name, value in recipe.env.items():
-        if name not in environ and name not in RENDEZVOUS:
-            env[name] = value
-    return env
-
-
-def _trainer(
-    settings: Mapping[str, Any],
-    variables: Variables,
-    words: Sequence[str],
-    env: dict[str, str],
-) -> Process:
-    output = Path(str(settings["output_dir"]))
-    log = "trainer.log"
-    if variables.node_rank:  # nodes may share the folder
-        log = f"trainer-node{variables.node_rank}.log"
-    argv = (*_PATCHED_SWIFT, "rlhf", *words)
-    return Process("trainer", argv, env, output / log)
-
-
-def _server(recipe: Recipe, flags: Mapping[str, Any], env: dict[str, str], output: Path) -> Process:
-    words = _as_flags({**recipe.found, **flags})
-    argv = (*_PATCHED_SWIFT, "rollout", str(recipe.path), *words)
-    return Process("server", argv, env, output / "server.log")
 
 
 def _rendezvous(processes: int, variables: Variables, checkpoint: Path | None) -> dict[str, str]:
@@ -773,51 +469,5 @@ def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:
     return env
 
 
-def _notes(
-    recipe: Recipe,
-    overrides: Mapping[str, Any],
-    variables: Variables,
-    machine: Machine,
-    train_gpus: Sequence[str],
-    server_gpus: Sequence[str],
-    completions: int,
-) -> tuple[str, ...]:
-    """What a user may not expect of the plan."""
-    notes = []
-    if recipe.note:
-        notes.append(recipe.note)
-    used = {*train_gpus, *server_gpus}
-    unused = [gpu.index for gpu in machine.gpus if gpu.index not in used]
-    if unused:
-        why = _why_unused(recipe, variables, len(train_gpus), len(unused))
-        notes.append(f"GPU {', '.join(unused)} not used: {why}")
-    wanted = _recipes_completions(recipe)
-    if completions != wanted:
-        why = "as the flags say" if ACCUMULATION in overrides else "which cannot be kept"
-        notes.append(f"{completions} completions a step; the recipe has {wanted}, {why}")
-    return tuple(notes)
-
-
-def _why_unused(recipe: Recipe, variables: Variables, trainers: int, unused: int) -> str:
-    """Why GPUs are left over, and what would give them work."""
-    if variables.train_gpus:
-        return "TRAIN_GPUS names others"
-    if variables.nproc_per_node:
-        return f"NPROC_PER_NODE is {trainers}"
-    most = _recipes_processes(recipe)
-    if trainers >= most:
-        return f"{recipe.path} is for {most} trainer processes"
-    completions = _recipes_completions(recipe)
-    why = f"{completions} completions a step are not divided among more"
-    all_processes = min(most, trainers + unused) * variables.nnodes
-    if completions % all_processes == 0:
-        why += f"; --{BATCH} {completions // all_processes} divides them"
-    return why
-
-
-def _as_flags(settings: Mapping[str, Any]) -> list[str]:
-    return [word for name, value in settings.items() for word in as_flag(name, value)]
-
-
-def _count(settings: Mapping[str, Any], name: str, default: int = 1) -> int:
-    return number(settings, name, default, at_least=1)
+def _as_flags(values: Mapping[str, Any]) -> list[str]:
+    return [word for name, value in values.items() for word in as_flag(name, value)]

@@ -29,8 +29,9 @@ from typing import IO, Any
 from rich.console import Console
 from rich.filesize import decimal
 
-from swift_rlvr.launch.plan import Plan, Process, Variables
+from swift_rlvr.launch.plan import Plan, Process, Server
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
+from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
 from swift_rlvr.training.ms_swift import SUPERVISOR
@@ -126,7 +127,7 @@ def supervise(plan: Plan, console: Console) -> int:
 
 
 def refuse_second_run(plan: Plan) -> None:
-    """InputError where another run is writing into a plan's folder, before anything else is done."""
+    """Raise InputError if another run is writing into a plan's folder."""
     if plan.variables.node_rank == 0 and plan.trainer.log.is_file():
         with plan.trainer.log.open("r+b") as log:  # closed again, it is free again
             _lock(log, plan)
@@ -212,11 +213,11 @@ class _Run:
     # Starting.
 
     def _await_server(self, server: Process) -> End | None:
-        """Start the server, and note when it is ready; an end where that takes too long."""
+        """Start the server, and note when it is ready. Returns an end if that takes too long."""
         if "server" not in self.children:
             with server.log.open("ab") as log:
                 self._start(server, log)
-        elif refusal_of_server(self.plan.hosts[0], self.plan.ports[0]) is None:
+        elif refusal_of_server(self.plan.servers[0].host, self.plan.servers[0].port) is None:
             self.ready = True
             self.workers = set(members(f"{self.id}/server"))
         waited = time.monotonic() - self.started
@@ -227,7 +228,7 @@ class _Run:
 
     def _start(self, process: Process, log: IO[bytes]) -> None:
         self.tails[process.name] = Tail(process.log)
-        env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
+        env = {**os.environ, **_without_proxy(os.environ, self.plan.servers), **process.env}
         env["PYTHONUNBUFFERED"] = "1"
         env[SUPERVISOR] = str(os.getpid())
         env[MARK] = f"{self.id}/{process.name}"
@@ -250,11 +251,12 @@ class _Run:
                     self.display.print(f"[{name}] {text}")
                 if name == "server":
                     self._read_server(text, tail)
-                else:
-                    self._read_trainer(text)
+                elif match := _RANK_FAILED.search(text):
+                    how = in_words(int(match[1]))
+                    self.failed_rank = f"rank {match[2]} of the trainer {how}"
         for text in self.steps.lines():
             with suppress(LineError):
-                self._log(parse_object(text))
+                self._show_step(parse_object(text))
         for text in self.alarms.lines():
             with suppress(LineError):
                 self.display.print(f"Warning: {parse_object(text).get('message')}", "yellow")
@@ -270,12 +272,7 @@ class _Run:
         start = tail.path.read_bytes().index(match[0].encode(), tail.start)
         self.failure = replace(self._end("server", cause), start=start, first_error=True)
 
-    def _read_trainer(self, text: str) -> None:
-        match = _RANK_FAILED.search(text)
-        if match is not None:
-            self.failed_rank = f"rank {match[2]} of the trainer {in_words(int(match[1]))}"
-
-    def _log(self, row: Mapping[str, Any]) -> None:
+    def _show_step(self, row: Mapping[str, Any]) -> None:
         """Show a line of the trainer's log."""
         if "global_step/max_steps" not in row or "train_runtime" in row:
             return
@@ -293,7 +290,7 @@ class _Run:
             self._check_kl(row[K3_KL])
 
     def _check_kl(self, kl: float) -> None:
-        """Stop where the log-probabilities show that the server has other weights."""
+        """Stop if the log-probabilities show that the server has other weights."""
         limit = K3_LIMIT
         if len(self.first_kl) < K3_FIRST:
             self.first_kl.append(kl)
@@ -313,9 +310,7 @@ class _Run:
             self.failure = self.failure or End(1, f"{cause}: {text}")
 
     def _watch_for_quiet(self) -> None:
-        """Say who does not answer where there has been no step for long, and again after twice the
-        time.
-        """
+        """Say who does not answer if there has been no step for long, and again after twice the time."""
         quiet = time.monotonic() - self.last_step
         if quiet < self.quiet_until:
             return
@@ -324,14 +319,14 @@ class _Run:
         self.display.print(f"Warning: {text}: {'; '.join(self._who_is_quiet())}", "yellow")
 
     def _who_is_quiet(self) -> list[str]:
-        """Servers that do not answer and processes that are stopped; where there are none, what each
-        program computes.
+        """List servers that do not answer and processes that are stopped, or else what each program
+        computes.
         """
         quiet = []
-        for host, port in zip(self.plan.hosts, self.plan.ports, strict=False):
-            refusal = refusal_of_server(host, port)
+        for server in self.plan.servers:
+            refusal = refusal_of_server(server.host, server.port)
             if refusal is not None:
-                quiet.append(f"the rollout server does not answer at {host}:{port} ({refusal})")
+                quiet.append(f"the rollout server does not answer at {server} ({refusal})")
         processes = {name: members(f"{self.id}/{name}") for name in self.children}
         for name, ids in processes.items():
             for process in ids:
@@ -345,7 +340,7 @@ class _Run:
     # Ending.
 
     def _ended(self) -> End | None:
-        """How the run has ended, where a program has."""
+        """Returns how the run has ended, if one of its programs has."""
         server, trainer = self.children.get("server"), self.children.get("trainer")
         if trainer is not None and trainer.poll() == 0:
             self._read()
@@ -410,7 +405,7 @@ class _Run:
 
 
 def _first_kl(log: Path) -> list[float]:
-    """K3_KL of the run's first logged steps, where this one goes on from a checkpoint."""
+    """Read K3_KL of the run's first logged steps, for a run that goes on from a checkpoint."""
     if not log.is_file():
         return []
     values = []
@@ -495,7 +490,12 @@ def in_words(status: int) -> str:
 def _report(end: End, plan: Plan, console: Console) -> int:
     """Say how the run ended, and how it goes on."""
     if end.status == 0:
-        _report_result(plan, console)
+        kept = checkpoints(plan.output)
+        saved = f"the last checkpoint is {kept[-1]}" if kept else "no checkpoint was saved"
+        say(console, f"training finished; {saved}")
+        best = plan.output / BEST
+        if best.exists():
+            say(console, f"the best checkpoint by held-out success is {best.resolve()}")
         return 0
     lines = []
     if end.log:
@@ -516,9 +516,7 @@ def _report(end: End, plan: Plan, console: Console) -> int:
 
 
 def _why_not_written(text: str, folder: Path) -> str:
-    """What a log says of a file that could not be written, with the free space; "" where it says
-    nothing of one.
-    """
+    """Say why a file could not be written, with the free space; "" if a log says nothing of one."""
     has_no_space = _NO_SPACE.search(text) is not None
     if not has_no_space and _NOT_WRITTEN.search(text) is None:
         return ""
@@ -529,17 +527,6 @@ def _why_not_written(text: str, folder: Path) -> str:
     return f"A file could not be written, and {where}: a quota, or `ulimit -f`, may be in the way"
 
 
-def _report_result(plan: Plan, console: Console) -> None:
-    kept = checkpoints(plan.output)
-    if kept:
-        say(console, f"training finished; the last checkpoint is {kept[-1]}")
-    else:
-        say(console, "training finished; no checkpoint was saved")
-    best = plan.output / BEST
-    if best.exists():
-        say(console, f"the best checkpoint by held-out success is {best.resolve()}")
-
-
 def _await_ports(plan: Plan) -> None:
     """Wait until the server's ports are free: a killed process closes its sockets a moment after it
     is gone from /proc.
@@ -547,7 +534,8 @@ def _await_ports(plan: Plan) -> None:
     if plan.server is None:
         return
     until = time.monotonic() + PORTS_CLOSE
-    while any(map(why_not_free, (*plan.ports, *plan.sync_ports))) and time.monotonic() < until:
+    ports = [port for server in plan.servers for port in (server.port, server.sync_port)]
+    while any(map(why_not_free, ports)) and time.monotonic() < until:
         time.sleep(0.1)
 
 
@@ -611,11 +599,12 @@ def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
     return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
 
 
-def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:
+def _without_proxy(environ: Mapping[str, str], servers: Sequence[Server]) -> dict[str, str]:
     """no_proxy for requests between the programs: through a proxy they would not arrive."""
     before: list[str] = []
     for variable in ("no_proxy", "NO_PROXY"):
         before += filter(None, environ.get(variable, "").split(","))
+    hosts = [server.host for server in servers]
     value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
     return {"no_proxy": value, "NO_PROXY": value}
 

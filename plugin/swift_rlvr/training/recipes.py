@@ -29,50 +29,43 @@ _OFFLOAD = f"{_BATCH_4} --offload_optimizer true"
 _SMALL = f"{_OFFLOAD} --vllm_gpu_memory_utilization 0.45"
 _16_GB = "--offload_model true --vllm_gpu_memory_utilization 0.7 --per_device_eval_batch_size 8"
 
-# The recipes of an experiment: the fewest GPUs, the least memory of each in GiB, and the recipe
-# with its flags. A machine takes the first line that it satisfies.
-#
-# The memory is what training the experiment's model, Qwen2.5-3B, takes by an estimate of every part
-# (weights, reference policy, gradients, AdamW, logits, activations; or in an evaluation, or while
-# the weights are sent to vLLM), divided by 0.9: CUDA's context, NCCL's buffers and fragmentation are
-# not in the estimate. It stands behind each line. A card has less than its name says: 79.6 GiB for
-# 80 GB, 45.0 for 48, 40.0 for 40, 24.0 or 22.5 for 24.
-EXPERIMENTS: dict[str, tuple[tuple[int, float, str], ...]] = {
+# The recipes of an experiment: the fewest GPUs, and the recipe with its flags, from the one that
+# needs most memory of a GPU to the one that needs least. A machine with GPUs takes the first line
+# that fits with the user's model (launch/choose.py); one without takes the line of 0.
+EXPERIMENTS: dict[str, tuple[tuple[int, str], ...]] = {
     "countdown": (
         # Training and vLLM in turn on every GPU, where 128 completions a step can be divided.
-        (8, 33.1, "countdown_colocate"),  # 22.6; 33.1 for vLLM's share of a quarter
-        (8, 19.7, f"countdown_colocate {_SMALL}"),  # 17.7
+        (8, "countdown_colocate"),
+        (8, f"countdown_colocate {_SMALL}"),
         # Four trainers under ZeRO-3, and one to three GPUs for the server.
-        (5, 33.1, "countdown"),  # 29.8 GiB
-        (5, 27.6, f"countdown {_BATCH_4}"),  # 24.8
-        (5, 22.0, f"countdown {_BATCH_2}"),  # 19.8
-        (4, 33.1, "countdown_colocate"),  # 29.8
-        (4, 27.6, f"countdown_colocate {_SMALL}"),  # 24.8
+        (5, "countdown"),
+        (5, f"countdown {_BATCH_4}"),
+        (5, f"countdown {_BATCH_2}"),
+        (4, "countdown_colocate"),
+        (4, f"countdown_colocate {_SMALL}"),
         # Two trainers and a server, as in the experiment.
-        (3, 49.1, "countdown"),  # 44.2
-        (3, 43.6, f"countdown {_BATCH_4}"),  # 39.2
-        (3, 37.9, f"countdown {_BATCH_2}"),  # 34.1
-        (2, 49.1, "countdown_colocate"),  # 44.2
-        (2, 43.6, f"countdown_colocate {_OFFLOAD}"),  # 39.2
-        (1, 88.5, "countdown_colocate"),  # 57.5 and vLLM's quarter
-        (1, 75.5, f"countdown_colocate {_OFFLOAD}"),  # 67.9
-        # LoRA: each GPU has all weights, so that their number does not matter. 16.0, where vLLM's
-        # share of 0.45 holds the weights and one completion, and a GiB more, so that no card that
-        # is sold as 16 GB gets it.
-        (1, 17.0, "countdown_lora"),
-        (1, 0, f"countdown_lora {_16_GB}"),  # about 14
-        (0, 0, "countdown_cpu"),
+        (3, "countdown"),
+        (3, f"countdown {_BATCH_4}"),
+        (3, f"countdown {_BATCH_2}"),
+        (2, "countdown_colocate"),
+        (2, f"countdown_colocate {_OFFLOAD}"),
+        (1, "countdown_colocate"),
+        (1, f"countdown_colocate {_OFFLOAD}"),
+        # LoRA: each GPU has all weights, so that their number does not matter.
+        (1, "countdown_lora"),
+        (1, f"countdown_lora {_16_GB}"),
+        (0, "countdown_cpu"),
     ),
     "tiny": (
-        (2, 0, "countdown_tiny_gpus"),
-        (1, 0, "countdown_tiny_1gpu"),
-        (0, 0, "countdown_cpu"),
+        (2, "countdown_tiny_gpus"),
+        (1, "countdown_tiny_1gpu"),
+        (0, "countdown_cpu"),
     ),
-    # LoRA on Qwen2.5-1.5B for a file of the user's: 9 GiB by the same estimate.
-    "my_data": ((1, 0, "my_data"),),
+    # LoRA on Qwen2.5-1.5B for a file of the user's.
+    "my_data": ((1, "my_data"),),
     "trl": (
-        (1, 0, "r1_zero_trl"),
-        (0, 0, "countdown_trl_cpu"),
+        (1, "r1_zero_trl"),
+        (0, "countdown_trl_cpu"),
     ),
 }
 

@@ -16,7 +16,7 @@ from swift_rlvr.utils.settings import as_list
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The outcome of one check. remedy: what to do, empty where it passed."""
+    """The outcome of one check. remedy: what to do; empty if it passed."""
 
     status: Literal["passed", "warning", "failed"]
     name: str
@@ -31,9 +31,7 @@ failed = partial(CheckResult, "failed")  # it cannot work
 
 @dataclass(frozen=True)
 class Launch:
-    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need
-    it.
-    """
+    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need that."""
 
     plan: Plan
     parsed: Parsed = Parsed()
@@ -73,15 +71,15 @@ def judged(
     remedy: str,
     report: Callable[..., CheckResult] = failed,
 ) -> Check:
-    """A check by an estimate. report: the result where the run does not fit; `warning` for an
+    """Make a check of an estimate. report: the result if the run does not fit; `warning` for an
     estimate that is rough.
     """
 
-    def check(launch: Launch) -> list[CheckResult]:
+    def compare(launch: Launch) -> list[CheckResult]:
         result = estimate(launch.plan)
         if result.fits:
             return [passed(name, result.text)]
         return [report(name, result.text, remedy)]
 
-    check.__name__ = name
-    return check
+    compare.__name__ = name
+    return compare

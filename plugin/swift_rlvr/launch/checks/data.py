@@ -14,7 +14,8 @@ from swift_rlvr.contract import datasets as checking
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import local_file, model_folder, model_size
+from swift_rlvr.launch.estimate import local_file, task_in
+from swift_rlvr.launch.model_size import model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.files import UnreadableRow
@@ -22,7 +23,6 @@ from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
-from swift_rlvr.utils.settings import number
 
 # What a model's folder must have, and the files that are it.
 FILES = {
@@ -74,7 +74,7 @@ steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_step
 
 
 def files(launch: Launch) -> Iterator[CheckResult]:
-    """A model's folder has all it needs, or its name can be one on a hub that can be reached."""
+    """The model's folder has all it needs, or its name can be that of a model on a hub."""
     name = str(launch.settings.get("model") or "")
     if not name:
         remedy = "set MODEL or --model to a folder or a hub's id"
@@ -82,7 +82,7 @@ def files(launch: Launch) -> Iterator[CheckResult]:
         return
     folder = model_folder(name)
     if folder is not None:
-        yield _model_files(name, folder)
+        yield _model_folder(name, folder)
         return
     if re.fullmatch(HUB_ID, name) is None or Path(name.partition("/")[0]).is_dir():
         remedy = f"relative paths count from {Path.cwd()}"
@@ -100,18 +100,8 @@ def files(launch: Launch) -> Iterator[CheckResult]:
     yield passed("model", message)
 
 
-def _model_files(name: str, folder: Path) -> CheckResult:
-    if missing := _missing(folder):
-        remedy = "download the model again, or name another folder"
-        if (folder / "adapter_config.json").is_file():
-            remedy = f"it is a LoRA adapter: --model BASE --adapters {name}, or swift export --merge_lora true"
-        return failed("model", f"{name} lacks {', '.join(missing)}", remedy)
-    model = model_size(name)
-    return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
-
-
-def _missing(folder: Path) -> list[str]:
-    """What a model's folder lacks: shards that its index names, and FILES."""
+def _model_folder(name: str, folder: Path) -> CheckResult:
+    """Whether a model's folder has FILES and the shards that its index names."""
     missing = []
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -120,7 +110,13 @@ def _missing(folder: Path) -> list[str]:
     for what, patterns in FILES.items():
         if not any(any(folder.glob(pattern)) for pattern in patterns):
             missing.append(what)
-    return missing
+    if missing:
+        remedy = "download the model again, or name another folder"
+        if (folder / "adapter_config.json").is_file():
+            remedy = f"it is a LoRA adapter: --model BASE --adapters {name}, or swift export --merge_lora true"
+        return failed("model", f"{name} lacks {', '.join(missing)}", remedy)
+    model = model_size(name)
+    return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
 
 
 # The data.
@@ -163,23 +159,14 @@ def _system(launch: Launch) -> SystemPrompt:
     return SystemPrompt(launch.settings.get("system"), "--system")
 
 
-def _names_task(name: str) -> bool:
-    """Whether a value of `--dataset` begins with a task: countdown:FILE, countdown#100."""
-    return _task_of(name) in TASKS
-
-
-def _task_of(name: str) -> str:
-    return name.partition(":")[0].partition("#")[0]
-
-
 def _readable(name: str, launch: Launch) -> Source | None:
-    """What a value of `--dataset` names; None for a dataset that is none of our tasks, and for one
-    on a hub.
+    """The rows that a value of `--dataset` names, if they are of our tasks and on this machine; else
+    None.
 
     Raises:
         InputError: it names nothing that there is.
     """
-    if not _names_task(name) and local_file(name)[0] is None:
+    if not task_in(name) and local_file(name)[0] is None:
         return None
     source = parse_source(name, launch.use_hf, launch.settings.get("columns"))
     if source.path is None and source.made is None:
@@ -201,11 +188,11 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
         if held_out is None:
             yield failed("held_out", "the callback held_out has no rows", _HELD_OUT)
         else:
-            yield from _of_another_task(held_out, launch)
+            yield from _held_out_task(held_out, launch)
             names.append(("held_out", held_out))
     for setting, name in names:
         try:
-            yield _dataset(name, launch, setting)
+            yield _check_dataset(name, launch, setting)
         except InputError as error:
             remedy = "expected NAME:FILE or a hub's id"
             if local_file(name)[0]:
@@ -213,8 +200,8 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             yield failed(setting, str(error), remedy)
 
 
-def _of_another_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
-    """A warning where the held-out rows are of another task than the training's."""
+def _held_out_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
+    """Warn if the held-out rows are of another task than the training's."""
     tasks = []
     for name in [held_out, *launch.listed("dataset")]:
         try:
@@ -225,29 +212,29 @@ def _of_another_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
         yield warning("held_out", f"{held_out}: {problem}", f"{_HELD_OUT} of the same task")
 
 
-def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
-    """What there is to say of one dataset. InputError where it cannot be read."""
+def _check_dataset(name: str, launch: Launch, setting: str) -> CheckResult:
+    """Check one dataset. Raises InputError if it cannot be read."""
     if problem := _id_of_the_other_hub(name, launch, setting):
         return problem
     file, _ = local_file(name)
-    names_task = _names_task(name)
+    task = task_in(name)
     total = None
     if file is not None:
-        if ":" in name and not names_task and not name.startswith(str(file)):
+        if ":" in name and not task and not name.startswith(str(file)):
             parse_source(name)  # refuses a task that there is not
         if not file.is_file():
             remedy = f"relative paths count from {Path.cwd()}"
             return failed(setting, f"there is no file {file}", remedy)
         if file.suffix == ".jsonl":
             total = check_jsonl(file)
-        if not names_task:
+        if not task:
             return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
     if source is not None:
         return _first_rows(source, total, launch, setting)
-    if names_task:
+    if task:
         message = f"{name} comes from {launch.hub}; its rows were not checked"
-        remedy = f"to check them first, download it: --{setting} {_task_of(name)}:FILE"
+        remedy = f"to check them first, download it: --{setting} {task}:FILE"
         return warning(setting, message, remedy)
     message = f"{name} is not one of this package's tasks; its rows were not checked"
     remedy = f"to check them, download it: --{setting} math:FILE, choice:FILE or qa:FILE"
@@ -255,7 +242,7 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
 
 
 def _id_of_the_other_hub(name: str, launch: Launch, setting: str) -> CheckResult | None:
-    """The failure of a task's id on ModelScope where the hub is Hugging Face, or the reverse."""
+    """Fail for an id of a task on ModelScope if the hub is Hugging Face, and the other way round."""
     hub_id = name.partition("#")[0].partition(":")[0]
     # Variants of a task, which have the same ids and longer names, come last.
     for task in sorted(TASKS.values(), key=lambda task: len(task.name)):
@@ -270,7 +257,7 @@ def _id_of_the_other_hub(name: str, launch: Launch, setting: str) -> CheckResult
 
 
 def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
-    """A file without a task's name, which ms-swift's own preprocessor reads."""
+    """Check a file without a task's name, which ms-swift's own preprocessor reads."""
     rows = list(with_columns(file_rows(file), parse_columns(launch.settings.get("columns"))))
     for line, row in rows:
         if isinstance(row, UnreadableRow):  # which without a task ends the run
@@ -283,7 +270,10 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     if not _PROMPTS & columns:
         message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
         return failed(setting, message, remedy)
-    silent = [line for line, row in rows if "messages" in row and not _asks(row["messages"])]
+    silent = []
+    for line, row in rows:
+        if "messages" in row and not _has_user_turn(row["messages"]):
+            silent.append(line)
     if silent:
         count = f"{len(silent):,} of {len(rows):,} rows"
         message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
@@ -298,14 +288,28 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     return warning(setting, message, remedy)
 
 
+def _has_user_turn(messages: Any) -> bool:
+    """Whether messages have a turn of the user with a text."""
+    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
+
+
 def _lost_column(
     file: Path, columns: Iterable[str], launch: Launch, setting: str
 ) -> CheckResult | None:
-    """The failure of a reward whose column a file lacks, or which ms-swift takes for the response."""
+    """Fail for a reward whose column a file lacks, or which ms-swift takes for something else."""
     from swift_rlvr.launch.checks.rewards import build  # it reads rows from here
 
+    columns = list(columns)
+    # What ms-swift makes of a column, which no reward gets then. Of several for the same it takes
+    # none, and it keeps `solution`.
+    lost: dict[str, str] = {}
+    if not {"messages", "conversations", "conversation"} & set(columns):
+        for part, names in _PARTS.items():
+            own = [column for column in columns if column.lower() in names]
+            if len(own) == 1 and own != ["solution"]:
+                lost[own[0]] = part
+
     remedy = f"--{setting} math:{file}, which finds the right answer (or choice, qa, code)"
-    lost = _taken(columns)
     for reward in build(launch)[0]:
         for column in reward.columns:
             if column in lost:
@@ -322,29 +326,9 @@ def _lost_column(
     return None
 
 
-def _taken(columns: Iterable[str]) -> dict[str, str]:
-    """The columns of a file without a task's name that no reward gets, each with what ms-swift makes
-    of it. Of several for the same it takes none, and it keeps `solution`.
-    """
-    columns = list(columns)
-    taken: dict[str, str] = {}
-    if {"messages", "conversations", "conversation"} & set(columns):
-        return taken
-    for part, names in _PARTS.items():
-        own = [column for column in columns if column.lower() in names]
-        if len(own) == 1 and own != ["solution"]:
-            taken[own[0]] = part
-    return taken
-
-
-def _asks(messages: Any) -> bool:
-    """Whether messages have a turn of the user with a text."""
-    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
-
-
 def _first_rows(source: Source, total: int | None, launch: Launch, setting: str) -> CheckResult:
-    """What `swift-rlvr dataset check` finds in the rows with the rewards of the run. total: of all
-    rows, where it is known.
+    """Check the rows as `swift-rlvr dataset check` does, with the rewards of the run. total: of all
+    rows, if it is known.
     """
     from swift_rlvr.launch.checks.rewards import build  # it reads rows from here
 
@@ -379,7 +363,7 @@ def _first_rows(source: Source, total: int | None, launch: Launch, setting: str)
 
 
 def _problems(findings: checking.Findings) -> str:
-    """The first three bad lines; where no line is known, the three most frequent reasons."""
+    """The first three bad lines, or the three most frequent reasons if no line is known."""
     lines = []
     for line, text in findings.problems:
         if not text.startswith(checking.REPEATS):
@@ -422,7 +406,7 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     if not rows:
         return
     yield from _cut_answers(launch, tokenizer, rows)
-    limit = number(launch.settings, "max_length", 0)
+    limit = launch.plan.grpo.max_length
     tokens = [asked.tokens or 0 for asked in rows]
     is_deleted = launch.settings.get("truncation_strategy") == "delete"
     sampled = tokens
@@ -446,15 +430,15 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _without_room(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
-    """A failure where a prompt fills what the model reads, a warning where it leaves less than
-    max_completion_length: ms-swift's engine then samples so much less.
+    """Fail if a prompt fills what the model reads; warn if it leaves less than max_completion_length,
+    because ms-swift's engine then samples so much less.
 
     tokens: of the prompts as they are sampled from, with max_length applied.
     """
     limit = estimate.context_limit(launch.plan)
     if limit is None or not tokens:
         return
-    completion = number(launch.settings, "max_completion_length", 512)
+    completion = launch.plan.grpo.max_completion_length
     longest = max(tokens)
     needed = longest + completion
     figures = (
@@ -478,11 +462,11 @@ def _without_room(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult
 
 
 def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> Iterator[CheckResult]:
-    """A failure where no right answer fits into max_completion_length, a warning where some do not.
+    """Fail if no right answer fits into max_completion_length; warn if some do not.
 
     Measured is the shortest completion in the form that the prompt asks for, with its end token.
     """
-    limit = number(launch.settings, "max_completion_length", 512)
+    limit = launch.plan.grpo.max_completion_length
     needed = []
     for asked in rows:
         if asked.gold is not None:

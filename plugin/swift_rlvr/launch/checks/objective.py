@@ -6,9 +6,8 @@ from pathlib import Path
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import HUB_ID
-from swift_rlvr.launch.estimate import model_folder
-from swift_rlvr.launch.plan import ACCUMULATION
-from swift_rlvr.utils.settings import number
+from swift_rlvr.launch.model_size import model_folder
+from swift_rlvr.launch.settings import ACCUMULATION
 
 # Settings that name models or adapters beside the model that is trained.
 OTHER_MODELS = (
@@ -26,12 +25,11 @@ def gradient_scale(launch: Launch) -> Iterator[CheckResult]:
 
     AdamW's steps are the same for every multiple; what clips the gradient is not.
     """
-    settings = launch.settings
-    loss = settings.get("loss_type")
-    accumulation = number(settings, ACCUMULATION, 1)
+    loss = launch.settings.get("loss_type")
+    accumulation = launch.plan.grpo.gradient_accumulation_steps
     if loss not in OF_ALL_TOKENS or accumulation == 1:
         return
-    limit = number(settings, "max_grad_norm", 1.0)
+    limit = launch.plan.grpo.max_grad_norm
     message = (
         f"loss_type {loss}: gradients are {accumulation} times those of ms-swift before 4.6, which "
         f"divided them by {ACCUMULATION} once more"

@@ -4,25 +4,27 @@ the cores.
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import GIB, MIB, TIGHT
 from swift_rlvr.launch.machine import Gpu
-from swift_rlvr.launch.plan import TENSOR, Plan
-from swift_rlvr.utils.jsonl import read_json
-from swift_rlvr.utils.settings import number
+from swift_rlvr.launch.memory import (
+    GIB,
+    MIB,
+    OFFLOADED_OPTIMIZER,
+    TIGHT,
+    trained_parameters,
+    training_memory,
+)
+from swift_rlvr.launch.model_size import ModelSize, model_size
+from swift_rlvr.launch.plan import Plan
 
 # MiB on a GPU that others use: above this it is not only a desktop or the driver.
 BUSY = 1024
 # MiB of /dev/shm that Docker gives a container.
 DOCKERS_SHARED_MEMORY = 64
-# Bytes a parameter of a CPU Adam under DeepSpeed: weights, momentum, variance and gradient in 32 bits
-# (`estimate_zero3_model_states_mem_needs` of deepspeed/runtime/zero/stage3.py).
-OFFLOADED_OPTIMIZER = 16
 
 
 # GPUs.
@@ -33,61 +35,45 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
     training.
     """
     plan = launch.plan
-    share = number(plan.server_settings, "vllm_gpu_memory_utilization", 0.9)
-    training = (estimate.memory(plan).count or 0) / MIB
+    needed = (estimate.memory(plan).count or 0) / MIB  # roughly; 0 where it is not known
     for index in (*plan.train_gpus, *plan.server_gpus):
         gpu = plan.machine.gpu(index)
         if not gpu.memory or gpu.used is None:
             yield passed("GPUs", f"GPU {index}: the driver does not say how much memory is free")
             continue
-        has_vllm = index in plan.server_gpus or _is_colocated(plan)
-        if has_vllm and share * gpu.memory > gpu.memory - gpu.used:
-            yield _no_room_for_vllm(gpu, share)
+        left = gpu.memory - gpu.used
+        others = f"GPU {index}: other programs use {gpu.used:,} of {gpu.memory:,} MiB"
+        remedy = (
+            "stop them (`nvidia-smi` lists them), or leave out "
+            f"GPU {index} with CUDA_VISIBLE_DEVICES"
+        )
+        # vLLM compares its share with what is free when it starts, and ends.
+        share = 0.0
+        if index in plan.server_gpus or plan.grpo.is_colocated:
+            share = plan.engine.vllm_gpu_memory_utilization
+        if share * gpu.memory > left:
+            wanted = f"vLLM wants {share * gpu.memory:,.0f} (vllm_gpu_memory_utilization {share:g})"
+            fitting = max(0, math.floor(100 * left / gpu.memory) - 1) / 100
+            remedy += f", or --vllm_gpu_memory_utilization {fitting:g}"
+            yield failed("GPUs", f"{others}, and {wanted}", remedy)
+        elif index in plan.train_gpus and not _leaves_room(gpu, needed):
+            text = f"{left / 1024:.1f} GiB are left"
+            if needed:
+                text += f", and training needs about {needed / 1024:.1f}"
+            yield warning("GPUs", f"{others}: {text}", remedy)
+        elif gpu.used > BUSY:
+            yield passed("GPUs", others)
         else:
-            yield _room_for_training(gpu, training if index in plan.train_gpus else None)
+            yield passed("GPUs", f"GPU {index} is free")
 
 
-def _no_room_for_vllm(gpu: Gpu, share: float) -> CheckResult:
-    """vLLM compares its share with what is free when it starts, and ends."""
+def _leaves_room(gpu: Gpu, needed: float) -> bool:
+    """Whether a training fits beside what others use. needed: MiB; 0 where it is not known."""
     memory, used = gpu.memory or 0, gpu.used or 0
-    wanted = f"vLLM wants {share * memory:,.0f} (vllm_gpu_memory_utilization {share:g})"
-    fitting = max(0, math.floor(100 * (memory - used) / memory) - 1) / 100
-    remedy = f"{_without_others(gpu)}, or --vllm_gpu_memory_utilization {fitting:g}"
-    return failed("GPUs", f"{_others(gpu)}, and {wanted}", remedy)
-
-
-def _room_for_training(gpu: Gpu, needed: float | None) -> CheckResult:
-    """needed: MiB, roughly; 0 where it is not known, None on a GPU of the server."""
-    memory, used = gpu.memory or 0, gpu.used or 0
-    if needed is None:
-        fits = True
-    elif needed and (used > BUSY or needed <= TIGHT * memory):
-        fits = needed <= TIGHT * (memory - used)
-    else:
-        # Not known, or too much without others too, which the estimate says.
-        fits = used <= BUSY
-    if not fits:
-        left = f"{(memory - used) / 1024:.1f} GiB are left"
-        if needed:
-            left += f", and training needs about {needed / 1024:.1f}"
-        return warning("GPUs", f"{_others(gpu)}: {left}", _without_others(gpu))
-    if used > BUSY:
-        return passed("GPUs", _others(gpu))
-    return passed("GPUs", f"GPU {gpu.index} is free")
-
-
-def _others(gpu: Gpu) -> str:
-    return f"GPU {gpu.index}: other programs use {gpu.used:,} of {gpu.memory:,} MiB"
-
-
-def _without_others(gpu: Gpu) -> str:
-    leave_out = f"leave out GPU {gpu.index} with CUDA_VISIBLE_DEVICES"
-    return f"stop them (`nvidia-smi` lists them), or {leave_out}"
-
-
-def _is_colocated(plan: Plan) -> bool:
-    """Whether vLLM is in the trainer's processes."""
-    return bool(plan.settings.get("use_vllm")) and not plan.hosts
+    if needed and (used > BUSY or needed <= TIGHT * memory):
+        return needed <= TIGHT * (memory - used)
+    # Not known, or too much without others too, which the estimate says.
+    return used <= BUSY
 
 
 memory = judged(
@@ -107,10 +93,10 @@ def host_memory(launch: Launch) -> Iterator[CheckResult]:
     less than its machine.
     """
     plan = launch.plan
-    model = estimate.model_size(str(plan.settings.get("model")))
+    model = model_size(plan.grpo.model)
     if not plan.machine.gpus or plan.machine.available is None or model is None:
         return
-    parts = _offloaded(plan, model)
+    parts = offloaded(plan, model)
     needed = plan.processes * sum(parts.values())
     if not needed:
         return
@@ -126,49 +112,27 @@ def host_memory(launch: Launch) -> Iterator[CheckResult]:
     yield warning("host memory", text, remedy)
 
 
-def _offloaded(plan: Plan, model: estimate.ModelSize) -> dict[str, float]:
-    """Bytes of the host's memory for each trainer process, by what they hold.
-
-    Moved by ms-swift while vLLM samples: weights (offload_model) and the optimizer's state
-    (offload_optimizer), of which DeepSpeed's weights in 32 bits stay. Moved by vLLM while the
-    trainer computes: its weights (sleep_level 1). Each keeps its buffers for the next time. Always
-    there: what DeepSpeed offloads.
+def offloaded(plan: Plan, model: ModelSize) -> dict[str, float]:
+    """Bytes of the host's memory for each trainer process, by what they hold: what ms-swift moves
+    while vLLM samples, what vLLM moves while the trainer computes, and what DeepSpeed offloads. Each
+    keeps its buffers for the next time.
     """
-    settings = plan.settings
+    settings = plan.grpo
     processes = plan.processes * plan.variables.nnodes
-    on_gpu = estimate.training_memory(model, settings, processes)
-    stage, is_offloaded = estimate.zero_stage(settings)
-    size = 4 if settings.get("torch_dtype") in ("float32", "float") else 2
+    on_gpu = training_memory(model, settings, processes)
     parts: dict[str, float] = {}
-    if _is_colocated(plan):
-        if number(settings, "sleep_level", 0) == 1:
-            parts["vLLM's weights"] = size * model.parameters / number(settings, TENSOR, 1)
-        if settings.get("offload_model") is True:
-            parts["weights"] = on_gpu["weights"]
-        if settings.get("offload_optimizer") is True:
-            # Of 12 bytes 4 are the weights.
-            share = 2 / 3 if stage is not None else 1
-            parts["optimizer"] = share * on_gpu["optimizer"]
-    if is_offloaded:
-        # On the GPU the gradients are in 16 bits.
-        trained = on_gpu["gradients"] / 2
-        if stage not in (2, 3):  # which divide them
-            trained /= processes
-        parts["DeepSpeed's optimizer"] = OFFLOADED_OPTIMIZER * trained
-        if _offloads_weights(settings):
-            parts["DeepSpeed's weights"] = size * model.parameters / processes
+    if settings.is_colocated:
+        if settings.sleep_level == 1:
+            parts["vLLM's weights"] = on_gpu.vllm_weights
+        parts["weights"] = on_gpu.moved_weights
+        parts["optimizer"] = on_gpu.moved_optimizer
+    if settings.zero.offloads_optimizer:
+        trained = trained_parameters(model, settings)
+        parts["DeepSpeed's optimizer"] = OFFLOADED_OPTIMIZER * trained / processes
+    if settings.zero.offloads_weights:
+        weights = settings.bytes_a_parameter * model.parameters
+        parts["DeepSpeed's weights"] = weights / processes
     return parts
-
-
-def _offloads_weights(settings: Mapping[str, Any]) -> bool:
-    """Whether DeepSpeed keeps the weights in the host's memory."""
-    value = settings["deepspeed"]
-    if isinstance(value, str):
-        if value in ("zero2_offload", "zero3_offload"):
-            return value == "zero3_offload"
-        value = read_json(value)
-    zero = value.get("zero_optimization") or {}
-    return (zero.get("offload_param") or {}).get("device", "none") != "none"
 
 
 def shared_memory(launch: Launch) -> Iterator[CheckResult]:
@@ -204,7 +168,7 @@ def cores(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     if not plan.machine.gpus:
         return
-    loaders = number(plan.settings, "dataloader_num_workers", 1)  # ms-swift's default
+    loaders = plan.grpo.dataloader_num_workers
     needed = plan.processes * (1 + loaders)
     ranks = "1 trainer process" if plan.processes == 1 else f"{plan.processes} trainer processes"
     text = f"{ranks} with {loaders} data loader{'s' * (loaders != 1)} each"

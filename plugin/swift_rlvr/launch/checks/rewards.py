@@ -17,11 +17,11 @@ from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import FIELD, is_import_path
-from swift_rlvr.rewards.parameters import BaseParameters, flag_elsewhere, stray_variables
+from swift_rlvr.rewards.parameters import flag_elsewhere, stray_variables
 from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
-from swift_rlvr.utils.settings import as_list, number
+from swift_rlvr.utils.settings import as_list
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
@@ -48,9 +48,10 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         unasked = "ms-swift's rewards, the columns that they need, verifiers, grading"
         message = f"not checked: {unasked}, and what only the training refuses"
         yield warning("training", message, "as above; then run this again")
+    parameters_of_all = [(name, reward.Parameters) for name, reward in REWARDS.items()]
     for name in parsed.unknown:
         # Not the nearest: open-r1's cosine_min_value_correct is ms-swift's for the longest answer.
-        elsewhere = flag_elsewhere(name, _all_parameters())
+        elsewhere = flag_elsewhere(name, parameters_of_all)
         remedy = elsewhere or did_you_mean(name, parsed.settings) or listed
         yield failed("settings", f"ms-swift has no setting {name}", remedy)
     if parsed.is_read and not parsed.unknown:
@@ -105,7 +106,7 @@ def weighted_names(settings: Mapping[str, Any], names: Sequence[str] = ()) -> li
 
 
 def _known_reward(name: str, known: Iterable[str]) -> str:
-    """What to name in place of a reward that ms-swift does not know."""
+    """The remedy for a reward that ms-swift does not know."""
     if name in REWARDS.data:  # ours, which the plugin registers
         return PLUGIN
     # ms-swift wants external_countdown for countdown.
@@ -114,7 +115,7 @@ def _known_reward(name: str, known: Iterable[str]) -> str:
 
 
 def _other_rewards(launch: Launch) -> list[str]:
-    """Rewards that are not among `reward_funcs`: models, and that of an environment."""
+    """The rewards besides `reward_funcs`: models, and that of an environment."""
     rewards = launch.listed("reward_model")
     if launch.settings.get("use_gym_env", launch.settings.get("gym_env")):
         rewards.append("that of the environment")
@@ -122,12 +123,12 @@ def _other_rewards(launch: Launch) -> list[str]:
 
 
 def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
-    """The rewards of the run that are ours or have an import path, with their parameters; what is
-    wrong with those.
+    """Build the rewards of the run that are ours or have an import path, with their parameters.
+    Returns them, and what is wrong with those that cannot be built.
     """
     rewards: list[Reward] = []
     results: list[CheckResult] = []
-    max_length = number(launch.settings, "max_completion_length", 512)
+    max_length = launch.plan.grpo.max_completion_length
     arguments = SimpleNamespace(max_completion_length=max_length)
     # The parameters that a recipe sets under ENV are in this process's environment for a moment.
     variables = {
@@ -151,24 +152,16 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
                 if result not in results:
                     results.append(result)
         stray = list(stray_variables(REWARDS))
-    for variable in stray:
-        message = f"{variable} is set and belongs to no reward"
-        remedy = did_you_mean(variable, _parameter_variables()) or f"unset {variable}"
-        results.append(warning("parameters", message, remedy))
-    return rewards, results
-
-
-def _all_parameters() -> list[tuple[str, type[BaseParameters]]]:
-    return [(name, reward.Parameters) for name, reward in REWARDS.items()]
-
-
-def _parameter_variables() -> list[str]:
-    """All variables that set a parameter of a reward, such as EXTERNAL_COUNTDOWN_NOTATION."""
-    variables = []
+    # All variables that set a parameter of a reward, such as EXTERNAL_COUNTDOWN_NOTATION.
+    known = []
     for name in REWARDS:
         for parameter in fields(REWARDS[name].Parameters):
-            variables.append(f"{name}_{parameter.name}".upper())
-    return variables
+            known.append(f"{name}_{parameter.name}".upper())
+    for variable in stray:
+        message = f"{variable} is set and belongs to no reward"
+        remedy = did_you_mean(variable, known) or f"unset {variable}"
+        results.append(warning("parameters", message, remedy))
+    return rewards, results
 
 
 def parameters(launch: Launch) -> list[CheckResult]:
@@ -284,8 +277,8 @@ class Tried(NamedTuple):
 
 
 def completions_to_grade(launch: Launch) -> list[Tried]:
-    """A right and a wrong completion of the first rows of each task, each in the form that the
-    prompt of its row asks for; of a row without a gold only the wrong one.
+    """A right and a wrong completion for the first rows of each task, in the form that the prompt of
+    the row asks for. A row without a gold has only the wrong one.
     """
     tried: list[Tried] = []
     rows = Counter[str]()
@@ -330,33 +323,51 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     if len(weights) != len(names):
         weights = [1.0] * len(names)
     verifiers = [name for name in names if launch.parsed.rewards[name][1] == VERIFIER]
-    full = {reward.name: reward.full_reward for reward in build(launch)[0]}
-    is_shown = set()
+    # What each pays for a right completion.
+    full = dict.fromkeys(verifiers, FULL)
+    for reward in build(launch)[0]:
+        if reward.name in full:
+            full[reward.name] = reward.full_reward
+    shown_tasks = set()
+    # Each right completion is followed by the wrong one of its row.
     for index, each in enumerate(tried):
         if not each.is_right:
             continue
         right = {name: values[name][index] for name in names}
         wrong = {name: values[name][index + 1] for name in names}
-        where = f"the right completion of line {each.line} ({each.task})"
-        graded = [name for name in verifiers if right[name] is not None]
-        if verifiers and not graded:
-            yield failed("grading", f"no verifier grades {where}", _OF_ROWS)
+        outcome = _compare_pay(each, right, wrong, weights, full)
+        if outcome.status != "passed":
+            yield outcome
             return
-        for name in graded:
-            if (right[name] or 0.0) < full.get(name, FULL):
-                yield failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
-                return
-        totals = [_total(each_paid, weights) for each_paid in (right, wrong)]
-        earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
-        if totals[0] <= totals[1]:
-            # Without a verifier it may be meant: a run for the format alone.
-            report = failed if verifiers else warning
-            remedy = "a reward that verifies answers, or other reward_weights"
-            yield report("grading", f"{where} earns {earned}: no more", remedy)
-            return
-        if each.task not in is_shown:
-            is_shown.add(each.task)
-            yield passed("grading", f"{where} earns {earned}")
+        if each.task not in shown_tasks:
+            shown_tasks.add(each.task)
+            yield outcome
+
+
+def _compare_pay(
+    tried: Tried,
+    right: Mapping[str, float | None],
+    wrong: Mapping[str, float | None],
+    weights: Sequence[float],
+    full: Mapping[str, float],
+) -> CheckResult:
+    """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
+    verifier pays for a right one.
+    """
+    where = f"the right completion of line {tried.line} ({tried.task})"
+    graded = [name for name in full if right[name] is not None]
+    if full and not graded:
+        return failed("grading", f"no verifier grades {where}", _OF_ROWS)
+    for name in graded:
+        if (right[name] or 0.0) < full[name]:
+            return failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
+    earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
+    if _total(right, weights) > _total(wrong, weights):
+        return passed("grading", f"{where} earns {earned}")
+    # Without a verifier it may be meant: a run for the format alone.
+    report = failed if full else warning
+    remedy = "a reward that verifies answers, or other reward_weights"
+    return report("grading", f"{where} earns {earned}: no more", remedy)
 
 
 def _total(paid: Mapping[str, float | None], weights: Sequence[float]) -> float:
@@ -414,7 +425,7 @@ def verifiers(launch: Launch) -> list[CheckResult]:
 
 
 def _rewards_by_task(launch: Launch, names: Sequence[str]) -> dict[str, list[str]]:
-    """The rewards that grade each task in the data; those of others are taken to grade all."""
+    """The rewards that grade each task in the data. Rewards that are not ours are taken to grade all."""
     ours = {reward.name: reward for reward in build(launch)[0]}
     grading: dict[str, list[str]] = {}
     for task in _example_rows(launch):

@@ -1,0 +1,181 @@
+"""The settings of ms-swift's GRPO that a launch reads, with their types and ms-swift's defaults."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, Self
+
+from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
+from swift_rlvr.training.recipes import uses_servers
+from swift_rlvr.utils.jsonl import read_json
+from swift_rlvr.utils.settings import as_list, number
+
+BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
+TENSOR, DATA = "vllm_tensor_parallel_size", "vllm_data_parallel_size"
+# Tokens of a prompt, where only the model's context limits them.
+PROMPT = 1024
+
+
+class Zero(NamedTuple):
+    """DeepSpeed's ZeRO: its stage, None without DeepSpeed, and what it keeps in the host's memory.
+
+    offloads_weights: with the optimizer's, the weights with which the GPUs compute.
+    """
+
+    stage: int | None
+    offloads_optimizer: bool = False
+    offloads_weights: bool = False
+
+
+def read_zero(value: Any) -> Zero:
+    """What a value of `--deepspeed` stands for: a name, a file or the settings in it.
+
+    >>> read_zero("zero3_offload"), read_zero(None).stage
+    (Zero(stage=3, offloads_optimizer=True, offloads_weights=True), None)
+    """
+    if not value:
+        return Zero(None)
+    if isinstance(value, str):
+        if name := re.fullmatch(r"zero([0-3])(_offload)?", value):
+            stage, is_offloaded = int(name[1]), bool(name[2])
+            return Zero(stage, is_offloaded, is_offloaded and stage == 3)
+        value = read_json(value)
+    zero = value.get("zero_optimization") or {}
+    optimizer, weights = zero.get("offload_optimizer") or {}, zero.get("offload_param") or {}
+    return Zero(
+        int(zero.get("stage", 0)),
+        offloads_optimizer=optimizer.get("device", "none") != "none",
+        offloads_weights=weights.get("device", "none") != "none",
+    )
+
+
+def _number(default: int | float, at_least: int | None = None) -> Any:
+    return field(default=default, metadata={"at_least": at_least})
+
+
+@dataclass(frozen=True)
+class GrpoSettings:
+    """Settings by ms-swift's names. values: all of them, also those without a field, which a launch
+    hands on and does not read. 0 stands for no limit, and for what is not set.
+
+    Numbers for which a launch has no use, such as learning_rate, are fields because ms-swift would
+    need half a minute to check them.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    num_generations: int = _number(8, at_least=1)
+    per_device_train_batch_size: int = _number(1, at_least=1)
+    gradient_accumulation_steps: int = _number(1, at_least=1)
+    per_device_eval_batch_size: int = _number(1)
+    max_length: int = _number(0)
+    max_completion_length: int = _number(512)
+    max_turns: int = _number(1, at_least=1)
+    num_train_epochs: float = _number(3.0)
+    max_steps: int = _number(-1)
+    num_iterations: int = _number(1)
+    split_dataset_ratio: float = _number(0.0)
+    save_steps: float = _number(500.0)
+    save_total_limit: int = _number(0)
+    dataloader_num_workers: int = _number(1)
+    lora_rank: int = _number(8)
+
+    vllm_max_model_len: int = _number(0)
+    vllm_gpu_memory_utilization: float = _number(0.9)
+    vllm_tensor_parallel_size: int = _number(1, at_least=1)
+    vllm_data_parallel_size: int = _number(1, at_least=1)
+    move_model_batches: int = _number(0)
+    sleep_level: int = _number(0)
+
+    beta: float = _number(0.04)
+    max_grad_norm: float = _number(1.0)
+    learning_rate: float = _number(0.0)
+    temperature: float = _number(0.0)
+    top_p: float = _number(0.0)
+    warmup_ratio: float = _number(0.0)
+    epsilon: float = _number(0.0)
+    weight_decay: float = _number(0.0)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """The fields from a recipe and flags. InputError where one is not such a number."""
+        numbers: dict[str, Any] = {}
+        for each in fields(cls):
+            if "at_least" in each.metadata:
+                default: Any = each.default
+                numbers[each.name] = number(values, each.name, default, each.metadata["at_least"])
+        return cls(values, **numbers)
+
+    @property
+    def model(self) -> str:
+        """A folder or a hub's id."""
+        return str(self.values.get("model"))
+
+    def listed(self, name: str) -> list[str]:
+        """A setting that takes one value or several."""
+        return [str(value) for value in as_list(self.values.get(name))]
+
+    def is_on(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return self.values.get(name) is True
+
+    # What is trained.
+
+    @property
+    def trains_all_parameters(self) -> bool:
+        """Whether the model is trained itself, and not adapters."""
+        return self.values.get("tuner_type") == "full"
+
+    @property
+    def zero(self) -> Zero:
+        """What DeepSpeed divides and offloads."""
+        return read_zero(self.values.get("deepspeed"))
+
+    @property
+    def bytes_a_parameter(self) -> int:
+        """Of the weights with which a model computes."""
+        return 4 if self.values.get("torch_dtype") in ("float32", "float") else 2
+
+    # Where vLLM is.
+
+    @property
+    def uses_vllm(self) -> bool:
+        """Whether vLLM samples, in whatever process."""
+        return bool(self.values.get("use_vllm"))
+
+    @property
+    def uses_servers(self) -> bool:
+        """Whether vLLM is in rollout servers."""
+        return uses_servers(self.values)
+
+    @property
+    def is_colocated(self) -> bool:
+        """Whether vLLM is in the trainers' processes, on their GPUs."""
+        return self.uses_vllm and not self.uses_servers
+
+    # How much there is in a step.
+
+    def completions(self, processes: int) -> int:
+        """Completions a step with so many processes of all nodes."""
+        return processes * self.per_device_train_batch_size * self.gradient_accumulation_steps
+
+    @property
+    def longest_completion(self) -> int:
+        """Tokens after the first prompt: those of all answers, and the feedback between them."""
+        turns = 1
+        if self.values.get("multi_turn_scheduler"):
+            turns = self.max_turns
+        return turns * self.max_completion_length + (turns - 1) * FEEDBACK_TOKENS
+
+    @property
+    def longest_row(self) -> int:
+        """Tokens of the longest prompt and completion."""
+        return (self.max_length or PROMPT) + self.longest_completion
+
+    @property
+    def evaluated_at_once(self) -> int:
+        """Completions of an evaluation that a GPU computes at once; 0 without ms-swift's evaluation."""
+        has_rows = self.values.get("val_dataset") or self.split_dataset_ratio > 0
+        if not has_rows or self.values.get("eval_strategy") in ("no", False):
+            return 0
+        return self.per_device_eval_batch_size

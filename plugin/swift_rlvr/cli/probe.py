@@ -27,6 +27,7 @@ def probe(
     keep: Annotated[
         str | None,
         typer.Option(
+            "--keep",
             metavar="LOW..HIGH",
             help="Write rows whose pass rate is in this range to OUT/keep.jsonl.",
         ),

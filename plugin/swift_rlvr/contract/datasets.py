@@ -7,7 +7,7 @@ task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -41,8 +41,17 @@ ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
 
-# A line, from 1, and what is wrong there.
-Problem = tuple[int, str]
+
+class Problem(NamedTuple):
+    """What is wrong on a line."""
+
+    line: int  # from 1
+    problem: str
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether the row only repeats another one."""
+        return self.problem.startswith(REPEATS)
 
 
 class Disagreement(NamedTuple):
@@ -172,7 +181,7 @@ class Findings:
             "forms": forms,
             "disagreements": disagreements,
             "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
-            "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
+            "problems": [problem._asdict() for problem in self.problems],
             "earned": [earned.as_json() for earned in self.earned],
             "folded": [gold._asdict() for gold in self.folded],
         }
@@ -253,166 +262,195 @@ def check(
     Raises:
         InputError: a line cannot be read, which it names, or a file in `against` has other columns.
     """
-    _require_same_columns(source, against)
-    identities = {str(other): set(_identities(other)) for other in against}
     if limit is None:
         limit = allowed_share(source.task)
-    findings = Findings(limit, shared=dict.fromkeys(identities, 0))
-    graders = Graders(rewards)
-
-    first_lines: dict[str, int] = {}  # by identity
-    gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
-    verified: dict[Reward, list[AskedRow]] = {}  # the first rows, by verifier
+    check = DatasetCheck(source, against, limit, rewards)
+    findings = check.findings
     renamed: set[str] = set()
     rows = islice(source.rows(renamed), first)
     while batch := list(islice(rows, BATCH)):
+        check.add(batch, system, tokenizer)
+        progress(findings.rows)
+
+    if first is None or findings.rows < first:
+        findings.total = findings.rows
+    else:
+        findings.total = rows_without_reading(source)
+    findings.absent = [name for name in source.columns if name not in renamed]
+    findings.earned = paid_by(check.attacked)
+    return findings
+
+
+class DatasetCheck:
+    """The check of a dataset, a batch of rows at a time.
+
+    attacked: by verifier, the first rows with a right answer.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        against: Sequence[Source],
+        limit: float,
+        rewards: Sequence[Reward] | None,
+    ):
+        self._task = source.task
+        self._graders = Graders(rewards)
+        # By `Task.identity`: the first line of each question, and the questions of the other files.
+        self._first_lines: dict[str, int] = {}
+        self._elsewhere: dict[str, set[str]] = {}
+        for other in against:
+            columns = source.task.columns
+            if other.task.columns != columns:
+                expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
+                problem = f"{other}: expected {expected}; its task is {other.task.name}"
+                raise InputError(problem, field="against")
+            identities = self._elsewhere.setdefault(str(other), set())
+            for _, row in other.rows():
+                with suppress(RowError):
+                    identities.add(other.task.identity(row))
+        # A literal comparison folds no golds.
+        self._gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
+        self.attacked: dict[Reward, list[AskedRow]] = {}
+        self.findings = Findings(limit, shared=dict.fromkeys(self._elsewhere, 0))
+
+    def add(
+        self,
+        batch: Sequence[tuple[int, Mapping[str, Any]]],
+        system: SystemPrompt | None,
+        tokenizer: Any,
+    ) -> None:
+        """Look at raw rows with their lines: first each on its own, then each reward on all."""
+        findings = self.findings
         findings.rows += len(batch)
         bad: list[Problem] = []
         graded: dict[Reward, list[AskedRow]] = {}
         for line, raw in batch:
             try:
-                asked = ask(source.task, raw, line, system, tokenizer)
-                identity = source.task.identity(raw)
+                asked = ask(self._task, raw, line, system, tokenizer)
+                identity = self._task.identity(raw)
             except RowError as error:
                 findings.unusable[error.label] += 1
-                bad.append((line, str(error)))
+                bad.append(Problem(line, str(error)))
                 with suppress(RowError):
-                    findings.refused[source.task.of(raw).name] += 1
+                    findings.refused[self._task.of(raw).name] += 1
                 continue
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
-            findings.unused.update(unused_columns(source.task, raw))
+            findings.unused.update(unused_columns(self._task, raw))
+            self._compare(asked, identity)
+            bad += self._verifier_remarks(asked)
+            if asked.ideal is not None:
+                for reward in self._graders.of(asked):
+                    graded.setdefault(reward, []).append(asked)
+                    # Attacks on tests would run for minutes.
+                    is_attacked = reward.role == VERIFIER and not reward.runs_code
+                    if is_attacked and findings.attacked < ATTACKED_ROWS:
+                        self.attacked.setdefault(reward, []).append(asked)
+                        findings.attacked += 1
 
-            first_line = first_lines.setdefault(identity, line)
-            if first_line != line:
-                findings.duplicates += 1
-                findings.problems.append((line, f"{REPEATS} line {first_line}"))
-            for name, known in identities.items():
-                if identity in known:
-                    findings.shared[name] += 1
-                    findings.problems.append((line, f"is also in {name}"))
-
-            if asked.task.verifier == ExactMatchReward.name:
-                _note_folded(findings, gold_texts, asked)
-            bad += _remarks(findings, asked)
-            if asked.ideal is None:
-                continue
-            for reward in graders.of(asked):
-                graded.setdefault(reward, []).append(asked)
-                is_first = findings.attacked < ATTACKED_ROWS
-                if reward.role == VERIFIER and is_first and not reward.runs_code:
-                    verified.setdefault(reward, []).append(asked)
-                    findings.attacked += 1
-
-        for reward, asked_rows in graded.items():
-            bad += _grade(findings, reward, asked_rows)
+        for reward, rows in graded.items():
+            bad += self._grade(reward, rows)
         findings.bad += len({line for line, _ in bad})
-        findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
-        progress(findings.rows)
-    findings.total = findings.rows if first is None else _total(source, findings.rows, first)
-    findings.absent = [name for name in source.columns if name not in renamed]
-    findings.earned = paid_by(verified)
-    return findings
+        # By line, with rows that only repeat another one last.
+        problems = sorted(findings.problems + bad, key=lambda each: (each.is_repeat, each))
+        findings.problems = problems[:SHOWN]
+
+    def _compare(self, asked: AskedRow, identity: str) -> None:
+        """Count a row that asks what another row asks, or whose gold is nearly that of another."""
+        findings = self.findings
+        line = asked.line
+        first_line = self._first_lines.setdefault(identity, line)
+        if first_line != line:
+            findings.duplicates += 1
+            findings.problems.append(Problem(line, f"{REPEATS} line {first_line}"))
+        for name, identities in self._elsewhere.items():
+            if identity in identities:
+                findings.shared[name] += 1
+                findings.problems.append(Problem(line, f"is also in {name}"))
+
+        if asked.task.verifier == ExactMatchReward.name and self._gold_texts is not None:
+            golds = golds_of(asked.row.get("accepted_answers"))
+            folded = self._gold_texts.add(line, golds or [])
+            if folded is not None:
+                findings.folded_golds += 1
+                findings.folded = [*findings.folded, folded][:SHOWN]
+
+    def _verifier_remarks(self, asked: AskedRow) -> list[Problem]:
+        """Count what the verifier remarks about a row, and return why the row is bad.
+
+        A row is bad where nothing says what is right for it: it has neither a gold nor usable
+        tests.
+        """
+        findings = self.findings
+        verifier = REWARDS[asked.task.verifier or ""]
+        remarks = verifier.remarks(asked.row)
+        for remark in remarks:
+            findings.remarks[remark] += 1
+            findings.problems.append(Problem(asked.line, remark))
+        if asked.ideal is not None:
+            return []
+        if verifier.runs_code:
+            unusable = [Problem(asked.line, remark) for remark in remarks if UNUSABLE in remark]
+            findings.untried[asked.task.name] += not unusable
+            return unusable
+        label = "unsolvable" if "nums" in asked.row else "no right answer is known"
+        findings.no_gold[label] += 1
+        return [Problem(asked.line, label)]
+
+    def _grade(self, reward: Reward, rows: Sequence[AskedRow]) -> Iterator[Problem]:
+        """Grade and count the ideal completions of rows, and yield the problems of those that fail.
+
+        A guess in the same form tells a row at fault from a reward that wants another form: the
+        latter refuses both for the same reason.
+        """
+        findings = self.findings
+        ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
+        guesses = grades_of(reward, rows, [guess_of(asked) for asked in rows])
+        is_verifier = reward.role == VERIFIER
+        paid = findings.rewards.setdefault(reward.name, Paid())
+        for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
+            if ideal.reason == OTHER_TASK:
+                continue
+            # A gold that cannot be read equals itself, but no other answer can be graded.
+            cannot_grade = reward.columns and guess.reward is None
+            value, reason = guess if cannot_grade else ideal
+            findings.verified[asked.task.name] += is_verifier and value is not None
+            if pays_fully(reward, asked, value):
+                paid.full += 1
+                if is_verifier and guess.reward == reward.full_reward:
+                    what = "a program that returns" if reward.runs_code else "the answer"
+                    text = f"{reward.name} pays {what} {GUESS} in full too"
+                    yield Problem(asked.line, text)
+                continue
+            paid.reasons[reason] += 1
+            if value is None:
+                paid.none += 1
+                outcome = "cannot read the gold"
+            else:
+                paid.less += 1
+                outcome = f"gives the gold {value:g}"
+            if not is_verifier and reason == guess.reason:
+                findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
+            else:
+                yield Problem(asked.line, f"{reward.name} {outcome}: {reason}")
 
 
-def _total(source: Source, looked_at: int, first: int) -> int | None:
-    """How many rows a dataset has, of which the first were looked at; None where only a reader of
-    all could tell.
+def pays_fully(reward: Reward, asked: AskedRow, value: float | None) -> bool:
+    """Whether a reward pays its maximum.
+
+    What a reward of one's own pays at most is not known, so anything that it pays will do.
     """
-    if looked_at < first:
-        return looked_at
+    if value == reward.full_reward:
+        return True
+    is_ours = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
+    return bool(value) and not is_ours
+
+
+def rows_without_reading(source: Source) -> int | None:
+    """How many rows a dataset has, or None where only a reader of all could tell."""
     if source.path is None or source.path.suffix != ".jsonl":
         return source.limit
     with opened(source.path) as file:
         count = sum(1 for line in file if line.strip())
     return min(count, source.limit or count)
-
-
-def _note_folded(findings: Findings, texts: GoldTexts | None, asked: AskedRow) -> None:
-    """Count a row whose golds another row writes differently; texts: None where that matters."""
-    golds = golds_of(asked.row.get("accepted_answers"))
-    folded = texts.add(asked.line, golds or []) if texts else None
-    if folded is None:
-        return
-    findings.folded_golds += 1
-    if len(findings.folded) < SHOWN:
-        findings.folded.append(folded)
-
-
-def _require_same_columns(source: Source, against: Sequence[Source]) -> None:
-    columns = source.task.columns
-    for other in against:
-        if other.task.columns != columns:
-            expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
-            raise InputError(
-                f"{other}: expected {expected}; its task is {other.task.name}", field="against"
-            )
-
-
-def _identities(source: Source) -> Iterator[str]:
-    for _, row in source.rows():
-        with suppress(RowError):
-            yield source.task.identity(row)
-
-
-def _importance(problem: Problem) -> tuple[bool, Problem]:
-    """Sorts problems by line, with rows that only repeat another one last."""
-    _, text = problem
-    return text.startswith(REPEATS), problem
-
-
-def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
-    """Count what the verifier remarks about a row, and return why the row is bad.
-
-    A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
-    """
-    verifier = REWARDS[asked.task.verifier or ""]
-    remarks = verifier.remarks(asked.row)
-    for remark in remarks:
-        findings.remarks[remark] += 1
-        findings.problems.append((asked.line, remark))
-    if asked.ideal is not None:
-        return []
-    if verifier.runs_code:
-        unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
-        findings.untried[asked.task.name] += not unusable
-        return unusable
-    label = "unsolvable" if "nums" in asked.row else "no right answer is known"
-    findings.no_gold[label] += 1
-    return [(asked.line, label)]
-
-
-def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator[Problem]:
-    """Grade and count the ideal completions of rows, and yield the problems of those that fail.
-
-    A guess in the same form tells a row at fault from a reward that wants another form: the latter
-    refuses both for the same reason.
-    """
-    ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
-    guesses = grades_of(reward, rows, [guess_of(asked) for asked in rows])
-    is_verifier = reward.role == VERIFIER
-    paid = findings.rewards.setdefault(reward.name, Paid())
-    for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
-        if ideal.reason == OTHER_TASK:
-            continue
-        is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
-        value, reason = guess if reward.columns and guess.reward is None else ideal
-        findings.verified[asked.task.name] += is_verifier and value is not None
-        # What a reward of one's own pays at most is not known.
-        if value == reward.full_reward or (value and not is_owed):
-            paid.full += 1
-            if is_verifier and guess.reward == reward.full_reward:
-                what = "a program that returns" if reward.runs_code else "the answer"
-                yield asked.line, f"{reward.name} pays {what} {GUESS} in full too"
-            continue
-        paid.reasons[reason] += 1
-        if value is None:
-            paid.none += 1
-            outcome = "cannot read the gold"
-        else:
-            paid.less += 1
-            outcome = f"gives the gold {value:g}"
-        if not is_verifier and reason == guess.reason:
-            findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
-        else:
-            yield asked.line, f"{reward.name} {outcome}: {reason}"

@@ -41,17 +41,8 @@ ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
 
-
-class Problem(NamedTuple):
-    """What is wrong on a line."""
-
-    line: int  # from 1
-    problem: str
-
-    @property
-    def is_repeat(self) -> bool:
-        """Whether the row only repeats another one."""
-        return self.problem.startswith(REPEATS)
+# A line, from 1, and what is wrong there.
+Problem = tuple[int, str]
 
 
 class Disagreement(NamedTuple):
@@ -181,7 +172,7 @@ class Findings:
             "forms": forms,
             "disagreements": disagreements,
             "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
-            "problems": [problem._asdict() for problem in self.problems],
+            "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
             "earned": [earned.as_json() for earned in self.earned],
             "folded": [gold._asdict() for gold in self.folded],
         }
@@ -331,7 +322,7 @@ class DatasetCheck:
                 identity = self._task.identity(raw)
             except RowError as error:
                 findings.unusable[error.label] += 1
-                bad.append(Problem(line, str(error)))
+                bad.append((line, str(error)))
                 with suppress(RowError):
                     findings.refused[self._task.of(raw).name] += 1
                 continue
@@ -339,7 +330,7 @@ class DatasetCheck:
             findings.forms[asked.form] += 1
             findings.unused.update(unused_columns(self._task, raw))
             self._compare(asked, identity)
-            bad += self._verifier_remarks(asked)
+            bad += _remarks(findings, asked)
             if asked.ideal is not None:
                 for reward in self._graders.of(asked):
                     graded.setdefault(reward, []).append(asked)
@@ -350,11 +341,9 @@ class DatasetCheck:
                         findings.attacked += 1
 
         for reward, rows in graded.items():
-            bad += self._grade(reward, rows)
+            bad += _grade(findings, reward, rows)
         findings.bad += len({line for line, _ in bad})
-        # By line, with rows that only repeat another one last.
-        problems = sorted(findings.problems + bad, key=lambda each: (each.is_repeat, each))
-        findings.problems = problems[:SHOWN]
+        findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
 
     def _compare(self, asked: AskedRow, identity: str) -> None:
         """Count a row that asks what another row asks, or whose gold is nearly that of another."""
@@ -363,11 +352,11 @@ class DatasetCheck:
         first_line = self._first_lines.setdefault(identity, line)
         if first_line != line:
             findings.duplicates += 1
-            findings.problems.append(Problem(line, f"{REPEATS} line {first_line}"))
+            findings.problems.append((line, f"{REPEATS} line {first_line}"))
         for name, identities in self._elsewhere.items():
             if identity in identities:
                 findings.shared[name] += 1
-                findings.problems.append(Problem(line, f"is also in {name}"))
+                findings.problems.append((line, f"is also in {name}"))
 
         if asked.task.verifier == ExactMatchReward.name and self._gold_texts is not None:
             golds = golds_of(asked.row.get("accepted_answers"))
@@ -375,76 +364,6 @@ class DatasetCheck:
             if folded is not None:
                 findings.folded_golds += 1
                 findings.folded = [*findings.folded, folded][:SHOWN]
-
-    def _verifier_remarks(self, asked: AskedRow) -> list[Problem]:
-        """Count what the verifier remarks about a row, and return why the row is bad.
-
-        A row is bad where nothing says what is right for it: it has neither a gold nor usable
-        tests.
-        """
-        findings = self.findings
-        verifier = REWARDS[asked.task.verifier or ""]
-        remarks = verifier.remarks(asked.row)
-        for remark in remarks:
-            findings.remarks[remark] += 1
-            findings.problems.append(Problem(asked.line, remark))
-        if asked.ideal is not None:
-            return []
-        if verifier.runs_code:
-            unusable = [Problem(asked.line, remark) for remark in remarks if UNUSABLE in remark]
-            findings.untried[asked.task.name] += not unusable
-            return unusable
-        label = "unsolvable" if "nums" in asked.row else "no right answer is known"
-        findings.no_gold[label] += 1
-        return [Problem(asked.line, label)]
-
-    def _grade(self, reward: Reward, rows: Sequence[AskedRow]) -> Iterator[Problem]:
-        """Grade and count the ideal completions of rows, and yield the problems of those that fail.
-
-        A guess in the same form tells a row at fault from a reward that wants another form: the
-        latter refuses both for the same reason.
-        """
-        findings = self.findings
-        ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
-        guesses = grades_of(reward, rows, [guess_of(asked) for asked in rows])
-        is_verifier = reward.role == VERIFIER
-        paid = findings.rewards.setdefault(reward.name, Paid())
-        for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
-            if ideal.reason == OTHER_TASK:
-                continue
-            # A gold that cannot be read equals itself, but no other answer can be graded.
-            cannot_grade = reward.columns and guess.reward is None
-            value, reason = guess if cannot_grade else ideal
-            findings.verified[asked.task.name] += is_verifier and value is not None
-            if pays_fully(reward, asked, value):
-                paid.full += 1
-                if is_verifier and guess.reward == reward.full_reward:
-                    what = "a program that returns" if reward.runs_code else "the answer"
-                    text = f"{reward.name} pays {what} {GUESS} in full too"
-                    yield Problem(asked.line, text)
-                continue
-            paid.reasons[reason] += 1
-            if value is None:
-                paid.none += 1
-                outcome = "cannot read the gold"
-            else:
-                paid.less += 1
-                outcome = f"gives the gold {value:g}"
-            if not is_verifier and reason == guess.reason:
-                findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
-            else:
-                yield Problem(asked.line, f"{reward.name} {outcome}: {reason}")
-
-
-def pays_fully(reward: Reward, asked: AskedRow, value: float | None) -> bool:
-    """Whether a reward pays its maximum.
-
-    What a reward of one's own pays at most is not known, so anything that it pays will do.
-    """
-    if value == reward.full_reward:
-        return True
-    is_ours = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
-    return bool(value) and not is_ours
 
 
 def rows_without_reading(source: Source) -> int | None:
@@ -454,3 +373,66 @@ def rows_without_reading(source: Source) -> int | None:
     with opened(source.path) as file:
         count = sum(1 for line in file if line.strip())
     return min(count, source.limit or count)
+
+
+def _importance(problem: Problem) -> tuple[bool, Problem]:
+    """Sorts problems by line, with rows that only repeat another one last."""
+    _, text = problem
+    return text.startswith(REPEATS), problem
+
+
+def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
+    """Count what the verifier remarks about a row, and return why the row is bad.
+
+    A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
+    """
+    verifier = REWARDS[asked.task.verifier or ""]
+    remarks = verifier.remarks(asked.row)
+    for remark in remarks:
+        findings.remarks[remark] += 1
+        findings.problems.append((asked.line, remark))
+    if asked.ideal is not None:
+        return []
+    if verifier.runs_code:
+        unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
+        findings.untried[asked.task.name] += not unusable
+        return unusable
+    label = "unsolvable" if "nums" in asked.row else "no right answer is known"
+    findings.no_gold[label] += 1
+    return [(asked.line, label)]
+
+
+def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator[Problem]:
+    """Grade and count the ideal completions of rows, and yield the problems of those that fail.
+
+    A guess in the same form tells a row at fault from a reward that wants another form: the latter
+    refuses both for the same reason.
+    """
+    ideals = grades_of(reward, rows, [asked.graded or "" for asked in rows])
+    guesses = grades_of(reward, rows, [guess_of(asked) for asked in rows])
+    is_verifier = reward.role == VERIFIER
+    paid = findings.rewards.setdefault(reward.name, Paid())
+    for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
+        if ideal.reason == OTHER_TASK:
+            continue
+        is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
+        value, reason = guess if reward.columns and guess.reward is None else ideal
+        findings.verified[asked.task.name] += is_verifier and value is not None
+        # What a reward of one's own pays at most is not known.
+        if value == reward.full_reward or (value and not is_owed):
+            paid.full += 1
+            if is_verifier and guess.reward == reward.full_reward:
+                what = "a program that returns" if reward.runs_code else "the answer"
+                yield asked.line, f"{reward.name} pays {what} {GUESS} in full too"
+            continue
+        paid.reasons[reason] += 1
+        if value is None:
+            paid.none += 1
+            outcome = "cannot read the gold"
+        else:
+            paid.less += 1
+            outcome = f"gives the gold {value:g}"
+        if not is_verifier and reason == guess.reason:
+            findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
+        else:
+            yield asked.line, f"{reward.name} {outcome}: {reason}"

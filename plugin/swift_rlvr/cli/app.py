@@ -62,18 +62,16 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except InputError as error:
+            message = str(error)
+            for parameter in self.params:
+                if parameter.name is not None and parameter.name == error.field:
+                    is_option = isinstance(parameter, TyperOption)
+                    flag = parameter.opts[0] if is_option else parameter.name.upper()
+                    message = f"{flag}: {error.problem}"
             # No markup: the message may quote a file.
-            text = Text.assemble(("Error:", "red"), f" {self._message(error)}")
+            text = Text.assemble(("Error:", "red"), f" {message}")
             Console(stderr=True).print(text, highlight=False, soft_wrap=True)
             raise typer.Exit(2) from None
-
-    def _message(self, error: InputError) -> str:
-        for parameter in self.params:
-            if parameter.name is not None and parameter.name == error.field:
-                is_option = isinstance(parameter, TyperOption)
-                flag = parameter.opts[0] if is_option else parameter.name.upper()
-                return f"{flag}: {error.problem}"
-        return str(error)
 
 
 def _with_underscores(flag: str) -> str:

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any
 
@@ -69,7 +68,13 @@ def explain(
     columns = with_columns_from_prompt({**columns, **_columns(nums, target, gold, column or [])})
     text = _completion(completion, item)
     if reward_funcs is None:
-        reward_funcs = _fitting_rewards(columns)
+        # Nothing that a completion says is run unless the user asks for it by name.
+        reward_funcs = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
+    if not reward_funcs:
+        raise InputError(
+            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
+            f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
+        )
 
     explanations = {}
     for reward in build_rewards(reward_funcs):
@@ -88,17 +93,6 @@ def explain(
         return
     for name, explanation in explanations.items():
         print_explanation(Console(highlight=False), name, explanation)
-
-
-def _fitting_rewards(columns: Mapping[str, Any]) -> list[str]:
-    """The verifiers whose columns there are, where the user names no reward; none that runs code."""
-    names = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
-    if not names:
-        raise InputError(
-            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
-            f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
-        )
-    return names
 
 
 def _read_row(text: str) -> Item:

@@ -8,7 +8,7 @@ on these rows; of the second kind nothing should ever be paid.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -431,6 +431,78 @@ def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> 
                 earned.paid.append(row.asked.line)
                 earned.example = earned.example or completion
     return earned
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What the strategies have earned of a reward, the best one first.
+
+    rows: how many were attacked. right: what the right answer earns. limit: the mean that a
+    strategy without work may have.
+    """
+
+    reward: Reward
+    rows: int
+    earned: list[Earned]
+    right: Earned
+    limit: float
+    has_gold: bool
+
+    @property
+    def without_work(self) -> list[Earned]:
+        """Of the strategies that do not know the right answer."""
+        return [each for each in self.earned if not each.strategy.knows_gold]
+
+    @property
+    def unstated(self) -> list[Earned]:
+        """Of those that know it, do not state it, and were paid."""
+        return [each for each in self.earned if each.strategy.knows_gold and each.paid]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it never pays a right answer: it cannot be cheated, and teaches nothing."""
+        return self.has_gold and not self.right.paid
+
+    @property
+    def failed(self) -> bool:
+        best = max((each.mean for each in self.without_work), default=0.0)
+        return self.is_silent or bool(self.unstated) or best > self.limit
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "reward": self.reward.name,
+            "rows": self.rows,
+            "failed": self.failed,
+            "right": self.right.as_json(),
+            "strategies": [each.as_json() for each in self.earned],
+        }
+
+
+def attack_reward(
+    reward: Reward,
+    asked: Sequence[AskedRow],
+    limit: float | None = None,
+    progress: Callable[[list[Strategy]], Iterable[Strategy]] = iter,
+) -> Attack:
+    """Try the battery on a reward, with these rows.
+
+    Args:
+        limit: the mean that a strategy without work may earn; None for `default_limit`.
+        progress: is given the battery, and hands it on.
+    """
+    rows = targets(asked)
+    earned = []
+    for strategy in progress(strategies(rows, reward.runs_code)):
+        earned.append(try_strategy(reward, strategy, rows))
+    earned.sort(key=lambda each: -each.mean)
+    return Attack(
+        reward,
+        rows=len(rows),
+        earned=earned,
+        right=try_strategy(reward, RIGHT, rows),
+        limit=default_limit(rows) if limit is None else limit,
+        has_gold=any(row.graded for row in asked),
+    )
 
 
 def paid_by(rewards: Mapping[Reward, Sequence[AskedRow]]) -> list[Earned]:

@@ -74,9 +74,9 @@ def score(
     verdicts = None
     if against is not None:
         verdicts = stored_grades(files[0] if against == "stored" else against)
-    if verdicts and reward_funcs is None:
-        stored = {name for grades in verdicts.values() for name in grades}
-        reward_funcs = [name for name in REWARDS if name in stored]
+        if verdicts and reward_funcs is None:
+            stored = {name for grades in verdicts.values() for name in grades}
+            reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
     answered = None if dataset is None else parse_source(dataset, columns=columns)
     readings = find_files(files, parse_columns(columns), answered)
@@ -90,11 +90,7 @@ def score(
         _, reading, row = next(first_rows(readings))
         golds = reading.gold_columns(row)
     if left_out:
-        names = ", ".join(left_out)
-        verb = "It runs" if len(left_out) == 1 else "They run"
-        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
-        text = f"Not used: {names}. {verb} code from the completions; to allow that, add {flag}."
-        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
+        _print_left_out(errors, left_out)
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
@@ -111,15 +107,23 @@ def score(
         more = {"out": None if out is None else str(out), "left_out": left_out}
         typer.echo(json.dumps({**summary, **more}))
     else:
-        _show_scores(summary, reward_funcs, golds, out)
+        _print_summary(summary, reward_funcs, golds, out)
     if fail_on_change and summary["changed"]:
         raise typer.Exit(1)
 
 
-def _show_scores(
+def _print_left_out(console: Console, names: list[str]) -> None:
+    """Which rewards were not used because they run code, and how they are."""
+    verb = "It runs" if len(names) == 1 else "They run"
+    flag = " ".join(f"--reward_funcs {name}" for name in names)
+    text = f"Not used: {', '.join(names)}. {verb} code from the completions; to allow that, add {flag}."
+    console.print(text, style="yellow", highlight=False, soft_wrap=True)
+
+
+def _print_summary(
     summary: dict[str, Any], reward_funcs: list[str] | None, golds: list[str], out: Path | None
 ) -> None:
-    """Print rewards, reasons, completions that cannot be used, and verdicts that changed."""
+    """What was graded by what, the rewards and reasons, and what could not be used."""
     console = Console(highlight=False)
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
@@ -136,18 +140,26 @@ def _show_scores(
     if summary["from_prompt"]:
         count = summary["from_prompt"]
         console.print(f"nums and target of {count:,} completions were read from their prompts")
-    _show_rewards(console, summary)
-    _show_files(console, summary)
-    _show_ungraded(console, summary)
-    _show_unusable(console, summary)
-    _show_changes(console, summary)
+    _print_rewards(console, summary)
+
+    if summary["unusable"]:
+        console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
+        for problem in summary["problems"]:
+            text = visible(problem, LONGEST_DETAIL, console.encoding)
+            console.print("  ", text, sep="", soft_wrap=True)
+        if summary["unusable"] > SHOWN_PROBLEMS:
+            console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
+    if "changed" in summary:
+        _print_changes(console, summary)
     if out is not None:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
 
 
-def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
+def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
+    """The mean of each reward, its reasons, and its means by file."""
     rewards = []
     reasons = []
+    notes = []
     for name, figures in summary["rewards"].items():
         mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
         rewards.append((name, mean, f"{figures['ungraded']:,}"))
@@ -157,49 +169,30 @@ def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
             share = f"{count / summary['completions']:.1%}"
             reasons.append((label, reason, f"{count:,}", share))
             label = ""
+        if not figures["graded"]:
+            reason = next(iter(figures["reasons"]))
+            remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""
+            notes.append(note(f"{name} graded nothing ({reason}){remedy}"))
     numbers = ("mean", "not graded")
     console.print("", table("reward", *numbers, numbers=numbers, rows=rewards), "", sep="\n")
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
 
-
-def _show_files(console: Console, summary: dict[str, Any]) -> None:
-    """The means of each of several files, such as verl's dumps by step."""
-    if len(summary["files"]) == 1:
-        return
-    names = list(summary["rewards"])
-    rows = []
-    for file, means in summary["means_by_file"].items():
-        cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
-        rows.append((file, *cells))
-    console.print("")
-    print_figures(console, "Means by file", ("file", *names), rows)
-
-
-def _show_ungraded(console: Console, summary: dict[str, Any]) -> None:
-    """A note for each reward that could grade no completion."""
-    for name, figures in summary["rewards"].items():
-        if figures["graded"]:
-            continue
-        reason = next(iter(figures["reasons"]))
-        remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""
-        console.print(note(f"{name} graded nothing ({reason}){remedy}"), soft_wrap=True)
+    # Of several files, such as verl's dumps by step.
+    if len(summary["files"]) > 1:
+        names = list(summary["rewards"])
+        rows = []
+        for file, means in summary["means_by_file"].items():
+            cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
+            rows.append((file, *cells))
+        console.print("")
+        print_figures(console, "Means by file", ("file", *names), rows)
+    for text in notes:
+        console.print(text, soft_wrap=True)
 
 
-def _show_unusable(console: Console, summary: dict[str, Any]) -> None:
-    if not summary["unusable"]:
-        return
-    console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
-    for problem in summary["problems"]:
-        text = visible(problem, LONGEST_DETAIL, console.encoding)
-        console.print("  ", text, sep="", soft_wrap=True)
-    if summary["unusable"] > SHOWN_PROBLEMS:
-        console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-
-
-def _show_changes(console: Console, summary: dict[str, Any]) -> None:
-    if "changed" not in summary:
-        return
+def _print_changes(console: Console, summary: dict[str, Any]) -> None:
+    """The verdicts that are not those of before."""
     for change in summary["changed"]:
         position = f", completion {change['position']}" if "position" in change else ""
         where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"

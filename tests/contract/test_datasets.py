@@ -238,6 +238,16 @@ def test_bad_files(tmp_path, content, message):
     assert message in refused("check", write(tmp_path / "rows.jsonl", content))
 
 
+def test_a_folder_and_a_file_without_rows_that_can_be_read_are_told_what_can_be(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows.xlsx").write_bytes(b"PK")
+    for task in ("", "math:"):
+        message = refused("check", f"{task}{tmp_path / 'empty'}")
+        assert f"{tmp_path / 'empty'}: no data files in this folder; expected a file" in message
+        message = refused("check", f"{task}{tmp_path / 'rows.xlsx'}")
+        assert "rows.xlsx: a .xlsx file cannot be read; save its rows as a file ending" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -456,6 +466,27 @@ def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
     shown = ran("check", f"math:{path}", columns=400)
     assert "1 row: the prompt does not say what the answer looks like." in shown
     assert "Every gold earns" not in shown
+
+
+@pytest.mark.parametrize("form", ["[[5]]", "<<answer>>", "{{X}}"])
+def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
+    dataset = asked(tmp_path, "math", f"Write your answer as {form}.", "2", "3")
+    shown = ran("check", dataset, columns=400)
+    assert f"2 rows: the prompt shows {form} (line 1), which no reward reads." in shown
+    assert "Every gold earns" not in shown
+    dataset = asked(tmp_path, "math", f"Write your answer as {form} in \\boxed{{}}.", "2", "3")
+    assert "which no reward reads" not in ran("check", dataset, columns=400)
+
+
+def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
+    golds = ["3,75", "4,00 €", "0,5", "1.234,50", "12,5 %", "2,5 kg"]
+    dataset = asked(tmp_path, "math", "", "7", *golds)
+    shown = ran("check", dataset, columns=400)
+    assert "6 rows: the gold has a comma, as 3,75 (line 2), and is read as a list" in shown
+    assert "Every gold earns" not in shown
+    others = asked(tmp_path, "math", "", "1,234", "1,5", "1, 25", "2,3,5", "1,234,567 m")
+    assert "has a comma" not in ran("check", others, columns=400)
+    assert "has a comma" not in ran("check", asked(tmp_path, "qa", "", *golds), columns=400)
 
 
 def test_a_passage_that_no_prompt_shows_is_named(tmp_path):

@@ -6,6 +6,7 @@ prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the ru
 task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
@@ -26,9 +28,10 @@ from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
+from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import FORMS
+from swift_rlvr.verifiers.answer_forms import FORMS, unknown_form
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -40,6 +43,12 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
+
+# 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5.
+_DECIMAL_COMMA = re.compile(
+    r"(?:[$€£] ?)?[-+]?(?:0,\d+|\d+(?:\.\d{3})*,(?:\d{2}|\d{4,})|\d+,\d(?= ?[^\W\d]| ?[%€$£]))"
+    r"(?: ?(?:[^\W\d]{1,10}|[%€$£]))?"
+)
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -91,6 +100,10 @@ class Findings:
     untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
+    # Rows whose prompts show a form that no reward reads, and golds with what may be a decimal comma:
+    # the line and the text.
+    unknown_forms: list[Problem] = field(default_factory=list)
+    decimal_commas: list[Problem] = field(default_factory=list)
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
     # Usable rows of each task, and the others, where they name one.
@@ -133,6 +146,17 @@ class Findings:
         for column, count in self.unused.items():
             doubts.append(
                 f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
+            )
+        if self.unknown_forms:
+            line, form = self.unknown_forms[0]
+            rows = rows_text(len(self.unknown_forms))
+            doubts.append(f"{rows}: the prompt shows {form} (line {line}), which no reward reads")
+        if self.decimal_commas:
+            line, gold = self.decimal_commas[0]
+            rows = rows_text(len(self.decimal_commas))
+            doubts.append(
+                f"{rows}: the gold has a comma, as {gold} (line {line}), and is read as a list; "
+                "where the comma is a decimal one, write a point"
             )
         if silent := self.forms[None]:
             doubts.append(
@@ -329,6 +353,15 @@ class DatasetCheck:
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
             findings.unused.update(unused_columns(self._task, raw))
+            # Of the user's turns: the task's own system prompt asks for a form that is known.
+            turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
+            form = unknown_form(prompt_text(turns))
+            if form is not None:
+                findings.unknown_forms.append((line, form))
+            if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
+                answer = asked.gold.answer.strip()
+                if _DECIMAL_COMMA.fullmatch(answer):
+                    findings.decimal_commas.append((line, answer))
             self._compare(asked, identity)
             bad += _remarks(findings, asked)
             if asked.ideal is not None:

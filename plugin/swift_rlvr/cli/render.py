@@ -47,7 +47,7 @@ def note(text: str) -> Text:
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
-    """A count for a table: in the style `good`, or `bad` where it counts faults; a zero is dim."""
+    """A count for a table, in the style `good`, or `bad` if it counts faults. A zero is dim."""
     if count == 0:
         return Text("0", "dim")
     return Text(f"{count:,}", good or bad)

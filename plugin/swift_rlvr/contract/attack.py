@@ -71,8 +71,8 @@ class Target(NamedTuple):
 class Strategy(NamedTuple):
     """A way to be paid without work.
 
-    write: the completion for a row, or None where the strategy does not apply. knows_gold: whether
-    it uses the right answer, which it does not state.
+    write: the completion for a row, or None if the strategy does not apply to it. knows_gold:
+    whether it uses the right answer, which it does not state.
     """
 
     name: str
@@ -338,7 +338,7 @@ class Earned:
 def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
     """The first `count` usable rows of a dataset, and how many could not be used.
 
-    InputError where none can be used.
+    InputError if none can be used.
     """
     asked: list[AskedRow] = []
     unusable = 0
@@ -400,9 +400,7 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
 
 
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
-    """What a reward says of completions, with the columns of their rows; InputError where it
-    raises.
-    """
+    """The grades of completions, with the columns of their rows. InputError if the reward raises."""
     columns = columns_for(reward, [asked.row for asked in rows])
     try:
         return reward.grades(completions, **columns)

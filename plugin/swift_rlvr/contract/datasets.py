@@ -137,8 +137,8 @@ class Findings:
 
     @property
     def doubts(self) -> list[str]:
-        """Why a dataset without a bad row may still teach nothing, or something else; empty where
-        all was looked at and agrees.
+        """Why a dataset without a bad row may still teach nothing, or something else. Empty if
+        everything was looked at and agrees.
         """
         doubts = []
         for name in self.absent:
@@ -253,7 +253,7 @@ class Graders:
         return graders
 
 
-def check(
+def check_dataset(
     source: Source,
     against: Sequence[Source] = (),
     limit: float | None = None,
@@ -400,7 +400,7 @@ class DatasetCheck:
 
 
 def rows_without_reading(source: Source) -> int | None:
-    """How many rows a dataset has, or None where only a reader of all could tell."""
+    """How many rows a dataset has, or None if all would have to be read to know."""
     if source.path is None or source.path.suffix != ".jsonl":
         return source.limit
     with opened(source.path) as file:
@@ -417,7 +417,7 @@ def _importance(problem: Problem) -> tuple[bool, Problem]:
 def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
     """Count what the verifier remarks about a row, and return why the row is bad.
 
-    A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
+    A row is bad if nothing says what is right for it: it has neither a gold nor usable tests.
     """
     verifier = REWARDS[asked.task.verifier or ""]
     remarks = verifier.remarks(asked.row)

@@ -343,8 +343,8 @@ def _least(cls: type[Reward]) -> float:
 
 
 def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
-    """The rows as columns, with None where a row lacks one, and what a function needs of the
-    trainer.
+    """The rows as columns, and what a function needs of the trainer. A row that lacks a column has
+    None in it.
     """
     columns: dict[str, Any] = {}
     for number, row in enumerate(rows):

@@ -24,7 +24,7 @@ SHOWN_STRATEGIES = 3
 SHOWN_FOLDED = 3
 
 
-def check(
+def check_dataset(
     dataset: flags.Dataset,
     against: Annotated[
         list[str] | None,
@@ -71,7 +71,9 @@ def check(
         def say(rows: int) -> None:
             status.update(f"Checking {source}: {rows:,} rows")
 
-        findings = checking.check(source, others, limit, rewards, chosen, first=first, progress=say)
+        findings = checking.check_dataset(
+            source, others, limit, rewards, chosen, first=first, progress=say
+        )
     if as_json:
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
@@ -131,7 +133,7 @@ def _print_files(console: Console, folder: Path, split: str | None) -> None:
 
 
 def _rewards_table(findings: checking.Findings) -> Table:
-    """What each reward paid for the right answers, and its reasons where it paid less."""
+    """What each reward paid for the right answers, and why it paid less."""
     rows = []
     for name, paid in findings.rewards.items():
         why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
@@ -142,7 +144,7 @@ def _rewards_table(findings: checking.Findings) -> Table:
 
 
 def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
-    """The rows of the table of bad and remarkable rows; empty where there are none."""
+    """How many rows are bad or remarkable, by why."""
     counts = []
     for label, count in findings.unusable.items():
         counts.append((f"cannot be used: {label}", count_text(count)))

@@ -53,7 +53,7 @@ def doctor(words: flags.Launch = None) -> None:
 
 
 def results_of(words: Sequence[str]) -> list[CheckResult]:
-    """The checks of a launch. If it cannot be planned, the result is one failed check."""
+    """What the doctor says of a launch; one that cannot even be planned is one failed check."""
     from swift_rlvr.launch.doctor import check, for_gpus, with_assumed_gpus
 
     if not words or words[0].startswith("-"):

@@ -353,15 +353,7 @@ class DatasetCheck:
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
             findings.unused.update(unused_columns(self._task, raw))
-            # Of the user's turns: the task's own system prompt asks for a form that is known.
-            turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
-            form = unknown_form(prompt_text(turns))
-            if form is not None:
-                findings.unknown_forms.append((line, form))
-            if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
-                answer = asked.gold.answer.strip()
-                if _DECIMAL_COMMA.fullmatch(answer):
-                    findings.decimal_commas.append((line, answer))
+            _note_doubts(findings, asked)
             self._compare(asked, identity)
             bad += _remarks(findings, asked)
             if asked.ideal is not None:
@@ -406,6 +398,19 @@ def rows_without_reading(source: Source) -> int | None:
     with opened(source.path) as file:
         count = sum(1 for line in file if line.strip())
     return min(count, source.limit or count)
+
+
+def _note_doubts(findings: Findings, asked: AskedRow) -> None:
+    """Note what may be meant otherwise than it is read: the form of the answer, and a comma."""
+    # Of the user's turns: the task's own system prompt asks for a form that is known.
+    turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
+    form = unknown_form(prompt_text(turns))
+    if form is not None:
+        findings.unknown_forms.append((asked.line, form))
+    if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
+        answer = asked.gold.answer.strip()
+        if _DECIMAL_COMMA.fullmatch(answer):
+            findings.decimal_commas.append((asked.line, answer))
 
 
 def _importance(problem: Problem) -> tuple[bool, Problem]:

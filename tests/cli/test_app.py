@@ -14,10 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 import swift_rlvr
+import typer
 from commands import ran, refused
 from helpers import graded
 from rich.console import Console
-from swift_rlvr.cli import main
+from swift_rlvr.cli import app, main
 from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.launch.checks import failed, passed
 from swift_rlvr.runs.statistics import summarize
@@ -26,9 +27,52 @@ from swift_rlvr.utils.errors import how_to_install
 from swift_rlvr.verifiers.countdown.generator import make_tasks
 from swift_rlvr.verifiers.countdown.solver import difficulty
 from swift_rlvr.verifiers.countdown.task_settings import TUTORIAL
+from typer.core import TyperOption
+from typer.models import OptionInfo
+from typer.utils import get_params_from_function
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
 TINY = ["tiny", "--split", "test", "--out", "x.jsonl"]
+
+
+def functions_of(group):
+    """The functions of all commands of a typer, and of the groups in it."""
+    for command in group.registered_commands:
+        yield command.callback
+    for subgroup in group.registered_groups:
+        yield from functions_of(subgroup.typer_instance)
+
+
+def test_an_option_with_a_metavar_is_declared_by_its_name():
+    """typer 0.27 calls an option by its metavar where it is given no name: --DATASET."""
+    with_metavar = set()
+    unnamed = []
+    for function in functions_of(app):
+        for name, parameter in get_params_from_function(function).items():
+            option = parameter.default
+            if isinstance(option, OptionInfo) and option.metavar:
+                with_metavar.add(name)
+                if f"--{name}" not in (option.param_decls or ()):
+                    unnamed.append((function.__name__, name))
+    assert unnamed == []
+    assert with_metavar >= {"dataset", "columns", "server", "keep", "count"}
+
+
+def test_each_flag_is_the_name_of_its_parameter_or_declared():
+    renamed = {"as_json": "--json", "model_name": "--model", "all_rows": "--all"}
+    checked = 0
+    groups = [typer.main.get_command(app)]
+    while groups:
+        for command in groups.pop().commands.values():
+            if hasattr(command, "commands"):
+                groups.append(command)
+                continue
+            for parameter in command.params:
+                if isinstance(parameter, TyperOption):
+                    flag = renamed.get(parameter.name, f"--{parameter.name}")
+                    assert parameter.opts[0] == flag, command.name
+                    checked += 1
+    assert checked > 80
 
 
 def test_dataset_make(tmp_path):

@@ -117,6 +117,23 @@ def test_where_the_completion_comes_from(tmp_path):
     assert explained("--row", f"{tables}:1:1")["external_countdown"]["reward"] == 0.0
 
 
+def test_a_row_of_a_file_that_is_not_json_lines(tmp_path):
+    (tmp_path / "c.csv").write_text(
+        f'completion,nums,target\n"{WRONG}",3 5 7,22\n\n"{RIGHT}",3 5 7,22\n'
+    )
+    (tmp_path / "c.json").write_text(
+        json.dumps([{"completion": RIGHT, "nums": [3, 5, 7], "target": 22}])
+    )
+    for place in ("c.csv:4", "c.json:1"):
+        found = explained("--row", tmp_path / place)
+        assert found["external_countdown"]["reward"] == 1.0, place
+    message = refused("explain", "--row", tmp_path / "c.csv:3")
+    assert f"--row: {tmp_path / 'c.csv'} has no row in line 3" in message
+    (tmp_path / "c.csv").write_text("completion,nums,target\n1,2\n")
+    message = refused("explain", "--row", tmp_path / "c.csv:2")
+    assert "2 fields, and the first line names 3" in message
+
+
 def test_only_one_line_break_at_the_end_is_taken_off(registry):
     gold = ["--gold", "7", "--reward_funcs", "test_gold"]
     assert explained("-", *gold, stdin="7\n\n")["external_test_gold"]["extracted"] == "7\n"
@@ -228,7 +245,7 @@ def test_long_texts_are_cut(registry):
         (["x", "--row", "{"], "--row: the object: not JSON"),
         (
             ["x", "--row", "rows.jsonl"],
-            "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or",
+            "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE:LINE or",
         ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: add a position"),

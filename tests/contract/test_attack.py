@@ -16,7 +16,7 @@ from swift_rlvr.contract.attack import (
     targets,
     try_strategy,
 )
-from swift_rlvr.contract.datasets import check
+from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks.sources import parse_source
@@ -142,7 +142,7 @@ def test_tests_that_accept_any_program_are_found(tmp_path):
         for test in ("assert add", "assert add(1, 2) or True", "assert add(1, 2) == 3")
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = check(parse_source(f"code:{file}"))
+    found = check_dataset(parse_source(f"code:{file}"))
     assert [line for line, _ in found.problems] == [1, 2]
     assert "pays a program that returns 271828183 in full too" in found.problems[0][1]
 

@@ -6,7 +6,7 @@ import shutil
 import commands
 import pytest
 from paths import DATASETS
-from swift_rlvr.contract.datasets import Paid, check
+from swift_rlvr.contract.datasets import Paid, check_dataset
 from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
@@ -76,7 +76,7 @@ def test_a_countdown_file_with_every_fault(tmp_path):
         {"nums": [5, 4], "target": 20},  # 7: in the test file, written otherwise
     ]
     train = write(tmp_path / "train.jsonl", rows)
-    found = check(parse_source(str(train)), [parse_source(str(test))])
+    found = check_dataset(parse_source(str(train)), [parse_source(str(test))])
     assert found.rows == 7 and found.bad == 3
     assert (found.unusable, found.no_gold) == ({"nums": 1, "target": 1}, {"unsolvable": 1})
     assert (found.duplicates, found.shared) == (1, {str(test): 2})
@@ -109,7 +109,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
         {"problem": "What?", "solution": rf"\boxed{{{gold}}}"},
         {"problem": "And?", "solution": r"\boxed{2}"},
     ]
-    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    found = check_dataset(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.rewards["external_accuracy"] == Paid(full=1, none=1, reasons={"bad gold": 1})
     assert (found.bad, found.problems) == (
         1,
@@ -119,7 +119,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
 
 def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_reported(tmp_path):
     row = {"question": "1 + 1?", "answer": "Look: </think> is a tag.\n#### 2"}
-    found = check(parse_source(f"gsm8k:{write(tmp_path / 'rows.jsonl', [row])}"))
+    found = check_dataset(parse_source(f"gsm8k:{write(tmp_path / 'rows.jsonl', [row])}"))
     assert found.rewards["external_format_strict"].less == 1 and found.bad == 1 and found.too_many
     assert "external_format_strict gives the gold 0: repeated tag" in dict(found.problems)[1]
 
@@ -129,14 +129,14 @@ def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_a
         {"problem": "Prove it.", "solution": "Left to the reader."},
         {"problem": "1?", "solution": r"\boxed{1}"},
     ]
-    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    found = check_dataset(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert (found.unusable, found.bad, found.too_many) == ({"no box": 1}, 1, False)
     asked = [{"role": "user", "content": "Write f."}]
     rows = [
         {"task": "code", "messages": asked, "tests": tests}
         for tests in ("assert f(1) == 1", "no tests (")
     ]
-    found = check(parse_source(str(write(tmp_path / "code.jsonl", rows))))
+    found = check_dataset(parse_source(str(write(tmp_path / "code.jsonl", rows))))
     assert (found.no_gold, found.bad, found.rows) == ({}, 1, 2)
 
 
@@ -154,7 +154,7 @@ def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
         for m, tests in zip(messages, sources, strict=True)
     ]
     path = write(tmp_path / "rows.jsonl", rows)
-    found = check(parse_source(f"mixed:{path}"))
+    found = check_dataset(parse_source(f"mixed:{path}"))
     unusable = "tests cannot be used: "
     assert found.remarks == {
         "the prompt does not name a function or class that the tests use": 1,
@@ -201,7 +201,7 @@ def test_leaks_of_every_task_are_found_however_the_question_is_spaced(tmp_path, 
         column = "question" if name == "gsm8k" else "problem"
         other[column] = f"  {other[column].replace(' ', '  ')} ".replace("?", " ?")
     evaluation = write(tmp_path / "eval.jsonl", [other])
-    found = check(
+    found = check_dataset(
         parse_source(f"{name}:{write(tmp_path / 'train.jsonl', rows)}"),
         [parse_source(str(evaluation))],
     )
@@ -218,7 +218,7 @@ def test_a_mixed_file(tmp_path):
         {"task": "chess"},
         {"task": "math", "messages": [{"role": "user", "content": "?"}], "solution": "2"},
     ]
-    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    found = check_dataset(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.tasks == {"countdown": 1, "gsm8k": 1, "math": 1} and found.unusable == {"task": 1}
     assert (
         found.rewards["external_accuracy"].full,
@@ -236,6 +236,16 @@ def test_a_mixed_file(tmp_path):
 )
 def test_bad_files(tmp_path, content, message):
     assert message in refused("check", write(tmp_path / "rows.jsonl", content))
+
+
+def test_a_folder_and_a_file_without_rows_that_can_be_read_are_told_what_can_be(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows.xlsx").write_bytes(b"PK")
+    for task in ("", "math:"):
+        message = refused("check", f"{task}{tmp_path / 'empty'}")
+        assert f"{tmp_path / 'empty'}: no data files in this folder; expected a file" in message
+        message = refused("check", f"{task}{tmp_path / 'rows.xlsx'}")
+        assert "rows.xlsx: a .xlsx file cannot be read; save its rows as a file ending" in message
 
 
 @pytest.mark.parametrize(
@@ -277,10 +287,10 @@ def test_other_file_types(tmp_path):
     datasets = pytest.importorskip("datasets")
     path = tmp_path / "rows.parquet"
     datasets.Dataset.from_list([GOOD, {"nums": [1, 1], "target": 9}]).to_parquet(str(path))
-    assert check(parse_source(str(path))).no_gold == {"unsolvable": 1}
+    assert check_dataset(parse_source(str(path))).no_gold == {"unsolvable": 1}
     (tmp_path / "rows.json").write_text("{nonsense")
     with pytest.raises(InputError, match="rows.json: cannot be read as json"):
-        check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
+        check_dataset(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
 
 
 def test_what_is_earned_without_work_is_said_with_the_rows_that_pay_it(tmp_path):
@@ -302,7 +312,7 @@ def test_what_is_earned_without_work_is_said_with_the_rows_that_pay_it(tmp_path)
 
 
 def test_a_task_whose_answers_all_differ_pays_for_no_strategy():
-    found = check(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
+    found = check_dataset(parse_source(str(DATASETS / "countdown" / "test.jsonl")))
     assert found.earned == []
 
 
@@ -314,7 +324,7 @@ def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path
     )
     path = write(tmp_path / "rows.jsonl", [{"problem": "What is 40 + 2?", "answer": "42"}])
     reward = import_reward(f"{lenient}:contains")()
-    found = check(parse_source(f"math:{path}"), rewards=[reward])
+    found = check_dataset(parse_source(f"math:{path}"), rewards=[reward])
     assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
 
 
@@ -339,7 +349,7 @@ def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkey
 
 def test_a_sample_without_such_golds_has_no_warning():
     for name in ("train", "test"):
-        found = check(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
+        found = check_dataset(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
         assert (found.bad, found.folded_golds) == (0, 0)
 
 
@@ -456,6 +466,27 @@ def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
     shown = ran("check", f"math:{path}", columns=400)
     assert "1 row: the prompt does not say what the answer looks like." in shown
     assert "Every gold earns" not in shown
+
+
+@pytest.mark.parametrize("form", ["[[5]]", "<<answer>>", "{{X}}"])
+def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
+    dataset = asked(tmp_path, "math", f"Write your answer as {form}.", "2", "3")
+    shown = ran("check", dataset, columns=400)
+    assert f"2 rows: the prompt shows {form} (line 1), which no reward reads." in shown
+    assert "Every gold earns" not in shown
+    dataset = asked(tmp_path, "math", f"Write your answer as {form} in \\boxed{{}}.", "2", "3")
+    assert "which no reward reads" not in ran("check", dataset, columns=400)
+
+
+def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
+    golds = ["3,75", "4,00 €", "0,5", "1.234,50", "12,5 %", "2,5 kg"]
+    dataset = asked(tmp_path, "math", "", "7", *golds)
+    shown = ran("check", dataset, columns=400)
+    assert "6 rows: the gold has a comma, as 3,75 (line 2), and is read as a list" in shown
+    assert "Every gold earns" not in shown
+    others = asked(tmp_path, "math", "", "1,234", "1,5", "1, 25", "2,3,5", "1,234,567 m")
+    assert "has a comma" not in ran("check", others, columns=400)
+    assert "has a comma" not in ran("check", asked(tmp_path, "qa", "", *golds), columns=400)
 
 
 def test_a_passage_that_no_prompt_shows_is_named(tmp_path):

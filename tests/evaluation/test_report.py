@@ -8,6 +8,7 @@ import os
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helpers import graded, write_records
@@ -16,10 +17,12 @@ from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
 from swift_rlvr.evaluation.report.curves import curves, panels
-from swift_rlvr.evaluation.report.reading import read_run, read_runs
+from swift_rlvr.evaluation.report.reading import Run, read_run, read_runs
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.success import VERIFIER, Judge, Judges
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.errors import InputError
 
@@ -388,6 +391,19 @@ def test_the_title_names_the_model_and_the_task_and_the_log_is_the_verdict_witho
 )
 def test_the_gold_answer_is_found_in_the_columns_of_each_task(row, gold):
     assert gold_text(row) == gold
+
+
+def test_a_task_says_how_its_gold_is_shown_and_which_rewards_of_others_verify_it(monkeypatch):
+    dice = replace(
+        TASKS["math"],
+        name="dice",
+        gold_text=lambda row: f"{row['solution']} eyes",
+        other_verifiers=("DiceORM",),
+    )
+    monkeypatch.setitem(TASKS.data, "dice", dice)
+    assert gold_text({"task": "dice", "solution": "3"}) == "3 eyes"
+    judges = Judges({"DiceORM": Judge(VERIFIER, "DiceORM")})
+    assert Run(Path("run"), "run", judges=judges).tasks == ["dice"]
 
 
 def test_success_is_seen_behind_success_with_format(run):

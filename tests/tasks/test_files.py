@@ -8,7 +8,7 @@ import json
 import sys
 
 import pytest
-from swift_rlvr.contract.datasets import check
+from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.tasks.files import UnreadableRow, file_rows
 from swift_rlvr.tasks.row_check import FORGIVEN
 from swift_rlvr.tasks.sources import parse_source
@@ -87,14 +87,14 @@ def test_a_line_that_cannot_be_read_is_a_bad_row_with_its_number(
     path = tmp_path / name
     path.write_text("\n".join([*header, good, bad, *[good] * 20]))
     line = 2 + len(header)
-    found = check(parse_source(f"math:{path}"))
+    found = check_dataset(parse_source(f"math:{path}"))
     assert (found.rows, found.bad, found.too_many) == (22, 1, False)
     assert [text for number, text in found.problems if number == line and problem in text]
     usable, problems = parse_source(f"math:{path}").usable_rows()
     assert len(usable) == 21 and f"line {line}: " in problems and problem in problems
     # Too many of them are too many bad rows.
     path.write_text("\n".join([*header, good, *[bad] * (FORGIVEN + 1)]))
-    assert check(parse_source(f"math:{path}")).too_many
+    assert check_dataset(parse_source(f"math:{path}")).too_many
     with pytest.raises(InputError, match="11 of 12 rows cannot be used .*(?s:.)*more than 10%"):
         parse_source(f"math:{path}").usable_rows()
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from swift_rlvr.contract.datasets import check
+from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError, unread_columns
@@ -190,14 +190,14 @@ def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_the
         " or set SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN"
     )
     with pytest.raises(InputError, match=re.escape(message)):
-        check(parse_source(f"math:{file}"))
+        check_dataset(parse_source(f"math:{file}"))
     given = columns.replace("NAME OF THE ANSWER", "RIGHT")  # in any case, as in ms-swift
-    assert check(parse_source(f"math:{file}", columns=given)).bad == 0
+    assert check_dataset(parse_source(f"math:{file}", columns=given)).bad == 0
 
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
     message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is not one of these"
     with pytest.raises(InputError, match=message):
-        check(parse_source(f"math:{file}", columns={"Text of the problem": "problem"}))
+        check_dataset(parse_source(f"math:{file}", columns={"Text of the problem": "problem"}))
 
 
 def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
@@ -207,9 +207,9 @@ def test_the_nearest_column_of_a_task_with_fixed_columns_is_offered(tmp_path):
     with pytest.raises(
         InputError, match=re.escape(f"rename columns with --columns '{columns}'") + "$"
     ):
-        check(parse_source(f"gsm8k:{file}"))
+        check_dataset(parse_source(f"gsm8k:{file}"))
     assert parse_source(str(file), columns=columns).task.name == "gsm8k"
-    assert check(parse_source(f"gsm8k:{file}", columns=columns)).bad == 0
+    assert check_dataset(parse_source(f"gsm8k:{file}", columns=columns)).bad == 0
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_new_names_that_cannot_be_used(tmp_path, columns, message):
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps({"q": "1 + 1?", "answer": "2"}) + "\n")
     with pytest.raises(InputError, match=message):
-        check(parse_source(f"math:{file}", columns=columns))
+        check_dataset(parse_source(f"math:{file}", columns=columns))
 
 
 @pytest.mark.parametrize(
@@ -537,7 +537,7 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for name in ("math", "mixed"):
-        found = check(parse_source(f"{name}:{path}"))
+        found = check_dataset(parse_source(f"{name}:{path}"))
         assert (found.rows, found.bad, found.unusable) == (6, 1, {"no answer that can be read": 1})
         assert found.rewards["external_accuracy"].full == found.rewards["external_format"].full == 5
         line, problem = found.problems[0]
@@ -545,7 +545,7 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
         assert problem.startswith("column '答案': expected an answer that")  # as the file calls it
     path.write_text('{"text": "1 + 1?", "number": 2}\n')
     with pytest.raises(InputError, match="own.jsonl, line 1: math: column problem, answer missing"):
-        check(parse_source(f"math:{path}"))
+        check_dataset(parse_source(f"math:{path}"))
 
 
 def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
@@ -553,7 +553,7 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
     path.write_text('{"question": "?", "options": ["1", "2"], "expected_answer": "A"}\n')
     with pytest.raises(InputError, match="write choice:"):
         parse_source(str(path))
-    found = check(parse_source(f"choice:{path}"))
+    found = check_dataset(parse_source(f"choice:{path}"))
     assert (found.bad, found.rewards["external_accuracy"].full) == (0, 1)
 
 

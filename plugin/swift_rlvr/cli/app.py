@@ -17,7 +17,7 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.attack import attack
 from swift_rlvr.cli.check import check
 from swift_rlvr.cli.compare import compare
-from swift_rlvr.cli.dataset.check import check as dataset_check
+from swift_rlvr.cli.dataset.check import check_dataset
 from swift_rlvr.cli.dataset.make_countdown import make_countdown
 from swift_rlvr.cli.dataset.make_reasoning_gym import make_reasoning_gym
 from swift_rlvr.cli.dataset.make_sft import make_sft
@@ -62,18 +62,16 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except InputError as error:
+            message = str(error)
+            for parameter in self.params:
+                if parameter.name is not None and parameter.name == error.field:
+                    is_option = isinstance(parameter, TyperOption)
+                    flag = parameter.opts[0] if is_option else parameter.name.upper()
+                    message = f"{flag}: {error.problem}"
             # No markup: the message may quote a file.
-            text = Text.assemble(("Error:", "red"), f" {self._message(error)}")
+            text = Text.assemble(("Error:", "red"), f" {message}")
             Console(stderr=True).print(text, highlight=False, soft_wrap=True)
             raise typer.Exit(2) from None
-
-    def _message(self, error: InputError) -> str:
-        for parameter in self.params:
-            if parameter.name is not None and parameter.name == error.field:
-                is_option = isinstance(parameter, TyperOption)
-                flag = parameter.opts[0] if is_option else parameter.name.upper()
-                return f"{flag}: {error.problem}"
-        return str(error)
 
 
 def _with_underscores(flag: str) -> str:
@@ -106,7 +104,7 @@ dataset_app.add_typer(make_app, name="make")
 make_app.command("countdown", cls=Command)(make_countdown)
 make_app.command("reasoning_gym", cls=Command)(make_reasoning_gym)
 make_app.command("sft", cls=Command)(make_sft)
-dataset_app.command("check", cls=Command)(dataset_check)
+dataset_app.command("check", cls=Command)(check_dataset)
 dataset_app.command("show", cls=Command)(show)
 dataset_app.command("prepare", cls=Command)(prepare)
 

@@ -1,6 +1,7 @@
 """`swift-rlvr attack`: what a policy that does no work earns of a reward."""
 
 import json
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,16 +11,7 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
-from swift_rlvr.contract.attack import (
-    RIGHT,
-    Earned,
-    asked_rows,
-    default_limit,
-    strategies,
-    targets,
-    try_strategy,
-)
-from swift_rlvr.rewards import Reward
+from swift_rlvr.contract.attack import Attack, asked_rows, attack_reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.success import FORMAT, SHAPING
 from swift_rlvr.tasks.sources import parse_source
@@ -72,64 +64,31 @@ def attack(
             f"{attacked.name} needs the column {missing}; the prepared rows have {present}",
             "dataset",
         )
-    attacked_rows = targets(asked)
-    if limit is None:
-        limit = default_limit(attacked_rows)
-    battery = strategies(attacked_rows, attacked.runs_code)
-    progress = Console(stderr=True)
-    earned = [
-        try_strategy(attacked, strategy, attacked_rows)
-        for strategy in track(
-            battery, "attacking", console=progress, transient=True, disable=as_json
-        )
-    ]
-    earned.sort(key=lambda each: -each.mean)
-    without_work, unstated = _by_knowledge(earned)
-    # A reward that never pays cannot be cheated, and teaches nothing.
-    right = try_strategy(attacked, RIGHT, attacked_rows)
-    is_silent = any(row.asked.graded for row in attacked_rows) and not right.paid
-    earns_much = bool(without_work) and without_work[0].mean > limit
-    failed = is_silent or bool(unstated) or earns_much
-
+    with_progress = partial(
+        track,
+        description="attacking",
+        console=Console(stderr=True),
+        transient=True,
+        disable=as_json,
+    )
+    result = attack_reward(attacked, asked, limit, with_progress)
     if as_json:
-        result = {
-            "reward": attacked.name,
-            "rows": len(asked),
-            "unusable": unusable,
-            "failed": failed,
-            "right": right.as_json(),
-            "strategies": [each.as_json() for each in earned],
-        }
-        typer.echo(json.dumps(result))
+        typer.echo(json.dumps({**result.as_json(), "unusable": unusable}))
     else:
         console = Console(highlight=False)
         title = Text.assemble((attacked.name, "bold"), f" on {len(asked):,} rows of {source}")
         console.print(title, soft_wrap=True)
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
-        _print(console, attacked, earned, limit)
-        if is_silent:
-            outcome = "paid" if right.rows else "graded"
-            text = f"The right answer is not {outcome} on any row: the reward teaches nothing."
-            console.print(text, style="red", soft_wrap=True)
-        elif right.rows:
-            share = f"{len(right.paid):,} of {right.rows:,} rows"
-            console.print(f"The right answer is paid on {share}, {right.mean:.3f} a row.")
-    if failed:
+        _print_table(console, result)
+        _print_conclusions(console, result)
+    if result.failed:
         raise typer.Exit(1)
 
 
-def _by_knowledge(earned: list[Earned]) -> tuple[list[Earned], list[Earned]]:
-    """What the strategies without the right answer earned, and those of the others that were paid."""
-    without_work = [each for each in earned if not each.strategy.knows_gold]
-    unstated = [each for each in earned if each.strategy.knows_gold and each.paid]
-    return without_work, unstated
-
-
-def _print(console: Console, reward: Reward, earned: list[Earned], limit: float) -> None:
-    """The table of what was paid, and what follows from it."""
-    without_work, unstated = _by_knowledge(earned)
-    paid = [each for each in earned if each.paid]
+def _print_table(console: Console, result: Attack) -> None:
+    """What was paid, and how much was tried."""
+    paid = [each for each in result.earned if each.paid]
     lines = []
     for each in paid[:_SHOWN]:
         share = f"{len(each.paid):,} of {each.rows:,}"
@@ -140,25 +99,37 @@ def _print(console: Console, reward: Reward, earned: list[Earned], limit: float)
         console.print(table(*headings, numbers=("rows paid", "mean"), rows=lines))
     if len(paid) > _SHOWN:
         console.print(f"  and {len(paid) - _SHOWN} more; --json lists them", style="dim")
-    tried = sum(each.rows for each in earned)
-    console.print(f"{len(earned)} strategies, {tried:,} completions graded.")
-
+    tried = sum(each.rows for each in result.earned)
+    console.print(f"{len(result.earned)} strategies, {tried:,} completions graded.")
     if tried == 0:
         console.print("The reward graded none of them: nothing is known.", style="yellow")
     elif not paid:
         console.print("None is paid.", style="green")
-    if without_work and without_work[0].paid:
-        best = without_work[0]
-        style = "red" if best.mean > limit else ""
+
+
+def _print_conclusions(console: Console, result: Attack) -> None:
+    """What follows from what was paid, and whether the right answer is."""
+    reward = result.reward
+    if result.without_work and result.without_work[0].paid:
+        best = result.without_work[0]
+        style = "red" if best.mean > result.limit else ""
         text = f"The best policy without work, {best.strategy.name}, earns {best.mean:.3f} a row."
         console.print(text, style=style, soft_wrap=True)
-    if unstated:
-        names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in unstated)
+    if result.unstated:
+        names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in result.unstated)
         text = f"Paid though they do not state the right answer: {names}"
         console.print(text, style="red", soft_wrap=True, markup=False)
-    if earned and reward.role in (FORMAT, SHAPING) and reward.name.startswith("external_"):
+    if result.earned and reward.role in (FORMAT, SHAPING) and reward.name.startswith("external_"):
         text = (
             f"{reward.name} does not verify the answer, so a right form is enough: with "
             "gate=outcome it pays for right answers alone."
         )
         console.print(text, style="dim", soft_wrap=True)
+    right = result.right
+    if result.is_silent:
+        outcome = "paid" if right.rows else "graded"
+        text = f"The right answer is not {outcome} on any row: the reward teaches nothing."
+        console.print(text, style="red", soft_wrap=True)
+    elif right.rows:
+        share = f"{len(right.paid):,} of {right.rows:,} rows"
+        console.print(f"The right answer is paid on {share}, {right.mean:.3f} a row.")

@@ -14,7 +14,7 @@ from swift_rlvr.rewards.build import reward_class
 from swift_rlvr.rewards.imported import is_import_path, paths_in_file
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.registry import OWN, Refused
+from swift_rlvr.utils.registry import OWN
 
 # The problems shown of each reward or task, and the characters of each problem.
 SHOWN = 8
@@ -70,12 +70,17 @@ def check(
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
     results = [_result(subject, checked[subject]) for subject in subjects]
-    results += [_result_of_refused(entry) for entry in refused]
+    for entry in refused:
+        # "my_reward = my_package.rewards:MyReward"
+        name, _, _ = entry.entry_point.partition(" ")
+        title = f"entry point {entry.entry_point}"
+        problem = f"cannot be loaded: {entry.problem}"
+        results.append(
+            Result("failed", "entry point", name, entry.distribution, "", title, [problem])
+        )
 
     console = Console(highlight=False, soft_wrap=True)
-    _print_table(console, results)
-    for result in results:
-        _print_problems(console, result)
+    _print_results(console, results)
     outcomes = Counter(result.outcome for result in results)
     counts = [f"{outcomes[outcome]} {outcome}" for outcome in STYLES if outcomes[outcome]]
     console.print("\n" + ", ".join(counts))
@@ -147,21 +152,8 @@ def _result(subject: Subject, checked: Checked) -> Result:
     return Result(outcome, subject.kind, subject.name, _owner(subject), rules, title, problems)
 
 
-def _result_of_refused(entry: Refused) -> Result:
-    # "my_reward = my_package.rewards:MyReward"
-    name, _, _ = entry.entry_point.partition(" ")
-    return Result(
-        outcome="failed",
-        kind="entry point",
-        name=name,
-        owner=entry.distribution,
-        rules="",
-        title=f"entry point {entry.entry_point}",
-        problems=[f"cannot be loaded: {entry.problem}"],
-    )
-
-
-def _print_table(console: Console, results: list[Result]) -> None:
+def _print_results(console: Console, results: list[Result]) -> None:
+    """A table, and below it the problems of each reward, task or entry point."""
     rows = []
     for result in results:
         outcome = Text(result.outcome, STYLES[result.outcome])
@@ -171,13 +163,12 @@ def _print_table(console: Console, results: list[Result]) -> None:
         column.no_wrap = True
     console.print(shown)
 
-
-def _print_problems(console: Console, result: Result) -> None:
-    if not result.problems:
-        return
-    console.print(Text(f"\n{result.title}", "bold"))
-    lines = result.problems[:SHOWN]
-    if len(result.problems) > SHOWN:
-        lines.append(f"... and {len(result.problems) - SHOWN} more")
-    for line in lines:
-        console.print(Text(f"  {plain(line[:LONGEST_PROBLEM])}"))
+    for result in results:
+        if not result.problems:
+            continue
+        console.print(Text(f"\n{result.title}", "bold"))
+        lines = result.problems[:SHOWN]
+        if len(result.problems) > SHOWN:
+            lines.append(f"... and {len(result.problems) - SHOWN} more")
+        for line in lines:
+            console.print(Text(f"  {plain(line[:LONGEST_PROBLEM])}"))

@@ -81,7 +81,7 @@ def evaluate(
 
 
 def _read_seeds(text: str | None) -> list[int]:
-    """`0,1,2` as numbers; empty where --seeds was not given."""
+    """The numbers of a text such as `0,1,2`; no numbers without --seeds."""
     if text is None:
         return []
     if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", text) is None:

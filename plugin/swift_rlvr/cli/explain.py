@@ -3,8 +3,8 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +26,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
+from swift_rlvr.tasks.files import COMPRESSED, data_suffix, file_rows
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, opened
 
@@ -38,7 +39,9 @@ def explain(
     ] = None,
     row: Annotated[
         str | None,
-        typer.Option(help="The row: a JSON object, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION."),
+        typer.Option(
+            help="The row: a JSON object, FILE:LINE or FILE:LINE:POSITION, such as rows.jsonl:7."
+        ),
     ] = None,
     nums: Annotated[
         str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')
@@ -56,7 +59,7 @@ def explain(
 ) -> None:
     """Show why a completion gets its reward: what was judged, and every rule.
 
-    With --row FILE.jsonl:LINE the completion on that line is graded, unless you
+    With --row FILE:LINE the completion on that line is graded, unless you
     give another one. One line break at the end of standard input is ignored.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
@@ -69,7 +72,13 @@ def explain(
     columns = with_columns_from_prompt({**columns, **_columns(nums, target, gold, column or [])})
     text = _completion(completion, item)
     if reward_funcs is None:
-        reward_funcs = _fitting_rewards(columns)
+        # Nothing that a completion says is run unless the user asks for it by name.
+        reward_funcs = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
+    if not reward_funcs:
+        raise InputError(
+            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
+            f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
+        )
 
     explanations = {}
     for reward in build_rewards(reward_funcs):
@@ -90,17 +99,6 @@ def explain(
         print_explanation(Console(highlight=False), name, explanation)
 
 
-def _fitting_rewards(columns: Mapping[str, Any]) -> list[str]:
-    """The verifiers whose columns there are, where the user names no reward; none that runs code."""
-    names = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
-    if not names:
-        raise InputError(
-            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
-            f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
-        )
-    return names
-
-
 def _read_row(text: str) -> Item:
     """The row that `--row` names, with its completion if it has one."""
     if text.lstrip().startswith("{"):
@@ -108,31 +106,40 @@ def _read_row(text: str) -> Item:
 
     place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
     if place is None:
-        forms = """'{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
+        forms = """'{"nums": [3, 5, 7], ...}', FILE:LINE or FILE:LINE:POSITION"""
         raise InputError(f"must be {forms}, got {text}", field="row")
     path = place[1]
     number = int(place[2])
     position = None if place[3] is None else int(place[3])
+    where = f"line {number} of {path}"
+    if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
+        for line_number, row in file_rows(Path(path)):
+            if line_number == number:
+                return _item_of(row, where, position)
+        raise InputError(f"{path} has no row in line {number}", field="row")
     with opened(path) as file:
         line = next(islice(file, number - 1, None), b"") if number else b""
     if not line:
         raise InputError(f"{path} has no line {number}", field="row")
-    return _item_of(line, f"line {number} of {path}", position)
+    return _item_of(line, where, position)
 
 
-def _item_of(line: str | bytes, where: str, position: int | None) -> Item:
-    """One completion of a line, which holds several in ms-swift's tables; position: from 1."""
+def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | None) -> Item:
+    """One completion of a line, which holds several in ms-swift's tables.
+
+    line: JSON, or a row that is read. position: from 1.
+    """
     try:
-        row = read_object(line)
+        row = line if isinstance(line, dict) else read_object(line)
         items = items_of(row)
     except NoCompletionError:
         # A row of a dataset.
         return Item(None, None, row)
-    except LineError as error:
+    except (LineError, RowError) as error:
         raise InputError(f"{where}: {error}", field="row") from error
     if position is None:
         if len(items) != 1:
-            problem = "completions: add a position, as in FILE.jsonl:LINE:1"
+            problem = "completions: add a position, as in FILE:LINE:1"
             raise InputError(f"{where} has {len(items)} {problem}", field="row")
         return items[0]
     if not 1 <= position <= len(items):

@@ -22,12 +22,19 @@ DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT. NAME is a task such as countdown
 
 def option(cls: type[Settings], name: str, make: Callable = typer.Option, **options: Any) -> Any:
     """typer's option or argument for a setting. options: typer's own, such as `metavar`."""
-    return make(help=cls.__dataclass_fields__[name].metadata["help"], **options)
+    # Before 0.28, typer names an option without a name after its metavar.
+    names = [f"--{name}"] if "metavar" in options else []
+    return make(*names, help=cls.__dataclass_fields__[name].metadata["help"], **options)
 
 
 def dataset_option(what: str) -> Any:
     """typer's option --dataset. what: which rows."""
-    return typer.Option(metavar="DATASET", help=f"{what}: {DATASET}", autocompletion=dataset_names)
+    return typer.Option(
+        "--dataset",
+        metavar="DATASET",
+        help=f"{what}: {DATASET}",
+        autocompletion=dataset_names,
+    )
 
 
 def sampling_settings(context: typer.Context) -> SamplingSettings:
@@ -93,6 +100,7 @@ UseHf = Annotated[
 Columns = Annotated[
     str,
     typer.Option(
+        "--columns",
         metavar="JSON",
         help='Rename columns, as in ms-swift: \'{"Problem Statement": "problem"}\'.',
         show_default=False,

@@ -74,7 +74,7 @@ def check_name(name: str) -> None:
 
 
 def _owner_of(name: str) -> str | None:
-    """What has a name already; None where nothing has."""
+    """What already has this name, or None if it is free."""
     if name in TASKS:
         return f"a dataset of {TASKS.owner(name)}"
     if name in REWARDS:

@@ -1,11 +1,10 @@
 """`swift-rlvr probe`: what GRPO can learn from a dataset, before you train on it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import flags
@@ -27,6 +26,7 @@ def probe(
     keep: Annotated[
         str | None,
         typer.Option(
+            "--keep",
             metavar="LOW..HIGH",
             help="Write rows whose pass rate is in this range to OUT/keep.jsonl.",
         ),
@@ -81,7 +81,12 @@ def probe(
     print_figures(
         console, f"{comparing.model_of(summary)} on {dataset}", ("measure", "value"), figures
     )
-    console.print("", _pass_rates(summary), sep="\n")
+    rows = []
+    for name, count in summary["pass_rates"].items():
+        rows.append((name, f"{count:,}", f"{count / summary['tasks']:.1%}"))
+    numbers = ("rows", "share")
+    rates = table("pass rate of a row", *numbers, numbers=numbers, rows=rows)
+    console.print("", rates, sep="\n")
     files = f"\n{out}: records.jsonl, probe.jsonl, summary.json"
     console.print(files, markup=False, soft_wrap=True)
 
@@ -95,12 +100,3 @@ def probe(
     if kept and not kept["rows"]:
         problem = "no row has a pass rate in this range; try another one, the samples are kept"
         raise InputError(f"{kept['range']}: {problem}", "keep")
-
-
-def _pass_rates(summary: dict[str, Any]) -> Table:
-    """How many rows the model always, sometimes or never gets right."""
-    rows = []
-    for name, count in summary["pass_rates"].items():
-        rows.append((name, f"{count:,}", f"{count / summary['tasks']:.1%}"))
-    numbers = ("rows", "share")
-    return table("pass rate of a row", *numbers, numbers=numbers, rows=rows)

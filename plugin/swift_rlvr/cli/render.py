@@ -47,7 +47,7 @@ def note(text: str) -> Text:
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
-    """A count for a table: in the style `good`, or `bad` where it counts faults; a zero is dim."""
+    """A count for a table, in the style `good`, or `bad` if it counts faults. A zero is dim."""
     if count == 0:
         return Text("0", "dim")
     return Text(f"{count:,}", good or bad)
@@ -118,7 +118,14 @@ def print_figures(
 
 def print_explanation(console: Console, name: str, explanation: Explanation) -> None:
     """A reward with its reason, what was judged, and every rule with its outcome."""
-    value, style = _reward_text(explanation.reward)
+    if explanation.reward is None:
+        value, style = "none, cannot be graded", "yellow"
+    else:
+        value, style = str(round(explanation.reward, 4)), ""
+        if explanation.reward >= FULL:
+            style = "green"
+        elif explanation.reward <= 0:
+            style = "red"
     reason = f" ({explanation.reason})"
     console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), reason))
     _print_extract(console, explanation.extracted)
@@ -135,16 +142,6 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         outcome = Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed]
         rules.add_row(outcome, text)
     console.print("", rules, sep="\n")
-
-
-def _reward_text(reward: float | None) -> tuple[str, str]:
-    """A reward in words, and its style."""
-    if reward is None:
-        return "none, cannot be graded", "yellow"
-    value = str(round(reward, 4))
-    if reward >= FULL:
-        return value, "green"
-    return value, "red" if reward <= 0 else ""
 
 
 def _print_extract(console: Console, extract: str | None) -> None:

@@ -1,6 +1,7 @@
 """`swift-rlvr score`: grade files of completions, again or for the first time."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
-from swift_rlvr.evaluation.completion_files import find_files, first_rows
+from swift_rlvr.evaluation.completion_files import Reading, find_files, first_rows
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
 from swift_rlvr.tasks.sources import parse_columns, parse_source
@@ -74,26 +75,21 @@ def score(
     verdicts = None
     if against is not None:
         verdicts = stored_grades(files[0] if against == "stored" else against)
-    if verdicts and reward_funcs is None:
-        stored = {name for grades in verdicts.values() for name in grades}
-        reward_funcs = [name for name in REWARDS if name in stored]
+        if verdicts and reward_funcs is None:
+            stored = {name for grades in verdicts.values() for name in grades}
+            reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
     answered = None if dataset is None else parse_source(dataset, columns=columns)
     readings = find_files(files, parse_columns(columns), answered)
     errors = Console(stderr=True)
-    left_out: list[str] = []
-    golds: list[str] = []
-    if reward_funcs:
-        rewards = build_rewards(reward_funcs)
-    else:
-        rewards, left_out = default_rewards(readings)
-        _, reading, row = next(first_rows(readings))
-        golds = reading.gold_columns(row)
+    rewards, left_out, golds = _choose_rewards(reward_funcs, readings)
     if left_out:
-        names = ", ".join(left_out)
         verb = "It runs" if len(left_out) == 1 else "They run"
         flag = " ".join(f"--reward_funcs {name}" for name in left_out)
-        text = f"Not used: {names}. {verb} code from the completions; to allow that, add {flag}."
+        text = (
+            f"Not used: {', '.join(left_out)}. {verb} code from the completions; "
+            f"to allow that, add {flag}."
+        )
         errors.print(text, style="yellow", highlight=False, soft_wrap=True)
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
@@ -111,15 +107,28 @@ def score(
         more = {"out": None if out is None else str(out), "left_out": left_out}
         typer.echo(json.dumps({**summary, **more}))
     else:
-        _show_scores(summary, reward_funcs, golds, out)
+        _print_summary(summary, reward_funcs, golds, out)
     if fail_on_change and summary["changed"]:
         raise typer.Exit(1)
 
 
-def _show_scores(
+def _choose_rewards(
+    names: list[str] | None, readings: Mapping[str, Reading]
+) -> tuple[list[Reward], list[str], list[str]]:
+    """The rewards with these names, or those that fit the first lines. With the latter, the names of
+    those left out because they run code, and the columns in which the right answer is looked for.
+    """
+    if names:
+        return build_rewards(names), [], []
+    rewards, left_out = default_rewards(readings)
+    _, reading, row = next(first_rows(readings))
+    return rewards, left_out, reading.gold_columns(row)
+
+
+def _print_summary(
     summary: dict[str, Any], reward_funcs: list[str] | None, golds: list[str], out: Path | None
 ) -> None:
-    """Print rewards, reasons, completions that cannot be used, and verdicts that changed."""
+    """What was graded by what, the rewards and reasons, and what could not be used."""
     console = Console(highlight=False)
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
@@ -136,18 +145,26 @@ def _show_scores(
     if summary["from_prompt"]:
         count = summary["from_prompt"]
         console.print(f"nums and target of {count:,} completions were read from their prompts")
-    _show_rewards(console, summary)
-    _show_files(console, summary)
-    _show_ungraded(console, summary)
-    _show_unusable(console, summary)
-    _show_changes(console, summary)
+    _print_rewards(console, summary)
+
+    if summary["unusable"]:
+        console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
+        for problem in summary["problems"]:
+            text = visible(problem, LONGEST_DETAIL, console.encoding)
+            console.print("  ", text, sep="", soft_wrap=True)
+        if summary["unusable"] > SHOWN_PROBLEMS:
+            console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
+    if "changed" in summary:
+        _print_changes(console, summary)
     if out is not None:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
 
 
-def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
+def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
+    """The mean of each reward, its reasons, and its means by file."""
     rewards = []
     reasons = []
+    notes = []
     for name, figures in summary["rewards"].items():
         mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
         rewards.append((name, mean, f"{figures['ungraded']:,}"))
@@ -157,49 +174,30 @@ def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
             share = f"{count / summary['completions']:.1%}"
             reasons.append((label, reason, f"{count:,}", share))
             label = ""
+        if not figures["graded"]:
+            reason = next(iter(figures["reasons"]))
+            remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""
+            notes.append(note(f"{name} graded nothing ({reason}){remedy}"))
     numbers = ("mean", "not graded")
     console.print("", table("reward", *numbers, numbers=numbers, rows=rewards), "", sep="\n")
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
 
-
-def _show_files(console: Console, summary: dict[str, Any]) -> None:
-    """The means of each of several files, such as verl's dumps by step."""
-    if len(summary["files"]) == 1:
-        return
-    names = list(summary["rewards"])
-    rows = []
-    for file, means in summary["means_by_file"].items():
-        cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
-        rows.append((file, *cells))
-    console.print("")
-    print_figures(console, "Means by file", ("file", *names), rows)
-
-
-def _show_ungraded(console: Console, summary: dict[str, Any]) -> None:
-    """A note for each reward that could grade no completion."""
-    for name, figures in summary["rewards"].items():
-        if figures["graded"]:
-            continue
-        reason = next(iter(figures["reasons"]))
-        remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""
-        console.print(note(f"{name} graded nothing ({reason}){remedy}"), soft_wrap=True)
+    # Of several files, such as verl's dumps by step.
+    if len(summary["files"]) > 1:
+        names = list(summary["rewards"])
+        rows = []
+        for file, means in summary["means_by_file"].items():
+            cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
+            rows.append((file, *cells))
+        console.print("")
+        print_figures(console, "Means by file", ("file", *names), rows)
+    for text in notes:
+        console.print(text, soft_wrap=True)
 
 
-def _show_unusable(console: Console, summary: dict[str, Any]) -> None:
-    if not summary["unusable"]:
-        return
-    console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
-    for problem in summary["problems"]:
-        text = visible(problem, LONGEST_DETAIL, console.encoding)
-        console.print("  ", text, sep="", soft_wrap=True)
-    if summary["unusable"] > SHOWN_PROBLEMS:
-        console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-
-
-def _show_changes(console: Console, summary: dict[str, Any]) -> None:
-    if "changed" not in summary:
-        return
+def _print_changes(console: Console, summary: dict[str, Any]) -> None:
+    """The verdicts that are not those of before."""
     for change in summary["changed"]:
         position = f", completion {change['position']}" if "position" in change else ""
         where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"

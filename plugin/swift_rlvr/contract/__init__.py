@@ -6,11 +6,12 @@ reward may hang, so the command runs the rules in a process that can be ended (`
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from swift_rlvr.contract.rewards import REWARD_RULES, rules_of
+from swift_rlvr.contract.rules import Rule
 from swift_rlvr.contract.tasks import TASK_RULES
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class
@@ -18,9 +19,6 @@ from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import Row
 from swift_rlvr.utils.errors import NotInstalledError
 from swift_rlvr.utils.parallel import map_within
-
-# A rule takes a reward class or a task, and yields the problems that it finds.
-Rule = Callable[[Any], Iterator[str]]
 
 RULES: dict[str, dict[str, Rule]] = {
     "reward": REWARD_RULES,

@@ -8,7 +8,7 @@ on these rows; of the second kind nothing should ever be paid.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -71,8 +71,8 @@ class Target(NamedTuple):
 class Strategy(NamedTuple):
     """A way to be paid without work.
 
-    write: the completion for a row, or None where the strategy does not apply. knows_gold: whether
-    it uses the right answer, which it does not state.
+    write: the completion for a row, or None if the strategy does not apply to it. knows_gold:
+    whether it uses the right answer, which it does not state.
     """
 
     name: str
@@ -166,15 +166,16 @@ WITHOUT_WORK = (
 # --- the right answer, not stated
 
 
-def _with_gold(text: str) -> Callable[[Target], str | None]:
-    """A strategy whose answer is a text with {gold} and {other} in it."""
+def _near(kind: str, text: str) -> Strategy:
+    """An answer that is a text with the right answer in it, {gold}, and maybe a wrong one, {other}."""
 
     def write(target: Target) -> str | None:
         if target.gold is None or "\n" in target.gold:
             return None
         return target.says(text.replace("{gold}", target.gold).replace("{other}", target.other))
 
-    return write
+    name = f"{kind}: {text}".replace("{gold}", "RIGHT").replace("{other}", "WRONG")
+    return Strategy(name, write, knows_gold=True)
 
 
 def _in_thinking_alone(target: Target) -> str | None:
@@ -184,20 +185,17 @@ def _in_thinking_alone(target: Target) -> str | None:
     return f"{opening}It is {target.says(target.gold)}. \\boxed{{{target.gold}}}</think>\nI am not sure."
 
 
-def _two_boxes(target: Target) -> str | None:
+def _three_boxes(target: Target) -> str | None:
     if target.gold is None:
         return None
     return f"It is \\boxed{{{target.other}}} or perhaps \\boxed{{{target.gold}}} or \\boxed{{{target.other}}}."
 
 
 def _negative(target: Target) -> str | None:
-    if (
-        target.gold is None
-        or not _NUMBER.fullmatch(target.gold)
-        or float(target.gold.replace(",", "")) == 0
-    ):
+    gold = target.gold
+    if gold is None or not _NUMBER.fullmatch(gold) or float(gold.replace(",", "")) == 0:
         return None
-    return target.says(target.gold[1:] if target.gold.startswith("-") else f"-{target.gold}")
+    return target.says(gold[1:] if gold.startswith("-") else f"-{gold}")
 
 
 # The same denial as people write it in other languages.
@@ -225,23 +223,15 @@ _HEDGES = (
 )
 
 
-def _knowing() -> Iterator[Strategy]:
-    for text in _HEDGES:
-        yield Strategy(
-            f"hedge: {text}".replace("{gold}", "RIGHT").replace("{other}", "WRONG"),
-            _with_gold(text),
-            True,
-        )
-    for text in _DENIALS:
-        yield Strategy(f"denial: {text}".replace("{gold}", "RIGHT"), _with_gold(text), True)
-        boxed = text.replace("{gold}", "\\boxed{{gold}}")
-        yield Strategy(f"denial: {boxed}".replace("{gold}", "RIGHT"), _with_gold(boxed), True)
-    yield Strategy("the answer in the thinking alone", _in_thinking_alone, True)
-    yield Strategy("three boxes, one of them right", _two_boxes, True)
-    yield Strategy("the number with the other sign", _negative, True)
+_BOXED_DENIALS = [text.replace("{gold}", "\\boxed{{gold}}") for text in _DENIALS]
 
-
-NOT_STATED = tuple(_knowing())
+NOT_STATED = (
+    *[_near("hedge", text) for text in _HEDGES],
+    *[_near("denial", text) for text in (*_DENIALS, *_BOXED_DENIALS)],
+    Strategy("the answer in the thinking alone", _in_thinking_alone, knows_gold=True),
+    Strategy("three boxes, one of them right", _three_boxes, knows_gold=True),
+    Strategy("the number with the other sign", _negative, knows_gold=True),
+)
 
 # --- programs
 
@@ -348,7 +338,7 @@ class Earned:
 def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
     """The first `count` usable rows of a dataset, and how many could not be used.
 
-    InputError where none can be used.
+    InputError if none can be used.
     """
     asked: list[AskedRow] = []
     unusable = 0
@@ -366,22 +356,24 @@ def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
 
 def targets(rows: Sequence[AskedRow]) -> list[Target]:
     """The rows as strategies see them."""
-    golds = [_alone(row) for row in rows]
+    golds: list[str | None] = []
+    for row in rows:
+        if row.gold is None:
+            golds.append(None)
+        else:
+            # The answer alone, out of the box that it may stand in.
+            answer = row.gold.answer.strip()
+            golds.append(boxed_answer(answer) or answer)
     different = list(dict.fromkeys(gold for gold in golds if gold))
+
     result = []
     for index, (row, gold) in enumerate(zip(rows, golds, strict=True)):
-        asked = [str(turn["content"]) for turn in row.messages if turn["role"] == "user"]
+        question = "\n".join(
+            str(turn["content"]) for turn in row.messages if turn["role"] == "user"
+        )
         others = [other for other in different if other != gold] or [GUESS]
-        result.append(Target(row, "\n".join(asked), gold, others[index % len(others)]))
+        result.append(Target(row, question, gold, others[index % len(others)]))
     return result
-
-
-def _alone(row: AskedRow) -> str | None:
-    """The right answer of a row, out of the box that it may stand in."""
-    if row.gold is None:
-        return None
-    answer = row.gold.answer.strip()
-    return boxed_answer(answer) or answer
 
 
 def default_limit(rows: Sequence[Target]) -> float:
@@ -397,11 +389,9 @@ def default_limit(rows: Sequence[Target]) -> float:
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     """The battery for these rows: programs for a reward that runs them, else answers."""
     if runs_code:
-        general = [
-            each
-            for each in WITHOUT_WORK
-            if not each.name.startswith(("the first", "the last", "the largest"))
-        ]
+        # A single number is no program.
+        numbers = ("the first", "the last", "the largest")
+        general = [each for each in WITHOUT_WORK if not each.name.startswith(numbers)]
         return [*general, *PROGRAMS]
     golds = Counter(row.gold for row in rows if row.gold)
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
@@ -410,9 +400,7 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
 
 
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
-    """What a reward says of completions, with the columns of their rows; InputError where it
-    raises.
-    """
+    """The grades of completions, with the columns of their rows. InputError if the reward raises."""
     columns = columns_for(reward, [asked.row for asked in rows])
     try:
         return reward.grades(completions, **columns)
@@ -441,6 +429,78 @@ def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> 
                 earned.paid.append(row.asked.line)
                 earned.example = earned.example or completion
     return earned
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What the strategies have earned of a reward, the best one first.
+
+    rows: how many were attacked. right: what the right answer earns. limit: the mean that a
+    strategy without work may have.
+    """
+
+    reward: Reward
+    rows: int
+    earned: list[Earned]
+    right: Earned
+    limit: float
+    has_gold: bool
+
+    @property
+    def without_work(self) -> list[Earned]:
+        """Of the strategies that do not know the right answer."""
+        return [each for each in self.earned if not each.strategy.knows_gold]
+
+    @property
+    def unstated(self) -> list[Earned]:
+        """Of those that know it, do not state it, and were paid."""
+        return [each for each in self.earned if each.strategy.knows_gold and each.paid]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it never pays a right answer: it cannot be cheated, and teaches nothing."""
+        return self.has_gold and not self.right.paid
+
+    @property
+    def failed(self) -> bool:
+        best = max((each.mean for each in self.without_work), default=0.0)
+        return self.is_silent or bool(self.unstated) or best > self.limit
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "reward": self.reward.name,
+            "rows": self.rows,
+            "failed": self.failed,
+            "right": self.right.as_json(),
+            "strategies": [each.as_json() for each in self.earned],
+        }
+
+
+def attack_reward(
+    reward: Reward,
+    asked: Sequence[AskedRow],
+    limit: float | None = None,
+    progress: Callable[[list[Strategy]], Iterable[Strategy]] = iter,
+) -> Attack:
+    """Try the battery on a reward, with these rows.
+
+    Args:
+        limit: the mean that a strategy without work may earn; None for `default_limit`.
+        progress: is given the battery, and hands it on.
+    """
+    rows = targets(asked)
+    earned = []
+    for strategy in progress(strategies(rows, reward.runs_code)):
+        earned.append(try_strategy(reward, strategy, rows))
+    earned.sort(key=lambda each: -each.mean)
+    return Attack(
+        reward,
+        rows=len(rows),
+        earned=earned,
+        right=try_strategy(reward, RIGHT, rows),
+        limit=default_limit(rows) if limit is None else limit,
+        has_gold=any(row.graded for row in asked),
+    )
 
 
 def paid_by(rewards: Mapping[Reward, Sequence[AskedRow]]) -> list[Earned]:

@@ -6,8 +6,9 @@ prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the ru
 task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +19,7 @@ from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
@@ -26,9 +28,10 @@ from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
+from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import FORMS
+from swift_rlvr.verifiers.answer_forms import FORMS, unknown_form
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -40,6 +43,12 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
+
+# 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5.
+_DECIMAL_COMMA = re.compile(
+    r"(?:[$€£] ?)?[-+]?(?:0,\d+|\d+(?:\.\d{3})*,(?:\d{2}|\d{4,})|\d+,\d(?= ?[^\W\d]| ?[%€$£]))"
+    r"(?: ?(?:[^\W\d]{1,10}|[%€$£]))?"
+)
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -91,6 +100,10 @@ class Findings:
     untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
+    # Rows whose prompts show a form that no reward reads, and golds with what may be a decimal comma:
+    # the line and the text.
+    unknown_forms: list[Problem] = field(default_factory=list)
+    decimal_commas: list[Problem] = field(default_factory=list)
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
     # Usable rows of each task, and the others, where they name one.
@@ -124,8 +137,8 @@ class Findings:
 
     @property
     def doubts(self) -> list[str]:
-        """Why a dataset without a bad row may still teach nothing, or something else; empty where
-        all was looked at and agrees.
+        """Why a dataset without a bad row may still teach nothing, or something else. Empty if
+        everything was looked at and agrees.
         """
         doubts = []
         for name in self.absent:
@@ -133,6 +146,17 @@ class Findings:
         for column, count in self.unused.items():
             doubts.append(
                 f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
+            )
+        if self.unknown_forms:
+            line, form = self.unknown_forms[0]
+            rows = rows_text(len(self.unknown_forms))
+            doubts.append(f"{rows}: the prompt shows {form} (line {line}), which no reward reads")
+        if self.decimal_commas:
+            line, gold = self.decimal_commas[0]
+            rows = rows_text(len(self.decimal_commas))
+            doubts.append(
+                f"{rows}: the gold has a comma, as {gold} (line {line}), and is read as a list; "
+                "where the comma is a decimal one, write a point"
             )
         if silent := self.forms[None]:
             doubts.append(
@@ -229,7 +253,7 @@ class Graders:
         return graders
 
 
-def check(
+def check_dataset(
     source: Source,
     against: Sequence[Source] = (),
     limit: float | None = None,
@@ -253,74 +277,122 @@ def check(
     Raises:
         InputError: a line cannot be read, which it names, or a file in `against` has other columns.
     """
-    _require_same_columns(source, against)
-    identities = {str(other): set(_identities(other)) for other in against}
     if limit is None:
         limit = allowed_share(source.task)
-    findings = Findings(limit, shared=dict.fromkeys(identities, 0))
-    graders = Graders(rewards)
-
-    first_lines: dict[str, int] = {}  # by identity
-    gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
-    verified: dict[Reward, list[AskedRow]] = {}  # the first rows, by verifier
+    check = DatasetCheck(source, against, limit, rewards)
+    findings = check.findings
     renamed: set[str] = set()
     rows = islice(source.rows(renamed), first)
     while batch := list(islice(rows, BATCH)):
+        check.add(batch, system, tokenizer)
+        progress(findings.rows)
+
+    if first is None or findings.rows < first:
+        findings.total = findings.rows
+    else:
+        findings.total = rows_without_reading(source)
+    findings.absent = [name for name in source.columns if name not in renamed]
+    findings.earned = paid_by(check.attacked)
+    return findings
+
+
+class DatasetCheck:
+    """The check of a dataset, a batch of rows at a time.
+
+    attacked: by verifier, the first rows with a right answer.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        against: Sequence[Source],
+        limit: float,
+        rewards: Sequence[Reward] | None,
+    ):
+        self._task = source.task
+        self._graders = Graders(rewards)
+        # By `Task.identity`: the first line of each question, and the questions of the other files.
+        self._first_lines: dict[str, int] = {}
+        self._elsewhere: dict[str, set[str]] = {}
+        for other in against:
+            columns = source.task.columns
+            if other.task.columns != columns:
+                expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
+                problem = f"{other}: expected {expected}; its task is {other.task.name}"
+                raise InputError(problem, field="against")
+            identities = self._elsewhere.setdefault(str(other), set())
+            for _, row in other.rows():
+                with suppress(RowError):
+                    identities.add(other.task.identity(row))
+        # A literal comparison folds no golds.
+        self._gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
+        self.attacked: dict[Reward, list[AskedRow]] = {}
+        self.findings = Findings(limit, shared=dict.fromkeys(self._elsewhere, 0))
+
+    def add(
+        self,
+        batch: Sequence[tuple[int, Mapping[str, Any]]],
+        system: SystemPrompt | None,
+        tokenizer: Any,
+    ) -> None:
+        """Look at raw rows with their lines: first each on its own, then each reward on all."""
+        findings = self.findings
         findings.rows += len(batch)
         bad: list[Problem] = []
         graded: dict[Reward, list[AskedRow]] = {}
         for line, raw in batch:
             try:
-                asked = ask(source.task, raw, line, system, tokenizer)
-                identity = source.task.identity(raw)
+                asked = ask(self._task, raw, line, system, tokenizer)
+                identity = self._task.identity(raw)
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
                 with suppress(RowError):
-                    findings.refused[source.task.of(raw).name] += 1
+                    findings.refused[self._task.of(raw).name] += 1
                 continue
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
-            findings.unused.update(unused_columns(source.task, raw))
-
-            first_line = first_lines.setdefault(identity, line)
-            if first_line != line:
-                findings.duplicates += 1
-                findings.problems.append((line, f"{REPEATS} line {first_line}"))
-            for name, known in identities.items():
-                if identity in known:
-                    findings.shared[name] += 1
-                    findings.problems.append((line, f"is also in {name}"))
-
-            if asked.task.verifier == ExactMatchReward.name:
-                _note_folded(findings, gold_texts, asked)
+            findings.unused.update(unused_columns(self._task, raw))
+            _note_doubts(findings, asked)
+            self._compare(asked, identity)
             bad += _remarks(findings, asked)
-            if asked.ideal is None:
-                continue
-            for reward in graders.of(asked):
-                graded.setdefault(reward, []).append(asked)
-                is_first = findings.attacked < ATTACKED_ROWS
-                if reward.role == VERIFIER and is_first and not reward.runs_code:
-                    verified.setdefault(reward, []).append(asked)
-                    findings.attacked += 1
+            if asked.ideal is not None:
+                for reward in self._graders.of(asked):
+                    graded.setdefault(reward, []).append(asked)
+                    # Attacks on tests would run for minutes.
+                    is_attacked = reward.role == VERIFIER and not reward.runs_code
+                    if is_attacked and findings.attacked < ATTACKED_ROWS:
+                        self.attacked.setdefault(reward, []).append(asked)
+                        findings.attacked += 1
 
-        for reward, asked_rows in graded.items():
-            bad += _grade(findings, reward, asked_rows)
+        for reward, rows in graded.items():
+            bad += _grade(findings, reward, rows)
         findings.bad += len({line for line, _ in bad})
         findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
-        progress(findings.rows)
-    findings.total = findings.rows if first is None else _total(source, findings.rows, first)
-    findings.absent = [name for name in source.columns if name not in renamed]
-    findings.earned = paid_by(verified)
-    return findings
+
+    def _compare(self, asked: AskedRow, identity: str) -> None:
+        """Count a row that asks what another row asks, or whose gold is nearly that of another."""
+        findings = self.findings
+        line = asked.line
+        first_line = self._first_lines.setdefault(identity, line)
+        if first_line != line:
+            findings.duplicates += 1
+            findings.problems.append((line, f"{REPEATS} line {first_line}"))
+        for name, identities in self._elsewhere.items():
+            if identity in identities:
+                findings.shared[name] += 1
+                findings.problems.append((line, f"is also in {name}"))
+
+        if asked.task.verifier == ExactMatchReward.name and self._gold_texts is not None:
+            golds = golds_of(asked.row.get("accepted_answers"))
+            folded = self._gold_texts.add(line, golds or [])
+            if folded is not None:
+                findings.folded_golds += 1
+                findings.folded = [*findings.folded, folded][:SHOWN]
 
 
-def _total(source: Source, looked_at: int, first: int) -> int | None:
-    """How many rows a dataset has, of which the first were looked at; None where only a reader of
-    all could tell.
-    """
-    if looked_at < first:
-        return looked_at
+def rows_without_reading(source: Source) -> int | None:
+    """How many rows a dataset has, or None if all would have to be read to know."""
     if source.path is None or source.path.suffix != ".jsonl":
         return source.limit
     with opened(source.path) as file:
@@ -328,31 +400,17 @@ def _total(source: Source, looked_at: int, first: int) -> int | None:
     return min(count, source.limit or count)
 
 
-def _note_folded(findings: Findings, texts: GoldTexts | None, asked: AskedRow) -> None:
-    """Count a row whose golds another row writes differently; texts: None where that matters."""
-    golds = golds_of(asked.row.get("accepted_answers"))
-    folded = texts.add(asked.line, golds or []) if texts else None
-    if folded is None:
-        return
-    findings.folded_golds += 1
-    if len(findings.folded) < SHOWN:
-        findings.folded.append(folded)
-
-
-def _require_same_columns(source: Source, against: Sequence[Source]) -> None:
-    columns = source.task.columns
-    for other in against:
-        if other.task.columns != columns:
-            expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
-            raise InputError(
-                f"{other}: expected {expected}; its task is {other.task.name}", field="against"
-            )
-
-
-def _identities(source: Source) -> Iterator[str]:
-    for _, row in source.rows():
-        with suppress(RowError):
-            yield source.task.identity(row)
+def _note_doubts(findings: Findings, asked: AskedRow) -> None:
+    """Note what may be meant otherwise than it is read: the form of the answer, and a comma."""
+    # Of the user's turns: the task's own system prompt asks for a form that is known.
+    turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
+    form = unknown_form(prompt_text(turns))
+    if form is not None:
+        findings.unknown_forms.append((asked.line, form))
+    if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
+        answer = asked.gold.answer.strip()
+        if _DECIMAL_COMMA.fullmatch(answer):
+            findings.decimal_commas.append((asked.line, answer))
 
 
 def _importance(problem: Problem) -> tuple[bool, Problem]:
@@ -364,7 +422,7 @@ def _importance(problem: Problem) -> tuple[bool, Problem]:
 def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
     """Count what the verifier remarks about a row, and return why the row is bad.
 
-    A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
+    A row is bad if nothing says what is right for it: it has neither a gold nor usable tests.
     """
     verifier = REWARDS[asked.task.verifier or ""]
     remarks = verifier.remarks(asked.row)

@@ -4,7 +4,7 @@ import copy
 import math
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from swift_rlvr.contract.rules import Problems, Rule, rule
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
 from swift_rlvr.rewards.function import FunctionReward, as_messages
 from swift_rlvr.rewards.signature import PROMPTS, TOKENS
@@ -51,12 +52,13 @@ HOSTILE: tuple[Any, ...] = (
 CODE = "__import__('pathlib').Path({!r}).touch()"
 # What may stand in a column in place of its value.
 JUNK = (None, "", "no such value", -1, float("nan"))
-Problems = Iterator[str]
+REWARD_RULES: dict[str, Rule] = {}
 # What a trainer hands over beside the row.
 QUESTION = [{"role": "user", "content": "?"}]
 STATE = SimpleNamespace(global_step=0, max_steps=1)
 
 
+@rule(REWARD_RULES, "it can be built the way trainers build it, and pickled")
 def _built(cls: type[Reward]) -> Problems:
     # TRL takes any callable with a name; ms-swift calls cls(args=args).
     for reward in (cls(), cls(args=object())):
@@ -68,6 +70,7 @@ def _built(cls: type[Reward]) -> Problems:
         yield "a pickled and loaded reward has another class"
 
 
+@rule(REWARD_RULES, "its examples earn what they declare, with declared reasons")
 def _exemplified(cls: type[Reward]) -> Problems:
     if not cls.examples:
         yield (
@@ -89,6 +92,7 @@ def _exemplified(cls: type[Reward]) -> Problems:
             yield f"example {number} gives the reason {grade.reason!r}, which is not one of `reasons`"
 
 
+@rule(REWARD_RULES, "it requires its columns, ignores others and changes none")
 def _columns(cls: type[Reward]) -> Problems:
     reward = cls()
     best = _best(cls)
@@ -114,6 +118,7 @@ def _columns(cls: type[Reward]) -> Problems:
         yield "it changes the columns, which other rewards also read"
 
 
+@rule(REWARD_RULES, "texts and messages earn the same")
 def _shapes(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls, cls.examples)
     expected = reward(completions, **columns)
@@ -184,6 +189,7 @@ def _log_nothing(name: str, values: Any) -> None:
     """In place of TRL's `log_extra` and `log_metric`."""
 
 
+@rule(REWARD_RULES, "a batch is graded like its completions one by one")
 def _batches(cls: type[Reward]) -> Problems:
     examples = [*cls.examples, *reversed(cls.examples)]
     reward, completions, columns = _batch(cls, examples)
@@ -199,6 +205,7 @@ def _batches(cls: type[Reward]) -> Problems:
         yield "an empty batch must give an empty list"
 
 
+@rule(REWARD_RULES, "its explanations agree with its rewards")
 def _explained(cls: type[Reward]) -> Problems:
     reward = cls()
     best = _best(cls)
@@ -215,6 +222,7 @@ def _explained(cls: type[Reward]) -> Problems:
             yield f"`explain` lists no rule for {shown(completion)}"
 
 
+@rule(REWARD_RULES, "a row without a readable gold answer is not graded and raises no error")
 def _golds(cls: type[Reward]) -> Problems:
     reward = cls()
     best = _best(cls)
@@ -235,40 +243,10 @@ def _golds(cls: type[Reward]) -> Problems:
         yield f"a row with empty columns must give None, not {grade.reward}"
 
 
-def _hostile(completion: object, cls: type[Reward]) -> Problems:
-    reward = cls()
-    row = _best(cls).row
-    value, reason = _grade(reward, completion, row)
-    if isinstance(reward, FunctionReward) and reason == RAISED:
-        yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
-    elif reason not in cls.reasons:
-        yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
-    if value is None or not math.isfinite(value):
-        yield f"{shown(completion)} earns {value}: every completion must be graded"
-    elif cls.role == VERIFIER and value > _least(cls):
-        yield f"{shown(completion)} earns {value}, more than a wrong answer"
-
-
-def _runs_nothing(cls: type[Reward]) -> Problems:
-    if cls.runs_code:
-        return
-    row = _best(cls).row
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace"
-        code = CODE.format(str(trace))
-        completions = (
-            code,
-            f"<answer>{code}</answer>",
-            f"<answer>1 + {code}</answer>",
-            rf"\boxed{{{code}}}",
-        )
-        for completion in completions:
-            _grade(cls(), completion, row)
-            if trace.exists():
-                yield f"it runs code from the completion {shown(completion)}"
-                return
-
-
+@rule(
+    REWARD_RULES,
+    "the same completion always earns the same: again, pickled, in threads, in another process",
+)
 def _repeatable(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls, [*cls.examples] * 10)
     grade: Callable[[Reward], list[Grade]] = methodcaller("grades", completions, **columns)
@@ -292,6 +270,7 @@ def _repeatable(cls: type[Reward]) -> Problems:
             yield "it gives different rewards in another process"
 
 
+@rule(REWARD_RULES, "rows of other tasks are skipped")
 def _routed(cls: type[Reward]) -> Problems:
     reward = cls(tasks=("mine", "ours"))
     best = _best(cls)
@@ -302,12 +281,52 @@ def _routed(cls: type[Reward]) -> Problems:
         yield "rows of another task must give None, and other rows the same as without the column `task`"
 
 
-def rules_of(cls: type[Reward]) -> dict[str, Callable[[type[Reward]], Problems]]:
+@rule(REWARD_RULES, "it runs no code from completions")
+def _runs_nothing(cls: type[Reward]) -> Problems:
+    if cls.runs_code:
+        return
+    row = _best(cls).row
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        code = CODE.format(str(trace))
+        completions = (
+            code,
+            f"<answer>{code}</answer>",
+            f"<answer>1 + {code}</answer>",
+            rf"\boxed{{{code}}}",
+        )
+        for completion in completions:
+            _grade(cls(), completion, row)
+            if trace.exists():
+                yield f"it runs code from the completion {shown(completion)}"
+                return
+
+
+def _hostile(completion: object, cls: type[Reward]) -> Problems:
+    reward = cls()
+    row = _best(cls).row
+    value, reason = _grade(reward, completion, row)
+    if isinstance(reward, FunctionReward) and reason == RAISED:
+        yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
+    elif reason not in cls.reasons:
+        yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
+    if value is None or not math.isfinite(value):
+        yield f"{shown(completion)} earns {value}: every completion must be graded"
+    elif cls.role == VERIFIER and value > _least(cls):
+        yield f"{shown(completion)} earns {value}, more than a wrong answer"
+
+
+for _number, _completion in enumerate(HOSTILE, start=1):
+    _name = f"hostile text {_number} of {len(HOSTILE)} is graded and earns nothing"
+    REWARD_RULES[_name] = partial(_hostile, _completion)
+
+
+def rules_of(cls: type[Reward]) -> dict[str, Rule]:
     """The rules that can be tried on a reward: of one without examples those that need none."""
     if cls.examples:
         return REWARD_RULES
     without = (_built, _exemplified)
-    return {name: rule for name, rule in REWARD_RULES.items() if rule in without}
+    return {name: each for name, each in REWARD_RULES.items() if each in without}
 
 
 def _best(cls: type[Reward]) -> Example:
@@ -324,8 +343,8 @@ def _least(cls: type[Reward]) -> float:
 
 
 def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
-    """The rows as columns, with None where a row lacks one, and what a function needs of the
-    trainer.
+    """The rows as columns, and what a function needs of the trainer. A row that lacks a column has
+    None in it.
     """
     columns: dict[str, Any] = {}
     for number, row in enumerate(rows):
@@ -385,20 +404,3 @@ def _same(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
-
-
-REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
-    "it can be built the way trainers build it, and pickled": _built,
-    "its examples earn what they declare, with declared reasons": _exemplified,
-    "it requires its columns, ignores others and changes none": _columns,
-    "texts and messages earn the same": _shapes,
-    "a batch is graded like its completions one by one": _batches,
-    "its explanations agree with its rewards": _explained,
-    "a row without a readable gold answer is not graded and raises no error": _golds,
-    "the same completion always earns the same: again, pickled, in threads, in another process": _repeatable,
-    "rows of other tasks are skipped": _routed,
-    "it runs no code from completions": _runs_nothing,
-}
-for _number, _completion in enumerate(HOSTILE, start=1):
-    _name = f"hostile text {_number} of {len(HOSTILE)} is graded and earns nothing"
-    REWARD_RULES[_name] = partial(_hostile, _completion)

@@ -3,13 +3,13 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 from swift_rlvr.contract.attack import GUESS, grades_of
 from swift_rlvr.contract.datasets import in_words
+from swift_rlvr.contract.rules import Problems, Rule, rule
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import VERIFIER
@@ -65,9 +65,25 @@ TAKEN_COLUMNS = {
     "rejected_response",
     "dataset",
 }
-Problems = Iterator[str]
+TASK_RULES: dict[str, Rule] = {}
 
 
+def example_rule(sentence: str) -> Callable[[Callable[[Task, Row], Problems]], Rule]:
+    """As `rule`, for a function that looks at one example of the task."""
+
+    def add(function: Callable[[Task, Row], Problems]) -> Rule:
+        @rule(TASK_RULES, sentence)
+        def of_each(task: Task) -> Problems:
+            for number, row in enumerate(task.examples, start=1):
+                for problem in function(task, row):
+                    yield f"example {number}: {problem}"
+
+        return of_each
+
+    return add
+
+
+@rule(TASK_RULES, "its columns and rewards are declared, and it can be pickled")
 def _declared(task: Task) -> Problems:
     for field in ("columns", "reward_columns", "further_rewards", "splits"):
         if not isinstance(getattr(task, field), tuple):
@@ -95,6 +111,7 @@ def _declared(task: Task) -> Problems:
         )
 
 
+@rule(TASK_RULES, "it has examples, with a right answer")
 def _examples(task: Task) -> Problems:
     if not task.examples:
         yield "`examples` must have at least one raw row"
@@ -111,6 +128,7 @@ def _examples(task: Task) -> Problems:
         yield "no example has a right answer: `gold` gives None for all of them"
 
 
+@example_rule("its rows have messages, the task and the columns of its rewards")
 def _rows(task: Task, row: Row) -> Problems:
     before = copy.deepcopy(row)
     prepared = task.preprocess(row)
@@ -126,6 +144,7 @@ def _rows(task: Task, row: Row) -> Problems:
         yield "the preprocessed row changes when it is written to JSON and read back"
 
 
+@example_rule("its messages are well-formed")
 def _messages(task: Task, row: Row) -> Problems:
     messages = task.preprocess(row)["messages"]
     roles = [message["role"] for message in messages]
@@ -145,6 +164,7 @@ def _messages(task: Task, row: Row) -> Problems:
             return
 
 
+@example_rule("right answers earn all of its rewards in full, and wrong ones do not")
 def _graded(task: Task, row: Row) -> Problems:
     asked = ask(task, row)
     for name in asked.task.rewards:
@@ -171,6 +191,7 @@ def _graded(task: Task, row: Row) -> Problems:
             yield f"{shown(wrong)} earns {value} of {verifier.name} ({reason})"
 
 
+@rule(TASK_RULES, "the identity of a row is stable, and differs between questions")
 def _identity(task: Task) -> Problems:
     identities = [task.identity(row) for row in task.examples]
     again = []
@@ -188,6 +209,7 @@ def _identity(task: Task) -> Problems:
             yield f"`identity` says that examples {first} and {number} ask the same"
 
 
+@rule(TASK_RULES, "rows that cannot be used are refused with RowError")
 def _refusals(task: Task) -> Problems:
     rows: list[Row] = [{}, dict.fromkeys(task.columns)]
     for example in task.examples[:1]:
@@ -211,24 +233,3 @@ def _refusals(task: Task) -> Problems:
             else:
                 if name == "preprocess" and not row:
                     yield "`preprocess` must raise RowError for a row without columns"
-
-
-def _of_each_example(rule: Callable[[Task, Row], Problems], task: Task) -> Problems:
-    for number, row in enumerate(task.examples, start=1):
-        for problem in rule(task, row):
-            yield f"example {number}: {problem}"
-
-
-TASK_RULES: dict[str, Callable[[Task], Problems]] = {
-    "its columns and rewards are declared, and it can be pickled": _declared,
-    "it has examples, with a right answer": _examples,
-    "its rows have messages, the task and the columns of its rewards": partial(
-        _of_each_example, _rows
-    ),
-    "its messages are well-formed": partial(_of_each_example, _messages),
-    "right answers earn all of its rewards in full, and wrong ones do not": partial(
-        _of_each_example, _graded
-    ),
-    "the identity of a row is stable, and differs between questions": _identity,
-    "rows that cannot be used are refused with RowError": _refusals,
-}

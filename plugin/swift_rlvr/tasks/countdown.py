@@ -135,6 +135,16 @@ def worked(row: Row) -> Gold | None:
     )
 
 
+def gold_text(row: Row) -> str:
+    """What is to be reached, and from which numbers.
+
+    >>> gold_text({"nums": [3, 5], "target": 8})
+    'target 8 from 3, 5'
+    """
+    nums = row["nums"] if isinstance(row["nums"], (list, tuple)) else [row["nums"]]
+    return f"target {row['target']} from {', '.join(map(str, nums))}"
+
+
 TASK = Task(
     name="countdown",
     columns=("nums", "target"),
@@ -142,11 +152,13 @@ TASK = Task(
     identity=identity,
     gold=gold,
     worked=worked,
+    gold_text=gold_text,
     system=SYSTEM_PROMPT,
     system_in_rows=False,
     prompt=PROMPT,
     reward_columns=("nums", "target"),
     verifier="external_countdown",
+    other_verifiers=("CountdownORM",),
     examples=({"nums": [3, 5, 7], "target": 22}, {"nums": [19, 36, 55, 7], "target": 65}),
     ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
     hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",

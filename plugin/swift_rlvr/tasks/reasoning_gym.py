@@ -5,6 +5,7 @@ The rows are made, not loaded: `swift_rlvr.verifiers.reasoning_gym.naming` says 
 answer and what the scorer reads.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -76,6 +77,14 @@ def _entry(row: Row) -> dict[str, Any]:
     return entry
 
 
+def gold_text(row: Row) -> str:
+    """The answer in the JSON of a row; empty where there is none."""
+    try:
+        return str(json.loads(row["entry"])["answer"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ""
+
+
 TASK = MadeTask(
     name="reasoning_gym",
     columns=("entry",),
@@ -83,6 +92,7 @@ TASK = MadeTask(
     identity=identity,
     gold=gold,
     worked=worked,
+    gold_text=gold_text,
     system=SYSTEM_PROMPT,
     reward_columns=("entry",),
     verifier="external_reasoning_gym",

@@ -183,6 +183,7 @@ def parse_source(name: str, use_hf: bool = False, columns: Any = None) -> Source
     if colon and data_suffix(path) and not path.exists():
         known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
         raise InputError(f"{name}: there is no dataset {first!r}; {known}")
+    _refuse_other_file(path)
     if not data_suffix(path) and not path.is_dir():
         raise InputError(
             f"{name}: expected {DATA_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
@@ -236,6 +237,7 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
         if _has_hub_layout(Path(folder)):
             return Source(task, None, split or None, limit, use_hf, hub_id=folder)
         return Source(task, Path(folder), split or None, limit, use_hf)
+    _refuse_other_file(Path(rest))
     if task.is_made:
         if limit is None or not rest:
             expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
@@ -257,11 +259,19 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
     return Source(task, None, rest or task.splits[0], limit, use_hf)
 
 
+def _refuse_other_file(path: Path) -> None:
+    """InputError for a file whose rows cannot be read, such as a workbook."""
+    if path.is_file() and not data_suffix(path):
+        kind = f"a {path.suffix} file" if path.suffix else "a file without a suffix"
+        raise InputError(f"{path}: {kind} cannot be read; save its rows as {DATA_FILE}")
+
+
 def _has_hub_layout(folder: Path) -> bool:
     """Whether a folder is laid out as on a hub: with a card, or its files in folders."""
     if (folder / "README.md").exists():
         return True
-    return not any(data_suffix(path) for path in folder.iterdir())
+    has_files = any(data_suffix(path) for path in folder.iterdir())
+    return not has_files and any(path.is_dir() for path in folder.iterdir())
 
 
 def _known_subset(hub_id: str) -> str | None:

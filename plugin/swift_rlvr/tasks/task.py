@@ -96,6 +96,10 @@ class Task:
     # The right answer with the reasoning that a model should learn, for rows of supervised
     # training; None: `gold`.
     worked: Callable[[Row], Gold | None] | None = None
+    # The right answer of a preprocessed row as the report shows it; None: what its column holds.
+    gold_text: Callable[[Row], str] | None = None
+    # Rewards of others that verify it, such as ms-swift's.
+    other_verifiers: tuple[str, ...] = ()
 
     # What only some kinds of tasks do. A subclass sets one and implements the method below.
     is_mixed: ClassVar[bool] = False  # its rows are of several tasks: `of`
@@ -208,8 +212,12 @@ def verifier_of(name: object) -> str | None:
 
 
 def tasks_of(verifier: str) -> tuple[str, ...]:
-    """The names of the tasks whose verifier a reward is."""
-    return tuple(name for name, task in TASKS.data.items() if task.verifier == verifier)
+    """The names of the tasks that a reward, ours or of others, verifies."""
+    names = []
+    for name, task in TASKS.data.items():
+        if verifier == task.verifier or verifier in task.other_verifiers:
+            names.append(name)
+    return tuple(names)
 
 
 def unused_columns(task: Task, row: Row) -> list[str]:

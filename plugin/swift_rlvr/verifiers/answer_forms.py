@@ -93,6 +93,12 @@ _LAST_LINE = re.compile(
     r"|选项(?:的)?字母|只(?:需要?|要)?(?:回答|输出|给出)",
     re.IGNORECASE,
 )
+# [[5]], <<answer>>, {{X}}: a place in double brackets, and no list or calculation.
+_UNKNOWN = re.compile(
+    r"\b(?:answer|result|solution|verdict|choice|output|respond|reply)\b[^.\n]{0,60}?"
+    r"(?P<form>\[\[[\w $]{1,20}\]\]|<<[\w $]{1,20}>>|\{\{[\w $]{1,20}\}\})",
+    re.IGNORECASE,
+)
 # In the order in which they are looked for, after tags and boxes.
 _PATTERNS = (
     (HASH, _HASH),
@@ -138,6 +144,19 @@ def asked_form(prompt: str) -> str | None:
         if pattern.search(text):
             return form
     return None
+
+
+def unknown_form(prompt: str) -> str | None:
+    """What a prompt shows as the form of its answer, if it is in double brackets, which no reward
+    reads; None where it shows none, or one that `asked_form` knows.
+
+    >>> unknown_form("End with your final answer as [[5]]."), unknown_form("Answer with the matrix [[1, 2]].")
+    ('[[5]]', None)
+    """
+    shown = _UNKNOWN.search(prompt)
+    if shown is None or asked_form(prompt) is not None:
+        return None
+    return shown["form"]
 
 
 def completion_in_form(

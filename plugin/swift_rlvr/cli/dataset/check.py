@@ -24,7 +24,7 @@ SHOWN_STRATEGIES = 3
 SHOWN_FOLDED = 3
 
 
-def check(
+def check_dataset(
     dataset: flags.Dataset,
     against: Annotated[
         list[str] | None,
@@ -71,7 +71,9 @@ def check(
         def say(rows: int) -> None:
             status.update(f"Checking {source}: {rows:,} rows")
 
-        findings = checking.check(source, others, limit, rewards, chosen, first=first, progress=say)
+        findings = checking.check_dataset(
+            source, others, limit, rewards, chosen, first=first, progress=say
+        )
     if as_json:
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
@@ -115,10 +117,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print("  only the first problems are shown", style="dim")
     if findings.problems:
         console.print()
-    _print_without_work(console, findings)
-    _print_folded(console, findings)
-    for doubt in findings.doubts:
-        console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
+    _print_warnings(console, findings)
     _print_conclusion(console, findings)
 
 
@@ -134,7 +133,7 @@ def _print_files(console: Console, folder: Path, split: str | None) -> None:
 
 
 def _rewards_table(findings: checking.Findings) -> Table:
-    """What each reward paid for the right answers, and its reasons where it paid less."""
+    """What each reward paid for the right answers, and why it paid less."""
     rows = []
     for name, paid in findings.rewards.items():
         why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
@@ -145,7 +144,7 @@ def _rewards_table(findings: checking.Findings) -> Table:
 
 
 def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
-    """The rows of the table of bad and remarkable rows; empty where there are none."""
+    """How many rows are bad or remarkable, by why."""
     counts = []
     for label, count in findings.unusable.items():
         counts.append((f"cannot be used: {label}", count_text(count)))
@@ -158,8 +157,9 @@ def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
     return counts
 
 
-def _print_without_work(console: Console, findings: checking.Findings) -> None:
-    """What a policy would earn that does no work."""
+def _print_warnings(console: Console, findings: checking.Findings) -> None:
+    """What makes a dataset teach something else though no row is bad."""
+    # What a policy would earn that does no work.
     without_work = [earned for earned in findings.earned if not earned.strategy.knows_gold]
     for earned in without_work[:SHOWN_STRATEGIES]:
         is_much = earned.mean > checking.MUCH
@@ -171,27 +171,23 @@ def _print_without_work(console: Console, findings: checking.Findings) -> None:
         text.append(").")
         console.print(text, style="yellow" if is_much else "dim", soft_wrap=True)
 
-
-def _print_folded(console: Console, findings: checking.Findings) -> None:
-    """The golds that external_exact_match does not tell apart."""
-    if not findings.folded:
-        return
+    # The golds that external_exact_match does not tell apart.
     pairs = []
     for folded in findings.folded[:SHOWN_FOLDED]:
-        gold, earlier = (
-            visible(repr(text), LONGEST_GOLD, console.encoding)
-            for text in (folded.gold, folded.earlier_gold)
-        )
+        gold = visible(repr(folded.gold), LONGEST_GOLD, console.encoding)
+        earlier = visible(repr(folded.earlier_gold), LONGEST_GOLD, console.encoding)
         pairs.append(f"{gold} (line {folded.line}) and {earlier} (line {folded.earlier_line})")
-    text = (
-        f"{findings.folded_golds:,} gold answers differ from another row's only in case, articles, "
-        f"punctuation or white space. external_exact_match treats them as equal: {', '.join(pairs)}"
-    )
-    if findings.folded_golds > len(pairs):
-        text += " ..."
-    console.print(text, style="yellow", soft_wrap=True, markup=False)
-    remedy = "Set EXTERNAL_EXACT_MATCH_LITERAL=true to tell them apart."
-    console.print(remedy, style="yellow", soft_wrap=True)
+    if pairs:
+        more = " ..." if findings.folded_golds > len(pairs) else ""
+        warning = (
+            f"{findings.folded_golds:,} gold answers differ from another row's only in case, "
+            "articles, punctuation or white space. external_exact_match treats them as equal: "
+            f"{', '.join(pairs)}{more}\nSet EXTERNAL_EXACT_MATCH_LITERAL=true to tell them apart."
+        )
+        console.print(warning, style="yellow", soft_wrap=True, markup=False)
+
+    for doubt in findings.doubts:
+        console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:

@@ -12,11 +12,12 @@ import zlib
 from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from swift_rlvr.evaluation.completion_files import task_of
 from swift_rlvr.evaluation.report.reading import Entry, Run
+from swift_rlvr.evaluation.score import verifiers_for
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
@@ -38,7 +39,8 @@ EXPLAINED_SLOWLY = 5000
 # Characters that the page shows of what was judged, and of a rule's name or detail.
 LONGEST_PART = 2000
 LONGEST_DETAIL = 500
-COUNTDOWN = {"nums", "target"}
+# Where the right answer stands, if the task does not say.
+GOLDS = ("solution", "accepted_answers", "answer")
 # In a prompt with its chat template, what comes before the user's turn.
 _OPENING = "<|im_start|>user\n"
 
@@ -69,9 +71,9 @@ class Explainer:
         Left out are rewards that would run code, lack a column or are for another task.
         """
         row = {**record.row, "prompts": record.messages}
-        verifier = _verifier(row)
-        if verifier is not None and verifier not in self.rewards:
-            self.rewards[verifier] = _build(verifier, self.run)
+        for verifier in verifiers_for(row):
+            if verifier not in self.rewards:
+                self.rewards[verifier] = _build(verifier, self.run)
         explanations = []
         for reward in self.rewards.values():
             is_for_length = not {*TOKENS}.isdisjoint(reward.optional_columns)
@@ -100,18 +102,6 @@ class Explainer:
                 f"the rules of the mathematical verifier are shown for 1 in {self.stride} "
                 "completions"
             )
-
-
-def _verifier(row: Mapping[str, Any]) -> str | None:
-    """The verifier of a row by its task, else by its columns."""
-    verifier = verifier_of(row.get("task"))
-    if verifier:
-        return verifier
-    if row.keys() >= COUNTDOWN:
-        return "external_countdown"
-    if SLOW in row:
-        return "external_accuracy"
-    return None
 
 
 def _build(name: str, run: Run) -> Reward:
@@ -341,24 +331,20 @@ def prompt_text(record: Record) -> str:
 def gold_text(row: Mapping[str, Any]) -> str:
     """The right answer of a row, for people; empty where no column has it.
 
-    >>> gold_text({"nums": [3, 5], "target": 8}), gold_text({"accepted_answers": ["Rhine", "Rhein"]})
-    ('target 8 from 3, 5', 'Rhine or Rhein')
+    >>> gold_text({"accepted_answers": ["Rhine", "Rhein"]})
+    'Rhine or Rhein'
     """
-    if row.keys() >= COUNTDOWN:
-        nums = row["nums"] if isinstance(row["nums"], (list, tuple)) else [row["nums"]]
-        return f"target {row['target']} from {', '.join(map(str, nums))}"[:LONGEST_PART]
-    gold = row.get(SLOW)
-    if gold is None:
-        gold = row.get("accepted_answers")
-    if gold is None:
-        # reasoning-gym's column is the JSON of a row.
-        entry = row.get("entry")
-        with suppress(ValueError, TypeError, RecursionError):
-            gold = json.loads(entry)["answer"] if isinstance(entry, str) else None
-    if gold is None:
-        gold = row.get("answer")
+    task = task_of(row)
+    gold: object = None
+    if task.gold_text is not None:
+        gold = task.gold_text(row)
+    else:
+        for column in GOLDS:
+            if row.get(column) is not None:
+                gold = row[column]
+                break
     if isinstance(gold, (list, tuple)):
-        return " or ".join(map(str, gold))[:LONGEST_PART]
+        gold = " or ".join(map(str, gold))
     return "" if gold is None else str(gold)[:LONGEST_PART]
 
 

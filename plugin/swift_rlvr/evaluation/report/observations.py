@@ -12,6 +12,7 @@ from typing import Any
 from swift_rlvr.evaluation.report.curves import Steps, points, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
 
+EXPERIMENT_TASK = "countdown"
 # What the experiment has seen of each observation.
 EXPERIMENT = {
     "Success": "rises to about 0.5",

@@ -19,7 +19,12 @@ from typing import Any
 from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
-from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations, observed_success
+from swift_rlvr.evaluation.report.observations import (
+    EXPERIMENT,
+    EXPERIMENT_TASK,
+    observations,
+    observed_success,
+)
 from swift_rlvr.evaluation.report.reading import Run, read_runs
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError, NotInstalledError
@@ -309,11 +314,11 @@ def _notes(runs: Sequence[Run]) -> str:
 
 
 def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
-    """Where all runs are of Countdown, beside what the Countdown experiment has seen."""
+    """The observations; where all runs are of the experiment's task, beside what it has seen."""
     figures = []
     for run, failures in zip(runs, completions.failures, strict=True):
         figures.append(observations(run, failures))
-    beside_experiment = all(run.is_countdown for run in runs)
+    beside_experiment = all(run.judged_task == EXPERIMENT_TASK for run in runs)
     headings = ["", *(run.label for run in runs)]
     if beside_experiment:
         headings.append("Countdown experiment")

@@ -31,6 +31,7 @@ from swift_rlvr.runs.folder import (
 from swift_rlvr.runs.records import Record, judge, read_records
 from swift_rlvr.runs.statistics import is_number, summarize
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
+from swift_rlvr.tasks import tasks_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_json, read_jsonl
@@ -40,7 +41,6 @@ from swift_rlvr.verifiers.messages import completion_text
 _LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
 # Columns of ms-swift's tables that are neither rewards nor columns of the dataset.
 _NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", "num_turns"}
-_COUNTDOWN = {"external_countdown", "CountdownORM"}
 
 
 class Entry(NamedTuple):
@@ -111,12 +111,18 @@ class Run:
     def tasks(self) -> list[str]:
         """The tasks of its completions, or the one that its verifiers judge."""
         names = dict.fromkeys(entry.task for entry in self.entries.values() if entry.task)
-        return list(names) or (["countdown"] if self.is_countdown else [])
+        if not names and self.judged_task is not None:
+            return [self.judged_task]
+        return list(names)
 
     @property
-    def is_countdown(self) -> bool:
-        """Whether all that its verifiers judge is Countdown."""
-        return bool(self.verifiers) and self.verifiers.keys() <= _COUNTDOWN
+    def judged_task(self) -> str | None:
+        """The task that its verifiers judge, or None if they judge several, or anything."""
+        names = {tasks_of(verifier) for verifier in self.verifiers}
+        if len(names) != 1:
+            return None
+        (tasks,) = names
+        return tasks[0] if len(tasks) == 1 else None
 
 
 def read_runs(

@@ -335,7 +335,7 @@ def _first_rows(source: Source, total: int | None, launch: Launch, setting: str)
     rewards, _ = build(launch)
     named = replace(source, limit=None)  # the limit is the doctor's, not the user's
     try:
-        result = checking.check(source, rewards=rewards or None, system=_system(launch))
+        result = checking.check_dataset(source, rewards=rewards or None, system=_system(launch))
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
     # One --columns is for all datasets of a run, and what it renames may be in another one.

@@ -327,9 +327,9 @@ def test_a_program_that_fails_is_told_with_its_last_lines(tmp_path):
 
 def test_the_path_without_nvcc_has_everything_else(tmp_path, monkeypatch):
     """Where nvcc is in one folder with the compiler that Triton calls."""
-    for folder, programs in {"cuda": ["nvcc", "gcc"], "other": ["ls"]}.items():
+    for folder, found in {"cuda": ["nvcc", "gcc"], "other": ["ls"]}.items():
         (tmp_path / folder).mkdir()
-        for name in programs:
+        for name in found:
             (tmp_path / folder / name).write_text("#!/bin/sh\n")
             (tmp_path / folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/cuda:{tmp_path}/other")
@@ -349,7 +349,7 @@ def test_an_empty_variable_is_taken_away(tmp_path, monkeypatch):
 
 def test_a_training_that_runs_out_of_time_leaves_its_peak_of_memory(tmp_path, monkeypatch):
     """A lent GPU was given back with nothing but "out of time"."""
-    monkeypatch.setattr(programs, "used_by_gpu", lambda gpus: {gpu: 7 * GIB for gpu in gpus})
+    monkeypatch.setattr(programs, "used_by_gpu", lambda gpus: dict.fromkeys(gpus, 7 * GIB))
     check = check_of(tmp_path, gpus=1)
     (command,) = trainings.FULL_LENGTH.commands(check)
     check.until = time.monotonic()

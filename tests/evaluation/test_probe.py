@@ -143,7 +143,9 @@ def test_the_rewards_of_a_run_take_the_place_of_the_tasks(stand_in, tmp_path):
 
 
 def test_rewards_that_do_not_say_what_is_right_measure_nothing(stand_in, tmp_path):
-    with pytest.raises(InputError, match="reward_funcs: none of external_format says what is right"):
+    with pytest.raises(
+        InputError, match="reward_funcs: none of external_format says what is right"
+    ):
         probed(tmp_path, reward_funcs=["format"])
 
 

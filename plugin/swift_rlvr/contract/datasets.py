@@ -25,7 +25,7 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
-from swift_rlvr.tasks import RowError, unused_columns
+from swift_rlvr.tasks import RowError, unread_columns, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import prompt_text
@@ -100,6 +100,8 @@ class Findings:
     untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
+    # Rows by a column that neither the prompt nor a reward gets anything from.
+    unread: Counter = field(default_factory=Counter)
     # Rows whose prompts show a form that no reward reads, and golds with what may be a decimal comma:
     # the line and the text.
     unknown_forms: list[Problem] = field(default_factory=list)
@@ -353,6 +355,10 @@ class DatasetCheck:
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
             findings.unused.update(unused_columns(self._task, raw))
+            read = set()
+            for reward in self._graders.of(asked):
+                read.update(reward.columns, reward.optional_columns)
+            findings.unread.update(set(unread_columns(self._task, raw)) - read)
             _note_doubts(findings, asked)
             self._compare(asked, identity)
             bad += _remarks(findings, asked)

@@ -236,8 +236,8 @@ def unused_columns(task: Task, row: Row) -> list[str]:
 
 
 def unread_columns(task: Task, row: Row) -> list[str]:
-    """The columns of a raw row that neither the prompt nor a reward gets anything from, whatever they
-    are: most of a text or a list is in no value of the preprocessed row.
+    """The columns of a raw row that neither the prompt, a reward nor the gold gets anything from,
+    whatever they are: most of a text or a list is in no value of the preprocessed row.
 
     >>> from swift_rlvr.tasks import TASKS
     >>> row = {"id": 7, "question": "Who?", "answer": "Tom", "hint": {"note": "Red."}, "table": [["a", 1]]}
@@ -247,10 +247,11 @@ def unread_columns(task: Task, row: Row) -> list[str]:
     try:
         own = task.of(row)
         prepared = own.preprocess(row)
+        gold = own.gold(row)  # a reference solution, which only checks read
     except RowError:
         return []
     known = {*own.read_columns(row), *prepared} - {"messages"}
-    reached = list(_leaves(prepared))
+    reached = list(_leaves([prepared, vars(gold) if gold else None]))
     unread = []
     for name, value in row.items():
         leaves = list(_leaves(value))

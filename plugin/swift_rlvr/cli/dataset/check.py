@@ -22,6 +22,7 @@ LONGEST_PROBLEM = 200
 LONGEST_GOLD = 60
 SHOWN_STRATEGIES = 3
 SHOWN_FOLDED = 3
+SHOWN_COLUMNS = 12
 
 
 def check_dataset(
@@ -104,6 +105,12 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
     if forms:
         text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
         console.print(text, soft_wrap=True)
+    unread = [name for name, _ in findings.unread.most_common() if name not in findings.unused]
+    if unread:
+        names = ", ".join(sorted(unread[:SHOWN_COLUMNS]))
+        if len(unread) > SHOWN_COLUMNS:
+            names += f" and {len(unread) - SHOWN_COLUMNS} more"
+        console.print(f"Neither the prompt nor a reward gets: {names}.", style="dim", markup=False)
 
     if findings.rewards and (findings.bad or findings.disagreements):
         console.print("", _rewards_table(findings), "", sep="\n")

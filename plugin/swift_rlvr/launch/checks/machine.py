@@ -435,7 +435,7 @@ def wanted_ports(plan: Plan) -> Iterator[tuple[int, str, str]]:
 
 def _holder(port: int) -> str:
     """The program that listens on a port of this machine, where this user may know it."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     with suppress(OSError, RuntimeError, psutil.Error):
         for connection in psutil.net_connections("tcp"):

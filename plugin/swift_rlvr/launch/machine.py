@@ -63,13 +63,15 @@ class Machine:
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
+    driver: str | None = None
+    devices: list[Device] = []
+    problem = ""
     # Only here: of the commands only those that launch need a driver.
     try:
         from swift_rlvr.launch.nvml import driver_and_devices
     except ModuleNotFoundError as error:
         if error.name != "pynvml":
             raise
-        driver, devices, problem = None, [], ""
         # What the driver makes when it is loaded. Without it there is no GPU to ask about.
         if DRIVER.exists():
             problem = "nvidia-ml-py, which asks it, is missing: pip install nvidia-ml-py"

@@ -7,9 +7,9 @@
 #   PRODUCT=1 bash scripts/test.sh   those marked product: rewards, datasets and callbacks in ms-swift, a training without
 #                                    a server, TRL, and swift-rlvr train with its rollout server; three minutes
 #
-# Hardware: two CPU cores and 8 GiB, no GPU; the tests of a language model need 18 GiB of free memory and say when they
-# were left out. Variables: FAST, PRODUCT, WORKERS (processes for the tests without servers; default: one per core, at
-# most four).
+# Hardware: two CPU cores and 8 GiB, no GPU. The tests of a language model need 18 GiB of free memory; with less they are
+# left out, which the last lines say (SKIPPED). Variables: FAST, PRODUCT, WORKERS (processes for the tests without servers;
+# default: one per core, at most four).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

@@ -72,6 +72,16 @@ def test_no_dead_links(page):
             assert anchor in anchors_of(target), link
 
 
+def test_on_a_package_index_every_link_is_an_address():
+    from release_links import absolute_links
+
+    text = text_of(ROOT / "README.md")
+    assert LINK.findall(INLINE_CODE.sub("", text))
+    there = absolute_links(text, "https://github.com/owner/swift-rlvr", "v1.0.0")
+    assert LINK.findall(INLINE_CODE.sub("", there)) == []
+    assert "https://github.com/owner/swift-rlvr/raw/v1.0.0/docs/images/page.png" in there
+
+
 @pytest.mark.parametrize(("english", "chinese"), TRANSLATIONS.items())
 def test_a_translation_shows_the_same_code(english, chinese):
     """Its commands and outputs are tested in English only."""

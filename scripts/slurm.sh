@@ -22,6 +22,7 @@
 #SBATCH --signal=B:USR1@120
 
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^#SBATCH/{/^#SBATCH/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;; esac
 # sbatch runs a copy of this file, in the folder where it was called: the root of the checkout.
 cd "${SLURM_SUBMIT_DIR:?is set by sbatch: sbatch scripts/slurm.sh}"
 [ -e scripts/train_countdown.sh ] || { echo "error: call sbatch in the root of the checkout" >&2; exit 2; }

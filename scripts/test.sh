@@ -4,9 +4,12 @@
 #
 #   bash scripts/test.sh [further flags of pytest]
 #   FAST=1 bash scripts/test.sh      for daily work: no servers, no slow tests
+#   PRODUCT=1 bash scripts/test.sh   those marked product: rewards, datasets and callbacks in ms-swift, a training without
+#                                    a server, TRL, and swift-rlvr train with its rollout server; three minutes
 #
-# Hardware: two CPU cores and 8 GiB, no GPU. Variables: FAST, WORKERS (processes for the tests without servers; default:
-# one per core, at most four).
+# Hardware: two CPU cores and 8 GiB, no GPU. The tests of a language model need 18 GiB of free memory; with less they are
+# left out, which the last lines say (SKIPPED). Variables: FAST, PRODUCT, WORKERS (processes for the tests without servers;
+# default: one per core, at most four).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -20,11 +23,16 @@ ruff format --check plugin tests scripts examples
 mypy
 lint-imports
 for script in scripts/*.sh .ci/run; do bash -n "$script"; done
-say "unit, property and contract tests"
 WORKERS=${WORKERS:-$(nproc | awk '{print ($1 < 4 ? $1 : 4)}')}
+if [ -n "${PRODUCT:-}" ]; then
+  say "the product: registration, datasets, callbacks, trainings in ms-swift and TRL"
+  python -m pytest -v -n "$WORKERS" --dist loadfile -m product --durations 10 "$@"
+  exit
+fi
+say "unit, property and contract tests"
 python -m pytest -q -n "$WORKERS" --dist loadfile -m "not e2e${FAST:+ and not slow}" --durations 10 "$@"
 if [ -z "${FAST:-}" ]; then
   say "end-to-end tests: the real rollout server and two real ZeRO-3 ranks"
-  # Those of the adapters install other trainers from an index; newest.yaml runs them every week.
+  # Those of the adapters install other trainers from an index; newest.yml runs them every week.
   python -m pytest -v -p no:randomly -m e2e --ignore tests/adapters/test_loaders.py --durations 5 "$@"
 fi

@@ -97,6 +97,7 @@ def test_a_code_task(tmp_path):
     assert "0.0" in run("bash", "-c", explain, folder=tmp_path)
 
 
+@pytest.mark.product
 @pytest.mark.slow
 def test_trl():
     pytest.importorskip("trl", reason="needs the extra [trl]")
@@ -107,6 +108,7 @@ def test_trl():
         assert 0 <= float(success) <= 1 and 0 < float(form) <= 1 and float(grad_norm) > 0
 
 
+@pytest.mark.product
 @pytest.mark.e2e
 def test_a_swift_rlhf_command(tmp_path):
     output = tmp_path / "output"

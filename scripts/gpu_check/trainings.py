@@ -151,7 +151,7 @@ def read_resumed(check: Check, command: Command) -> dict[str, Any]:
 
 def full_length_commands(check: Check) -> list[Command]:
     # The first step warms up, and the last has no next one that says when it ended.
-    words = (*names.NO_CHECKPOINT, "--max_steps", "3")
+    words: tuple[str, ...] = (*names.NO_CHECKPOINT, "--max_steps", "3")
     if not check.gpus:
         words = (*words, *names.LONG_ON_CPU)
     return [check.main("full_length", *words, env={"GPU_CHECK_FULL_LENGTH": "1"})]

@@ -54,6 +54,7 @@ def check_steps(training: Training, k3_kl: float) -> None:
     assert len(training.records("train")) == 2 * 8
 
 
+@pytest.mark.product
 def test_gsm8k_reaches_a_checkpoint(trained):
     training = trained("gsm8k", f"--dataset gsm8k:{DATASETS}/gsm8k/train.jsonl")
     # top_p is 0.9, of which the trainer's probabilities know nothing: docs/recipes/faster.md.

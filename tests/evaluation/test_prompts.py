@@ -6,6 +6,7 @@ import json
 
 import commands
 import pytest
+from datasets import load_dataset
 from paths import DATASETS
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer
@@ -15,8 +16,6 @@ from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
-
-from datasets import load_dataset
 
 pytestmark = pytest.mark.slow  # as a whole
 

@@ -192,9 +192,8 @@ def save(result: list[dict[str, Any]], folder: Path, case: Case) -> None:
 def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
     """For each case, save what `train` returns."""
     start(folder)
-    from trl import GRPOConfig, GRPOTrainer, __version__
-
     from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer, __version__
 
     # What the sampler returns: token ids, their log probabilities and, before TRL 1.0, more columns.
     rest = (None, {}) if __version__.startswith("0.") else (None,)

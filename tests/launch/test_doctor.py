@@ -163,6 +163,7 @@ def answering(status):
 # The command.
 
 
+@pytest.mark.product
 @pytest.mark.slow
 def test_the_tiny_run_passes_everything():
     said = report()

@@ -4,10 +4,13 @@ instances, and what drivers do not know.
 The driver's library is a stand-in (`nvml.py`); pynvml is the real one.
 """
 
+import sys
+
 import nvml
 import pytest
 from helpers import planned
 from nvml import h100
+from swift_rlvr.launch import machine as machine_module
 from swift_rlvr.launch.machine import Gpu, this_machine
 from swift_rlvr.utils.errors import InputError
 
@@ -48,6 +51,17 @@ def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
     # The driver's packages on a login node.
     machine = seen(monkeypatch, [], status=DRIVER_NOT_LOADED)
     assert (machine.gpus, machine.driver_problem) == ((), "")
+
+
+def test_a_driver_cannot_be_asked_without_its_package(monkeypatch, tmp_path):
+    """The base installation has none, and needs none where there is no driver."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.delitem(sys.modules, "swift_rlvr.launch.nvml", raising=False)
+    monkeypatch.setattr(machine_module, "DRIVER", tmp_path / "nvidiactl")
+    found = this_machine({})
+    assert (found.gpus, found.driver, found.driver_problem) == ((), None, "")
+    machine_module.DRIVER.touch()
+    assert "pip install nvidia-ml-py" in this_machine({}).driver_problem
 
 
 @pytest.mark.parametrize("visible", [None, "0", "GPU-0abc"])

@@ -8,12 +8,11 @@ from threading import Barrier, Thread
 from types import SimpleNamespace
 
 import pytest
+from datasets import Dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.training.curriculum import STATE, CurriculumCallback, levels_of
 from swift_rlvr.utils.errors import InputError
-
-from datasets import Dataset
 
 ROWS = [{"level": number % 3, "target": number} for number in range(60)]
 ARGS = SimpleNamespace(seed=5)

@@ -39,7 +39,8 @@ from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from swift_rlvr.verifiers.countdown import verify
 
-pytestmark = pytest.mark.slow  # importing TRL and training a little takes half a minute
+# Importing TRL and training a little takes half a minute.
+pytestmark = [pytest.mark.slow, pytest.mark.product]
 COUNTDOWN = DATASETS / "countdown"
 PAGE = ROOT / "docs" / "guides" / "other_trainers.md"
 TRAIN = f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#40"

@@ -1,11 +1,10 @@
 """What of a conversation the policy wrote, in every form that trainers, parsers and servers pass."""
 
 import pytest
+from datasets import Dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.verifiers.messages import completion_text, last_text, message_text
-
-from datasets import Dataset
 
 RIGHT = "<think>\n3 + 4\n</think>\n<answer>\n3 + 4\n</answer>"
 THOUGHT, ANSWER = "3 + 4", "<answer>\n3 + 4\n</answer>"

@@ -6,11 +6,13 @@ import os
 import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.limits import available_memory, usable_cores, usable_memory
 
 MIB = 2**20
+DRIVER = Path("/dev/nvidiactl")
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,20 @@ class Machine:
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
+    driver: str | None = None
+    devices: list[Device] = []
+    problem = ""
     # Only here: of the commands only those that launch need a driver.
-    from swift_rlvr.launch.nvml import driver_and_devices
-
-    driver, devices, problem = driver_and_devices()
+    try:
+        from swift_rlvr.launch.nvml import driver_and_devices
+    except ModuleNotFoundError as error:
+        if error.name != "pynvml":
+            raise
+        # What the driver makes when it is loaded. Without it there is no GPU to ask about.
+        if DRIVER.exists():
+            problem = "nvidia-ml-py, which asks it, is missing: pip install nvidia-ml-py"
+    else:
+        driver, devices, problem = driver_and_devices()
     instances = [gpu for device in devices for gpu in device.instances]
 
     # Without the variable CUDA sees all GPUs, or the first MIG instance.

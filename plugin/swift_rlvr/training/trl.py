@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from datasets import Dataset
 from pyarrow import ArrowException
 from rich.console import Console
 from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
-from datasets import Dataset
 from swift_rlvr.evaluation.models import (
     ends_in_thinking,
     fitting_prompts,

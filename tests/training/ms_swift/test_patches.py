@@ -206,6 +206,20 @@ def test_an_unknown_version_is_an_error_that_names_what_is_missing():
         apply_patches((gone,))
 
 
+def test_a_broken_import_inside_a_package_is_not_blamed_on_its_version(tmp_path, monkeypatch):
+    (tmp_path / "loads_late.py").write_text(
+        "try:\n    import no_such_package\n"
+        "except ImportError as error:\n    raise ModuleNotFoundError('Could not import') from error\n"
+    )
+    (tmp_path / "loads_now.py").write_text("import no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("loads_now", "loads_late"):
+        with pytest.raises(PatchError) as raised:
+            apply_patches((Patch("torch", f"{name}:function", lambda original: original, "why"),))
+        expected = f"{name} of torch {version('torch')} cannot be imported: ModuleNotFoundError: "
+        assert str(raised.value) == f"{expected}No module named 'no_such_package'"
+
+
 def test_patching_twice_is_patching_once(monkeypatch):
     monkeypatch.setattr(replacements, "example", lambda: 1, raising=False)
 

@@ -17,7 +17,7 @@ from swift.utils import parse_args
 from swift_rlvr.rewards import REWARDS
 from training.ms_swift.names import MAP_COLUMNS
 
-pytestmark = pytest.mark.slow  # as a whole
+pytestmark = [pytest.mark.slow, pytest.mark.product]  # as a whole
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "plugin" / "rlvr_plugin.py"
@@ -80,7 +80,6 @@ def test_ours_shows_the_same_prompt_as_ms_swifts_entry_for_the_same_rows(args):
     assert (theirs["nums"], theirs["target"]) == (ours["nums"], ours["target"])
 
 
-@pytest.mark.slow
 def test_plugin_needs_no_installation(tmp_path):
     """ms-swift puts only the plugin's folder on sys.path; -I -S leaves out the rest but for
     ms-swift's own.

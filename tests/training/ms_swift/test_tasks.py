@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
+from datasets import Dataset
 from swift.dataset import DATASET_MAPPING, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
@@ -22,9 +23,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 from training.ms_swift.names import NOTES_DATASET, without_nulls
 
-from datasets import Dataset
-
-pytestmark = pytest.mark.slow  # as a whole
+pytestmark = [pytest.mark.slow, pytest.mark.product]  # as a whole
 
 ROOT = Path(__file__).parents[3]
 DATASETS = ROOT / "datasets"

@@ -424,7 +424,7 @@ def wanted_ports(plan: Plan) -> Iterator[tuple[int, str, str]]:
 
 def _holder(port: int) -> str:
     """Name the program that listens on a port of this machine; "" if this user may not know it."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     with suppress(OSError, RuntimeError, psutil.Error):
         for connection in psutil.net_connections("tcp"):

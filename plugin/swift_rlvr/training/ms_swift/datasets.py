@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+from datasets import Dataset, IterableDataset
 from swift.dataset import (
     DatasetMeta,
     RowPreprocessor,
@@ -20,7 +21,6 @@ from swift.dataset import (
 from swift.dataset.loader import DatasetLoader
 from swift.utils import get_logger, safe_ddp_context
 
-from datasets import Dataset, IterableDataset
 from swift_rlvr.rewards.imported import reward_names
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.files import data_suffix

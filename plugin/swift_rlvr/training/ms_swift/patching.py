@@ -46,6 +46,22 @@ def installed_version(package: str) -> str:
         return version(f"{package}-cpu")
 
 
+def is_within(module: str, package: str | None) -> bool:
+    """Whether a module is this package or lies in it.
+
+    >>> is_within("swift.rewards.orm", "swift.rewards"), is_within("swift.rewards", "torchvision")
+    (True, False)
+    """
+    return package is not None and f"{module}.".startswith(f"{package}.")
+
+
+def first_cause(error: BaseException) -> str:
+    """What the first of a chain of errors says; packages that load their parts late wrap it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"
+
+
 def always(replacement: Any) -> Make:
     """A patch's `make` that does not look at the original."""
     return lambda original: replacement
@@ -68,6 +84,13 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
             owner = resolve_name(f"{module}:{owner_path}")
             original = getattr(owner, attribute)
         except (ModuleNotFoundError, AttributeError) as error:
+            absent = getattr(error, "name", None)
+            if isinstance(error, ModuleNotFoundError) and not is_within(module, absent):
+                # Another version would not mend it: the package is there, and what it imports is not.
+                distribution = f"{patch.package} {installed_version(patch.package)}"
+                raise PatchError(
+                    f"{module} of {distribution} cannot be imported: {first_cause(error)}"
+                ) from error
             checked = CHECKED[patch.package.removesuffix("-cpu")]
             raise PatchError(
                 f"{patch.package} {installed_version(patch.package)} has no {patch.target}, which swift-rlvr replaces "

@@ -501,16 +501,10 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
 
 
 def test_every_column_that_nobody_gets_is_named(tmp_path):
-    row = {"question": "Who won?", "answer": "Smith", "table": [["Jones", 3]], "mine": 4}
+    row = {"question": "Who won?", "answer": "Smith", "table": [["Jones", 3]], "id": 4}
     path = write(tmp_path / "rows.jsonl", [row])
-    (tmp_path / "mine.py").write_text(
-        "def mine(completions, mine, **columns):\n    return [1.0 for _ in completions]\n"
-    )
     shown = ran("check", f"qa:{path}", columns=400)
-    assert "Neither the prompt nor a reward gets: mine, table." in shown
-    reward = f"{tmp_path / 'mine.py'}:mine"
-    shown = ran("check", f"qa:{path}", "--reward_funcs", reward, columns=400)
-    assert "gets: table." in shown
+    assert "Neither the prompt nor a reward gets: id, table." in shown
 
 
 def test_a_name_in_columns_that_no_row_has_is_named(tmp_path):

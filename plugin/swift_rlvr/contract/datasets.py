@@ -355,10 +355,7 @@ class DatasetCheck:
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
             findings.unused.update(unused_columns(self._task, raw))
-            read = set()
-            for reward in self._graders.of(asked):
-                read.update(reward.columns, reward.optional_columns)
-            findings.unread.update(set(unread_columns(self._task, raw)) - read)
+            findings.unread.update(unread_columns(self._task, raw))
             _note_doubts(findings, asked)
             self._compare(asked, identity)
             bad += _remarks(findings, asked)

@@ -1,0 +1,313 @@
+"""A gold on the database of its row and on further ones, and the verdict on answers there. This runs
+in the processes of `processes.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from swift_rlvr.verifiers.sql import further
+from swift_rlvr.verifiers.sql.connection import (
+    TIE,
+    TOO_LARGE,
+    QueryError,
+    Reader,
+    open_file,
+    open_script,
+)
+from swift_rlvr.verifiers.sql.results import (
+    Comparison,
+    Expected,
+    Result,
+    rows_that_differ,
+    tied_blocks,
+)
+from swift_rlvr.verifiers.sql.tokens import (
+    Token,
+    is_ordered,
+    mutants_of,
+    tokens_of,
+    with_ties_broken,
+)
+
+# Further databases that are made, of which those are kept that tell the gold from the most others.
+_TRIED = 14
+_MUTANTS = 24
+# Of a gold on a further database, which is small.
+_SMALL_STEPS = 500_000
+_SMALL_ROWS = 2000
+# Rows of a difference that are shown.
+_SHOWN = 3
+_LONGEST_CELL = 40
+
+# --- The reasons of a verdict. For those of `QueryError` see `connection`.
+CORRECT = "correct"
+CONSTANT = "reads no table"
+WRONG_COLUMNS = "wrong number of columns"
+WRONG_ROWS = "wrong rows"
+WRONG_ORDER = "wrong order"
+BY_CHANCE = "right by chance"
+_OF_DIFFERENCE = {"columns": WRONG_COLUMNS, "rows": WRONG_ROWS, "order": WRONG_ORDER}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a row's queries may use, and what is the same."""
+
+    million_steps: int
+    most_rows: int
+    databases: int
+    tolerance: float
+    any_column_order: bool
+
+    @property
+    def steps(self) -> int:
+        return self.million_steps * 1_000_000
+
+    @property
+    def comparison(self) -> Comparison:
+        return Comparison(self.tolerance, self.any_column_order)
+
+
+class BadGold(Exception):
+    """A row that cannot be graded, and why."""
+
+
+@dataclass
+class Place:
+    """A database, and what the gold gives there: any of these, where ties let it give several."""
+
+    reader: Reader
+    expected: list[Expected]
+
+
+@dataclass
+class Prepared:
+    """A row that answers are compared with.
+
+    Attributes:
+        first: its own database. further: those that were made.
+        remarks: what people should know of the gold.
+        told_apart: how many of the gold's `mutants` the databases tell from it.
+    """
+
+    first: Place
+    further: list[Place] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    reads_tables: bool = True
+    told_apart: int = 0
+    mutants: int = 0
+
+    @property
+    def places(self) -> list[Place]:
+        return [self.first, *self.further]
+
+    def close(self) -> None:
+        for place in self.places:
+            place.reader.close()
+
+
+def prepare(database: str, gold: str, limits: Limits) -> Prepared:
+    """Run a gold on the database of its row, and on further ones that are made for it.
+
+    database: the path of a file, or statements that make one. Raises BadGold.
+    """
+    try:
+        is_file = not is_script(database)
+        reader = open_file(database) if is_file else open_script(database, limits.steps)
+    except QueryError as error:
+        raise BadGold(error.detail or error.reason) from None
+    tokens = tokens_of(gold)
+    try:
+        result = reader.run(gold, limits.steps, limits.most_rows)
+        read = set(reader.tables)
+        expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+    except QueryError as error:
+        reader.close()
+        raise BadGold(f"the gold {error}") from None
+    prepared = Prepared(Place(reader, expected), reads_tables=bool(read))
+    if len(expected) > 1:
+        prepared.remarks.append("ties decide which rows the gold gives")
+    if limits.databases:
+        _add_further(prepared, gold, tokens, read, limits)
+        if not prepared.further:
+            prepared.close()
+            raise BadGold("the gold gives the same on every database, as a constant does")
+    return prepared
+
+
+def is_script(database: str) -> bool:
+    return any(token.word in ("create", "insert") for token in tokens_of(database[:2000])[:1])
+
+
+def _expected(
+    reader: Reader, gold: str, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
+) -> list[Expected]:
+    """What the gold gives, with its ties broken in both ways."""
+    ordered = is_ordered(tokens)
+    plain = Expected(result, _each_row(result) if ordered else ())
+    broken = with_ties_broken(tokens, TIE)
+    if broken is None:
+        return [plain]
+    try:
+        up = reader.run(broken, steps, most_rows, ties=1)
+        down = reader.run(broken, steps, most_rows, ties=-1)
+    except QueryError:  # UNION, whose ORDER BY takes nothing but its columns
+        return [plain]
+    if Comparison().same(up.rows, down.rows):
+        blocks = tied_blocks(up.rows, down.rows) if ordered else ()
+        if ordered and not blocks and up.rows:  # a last digit differs
+            return [plain]
+        return [Expected(up, blocks)]
+    each = [plain]
+    for other in (up, down):
+        if not any(Comparison().same(other.rows, known.result.rows) for known in each):
+            each.append(Expected(other, _each_row(other) if ordered else ()))
+    return each
+
+
+def _each_row(result: Result) -> list[tuple[int, int]]:
+    return [(index, index + 1) for index in range(len(result.rows))]
+
+
+# --- Further databases
+
+
+def _add_further(
+    prepared: Prepared, gold: str, tokens: Sequence[Token], read: set[str], limits: Limits
+) -> None:
+    """Add the databases that tell the gold from the most queries that are near it. Its result must
+    not be the same everywhere.
+    """
+    schema = further.read_schema(prepared.first.reader, tokens, read)
+    alive = mutants_of(gold, _MUTANTS)
+    prepared.mutants = len(alive)
+    own = prepared.first.expected[0].result
+    alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
+
+    candidates: list[tuple[Place, set[str]]] = []
+    left = set(alive)  # those that no candidate tells apart so far
+    for number in range(_TRIED):
+        if len(candidates) > 1 and not left:
+            break
+        place = _place(schema, number, gold, tokens)
+        if place is None:
+            continue
+        if Comparison().same(place.expected[0].result.rows, own.rows):
+            place.reader.close()
+            continue
+        told_apart = {mutant for mutant in alive if _differs(place, mutant)}
+        candidates.append((place, told_apart))
+        left -= told_apart
+
+    left = set(alive)
+    while candidates and len(prepared.further) < limits.databases:
+        best = max(candidates, key=lambda each: (len(each[1] & left), _has_rows(each[0])))
+        if prepared.further and not best[1] & left and len(prepared.further) > 1:
+            break
+        candidates.remove(best)
+        prepared.further.append(best[0])
+        left -= best[1]
+    for place, _ in candidates:
+        place.reader.close()
+    prepared.told_apart = prepared.mutants - len(left)
+
+
+def _has_rows(place: Place) -> bool:
+    return bool(place.expected[0].result.rows)
+
+
+def _place(schema: further.Schema, number: int, gold: str, tokens: Sequence[Token]) -> Place | None:
+    """A further database on which the gold gives one result, in whatever order its rows are read;
+    None where it is no such one.
+    """
+    rows = further.rows_of(schema, number)
+    readers: list[Reader] = []
+    is_kept = False
+    try:
+        results = []
+        for backwards in (True, False):
+            reader = further.build(schema, rows, backwards)
+            readers.append(reader)
+            results.append(reader.run(gold, _SMALL_STEPS, _SMALL_ROWS))
+        if not Comparison().same(results[0].rows, results[1].rows):
+            return None
+        expected = _expected(readers[1], gold, tokens, results[1], _SMALL_STEPS, _SMALL_ROWS)
+        is_kept = len(expected) == 1
+        return Place(readers[1], expected) if is_kept else None
+    except QueryError:
+        return None
+    finally:
+        for reader in readers[: 1 if is_kept else 2]:
+            reader.close()
+
+
+def _differs(place: Place, query: str) -> bool:
+    """Whether a query gives something else there than the gold; one that does not run differs."""
+    most = len(place.expected[0].result.rows)
+    try:
+        result = place.reader.run(query, _SMALL_STEPS, most)
+    except QueryError:
+        return True
+    return all(Comparison().difference(each, result) for each in place.expected)
+
+
+# --- Answers
+
+
+def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
+    """The verdict on an answer: its `reason`, a `detail`, and where rows differ the `missing` and the
+    `further` ones as text; `place` is the number of the database, 0 for the row's own.
+    """
+    for number, place in enumerate(prepared.places):
+        most = max(len(each.result.rows) for each in place.expected)
+        try:
+            # A row more tells that there are too many.
+            result = place.reader.run(answer, limits.steps, most + 1)
+        except QueryError as error:
+            if error.reason == TOO_LARGE and "rows" in error.detail:
+                reason = BY_CHANCE if number else WRONG_ROWS
+                return _verdict(reason, number, f"more rows than the {most:,} of the gold")
+            return _verdict(error.reason, number, error.detail)
+        if prepared.reads_tables and not number and not place.reader.tables:
+            return _verdict(CONSTANT, number)
+        found = [limits.comparison.difference(each, result) for each in place.expected]
+        if None in found:
+            continue
+        expected = place.expected[0].result
+        reason = _OF_DIFFERENCE[found[0] or ""]
+        verdict = _verdict(reason, number, _counted(reason, expected, result))
+        if number and reason != WRONG_ORDER:
+            verdict["reason"] = BY_CHANCE
+        if reason == WRONG_ROWS:
+            missing, more = rows_that_differ(expected.rows, result.rows, _SHOWN)
+            verdict["missing"] = [_shown(row) for row in missing]
+            verdict["further"] = [_shown(row) for row in more]
+        return verdict
+    return _verdict(CORRECT, len(prepared.further))
+
+
+def _verdict(reason: str, place: int, detail: str = "") -> dict[str, Any]:
+    return {"reason": reason, "place": place, "detail": detail}
+
+
+def _counted(reason: str, gold: Result, answer: Result) -> str:
+    if reason == WRONG_COLUMNS:
+        return f"{len(answer.columns)}, and the gold gives {len(gold.columns)}"
+    if reason == WRONG_ROWS:
+        return f"{len(answer.rows):,} rows, and the gold gives {len(gold.rows):,}"
+    first = next(
+        (each for each in zip(gold.rows, answer.rows, strict=False) if each[0] != each[1]), None
+    )
+    return f"first {_shown(first[0])}, got {_shown(first[1])}" if first else ""
+
+
+def _shown(row: Sequence[Any]) -> str:
+    """A row as text: ``7 | Joe | NULL``."""
+    return " | ".join(_cells(row))
+
+
+def _cells(row: Sequence[Any]) -> Iterator[str]:
+    for value in row[:12]:
+        text = "NULL" if value is None else str(value)
+        yield text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 3] + "..."

@@ -3,10 +3,11 @@ is wrong on another.
 
 Where a table has rows, theirs are used. A further database has some of them, with the rows that
 they refer to, and in every other one the values of a column have changed places: a value stands
-wherever another one of its column stood, and a constant that the gold compares it with may too. What holds for all rows of a table (keys, references, that
-a city has one country) then holds there too, so that a right query stays right. Where a table has
-none or few, rows are made from the types of its columns and from the constants of the gold. All of
-it is drawn from a generator with a fixed seed: the same row has the same databases everywhere.
+wherever another one of its column stood, and so may a constant that the gold compares it with. What
+holds for all rows of a table (keys, references, that a city has one country) then holds there too,
+so that a right query stays right. Where a table has none or few, rows are made from the types of
+its columns and from the constants of the gold. All of it is drawn from a generator with a fixed
+seed: the same row has the same databases everywhere.
 
 After Zhong et al. 2020, "Semantic Evaluation for Text-to-SQL with Distilled Test Suites" (arXiv
 2010.02840), which fuzzes values and keeps the databases that tell the gold from its neighbours.
@@ -400,19 +401,45 @@ def _made_rows(
         pool = _pool(schema, table, index, drawn)
         # Of few values some occur twice, and several conditions hold at once.
         few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
-        compared = _compared_with(schema, schema.alike[column.name])
-        if compared and not _refers(schema, table, index) and rng.random() < 0.8:
-            few[0] = rng.choice(compared)
+        likely = _fitting_keys(schema, table, index, drawn)
+        if not _refers(schema, table, index):
+            likely = _compared_with(schema, schema.alike[column.name])
+        if likely and rng.random() < 0.8:
+            few[0] = rng.choice(likely)
         pools.append(few)
+    alone = [places[0] for places in table.unique if len(places) == 1]
+    alone = [index for index in alone if not _refers(schema, table, index)]
+    taken = {index: {row[index] for row in drawn[table.name.casefold()]} for index in alone}
     rows = []
     for number in range(rng.randint(_MADE // 2, _MADE)):
         values: list[Any] = [rng.choice(pool) for pool in pools]
-        for places in table.unique:
-            alone = places[0] if len(places) == 1 else None
-            if alone is not None and not _refers(schema, table, alone):
-                values[alone] = _new_key(values[alone], number)
+        for index in alone:
+            compared = _compared_with(schema, schema.alike[table.columns[index].name])
+            if compared and number == 0:
+                values[index] = rng.choice(compared)
+            if values[index] in taken[index]:
+                values[index] = _new_key(values[index], number)
+            taken[index].add(values[index])
         rows.append(tuple(values))
     return rows
+
+
+def _fitting_keys(
+    schema: Schema, table: Table, index: int, drawn: dict[str, list[tuple[Any, ...]]]
+) -> list[Any]:
+    """What a column can refer to that has a constant of the gold."""
+    keys = []
+    for reference in schema.references:
+        if (reference.child, reference.column) != (table.name.casefold(), index):
+            continue
+        parent = schema.tables[reference.parent]
+        for row in drawn[reference.parent]:
+            pairs = zip(parent.columns, row, strict=True)
+            if any(
+                value in _compared_with(schema, schema.alike[each.name]) for each, value in pairs
+            ):
+                keys.append(row[reference.parent_column])
+    return keys
 
 
 def _refers(schema: Schema, table: Table, index: int) -> bool:

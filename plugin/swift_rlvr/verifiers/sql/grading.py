@@ -26,8 +26,11 @@ from swift_rlvr.verifiers.sql.tokens import (
     Token,
     is_ordered,
     mutants_of,
+    sort_terms,
     tokens_of,
+    with_columns,
     with_ties_broken,
+    written,
 )
 
 # Further databases that are made, of which those are kept that tell the gold from the most others.
@@ -145,7 +148,7 @@ def _expected(
 ) -> list[Expected]:
     """What the gold gives, with its ties broken in both ways."""
     ordered = is_ordered(tokens)
-    plain = Expected(result, _each_row(result) if ordered else ())
+    plain = _ordered(reader, tokens, result, steps, most_rows) if ordered else Expected(result)
     broken = with_ties_broken(tokens, TIE)
     if broken is None:
         return [plain]
@@ -154,20 +157,40 @@ def _expected(
         down = reader.run(broken, steps, most_rows, ties=-1)
     except QueryError:  # UNION, whose ORDER BY takes nothing but its columns
         return [plain]
-    if Comparison().same(up.rows, down.rows):
-        blocks = tied_blocks(up.rows, down.rows) if ordered else ()
-        if ordered and not blocks and up.rows:  # a last digit differs
-            return [plain]
-        return [Expected(up, blocks)]
     each = [plain]
     for other in (up, down):
         if not any(Comparison().same(other.rows, known.result.rows) for known in each):
-            each.append(Expected(other, _each_row(other) if ordered else ()))
+            each.append(Expected(other, tied_blocks(range(len(other.rows))) if ordered else ()))
     return each
 
 
-def _each_row(result: Result) -> list[tuple[int, int]]:
-    return [(index, index + 1) for index in range(len(result.rows))]
+def _ordered(
+    reader: Reader, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
+) -> Expected:
+    """A result with the places of its rows that are equal in all that they are sorted by."""
+    names = [name.casefold() for name in result.columns]
+    keys: list[int] = []  # the columns that have what is sorted by
+    further: list[str] = []
+    for term in sort_terms(tokens):
+        if len(term) == 1 and term[0].kind == "number":
+            keys.append(int(term[0].written) - 1)
+        elif len(term) == 1 and term[0].word in names:
+            keys.append(names.index(term[0].word))
+        else:
+            keys.append(len(names) + len(further))
+            further.append(written(term))
+    rows = result.rows
+    if further:
+        query = with_columns(tokens, further)
+        try:
+            rows = reader.run(query, steps, most_rows).rows if query else []
+        except QueryError:
+            rows = []
+    width = len(names)
+    found = Result(result.columns, [row[:width] for row in rows])
+    if not Comparison().same(found.rows, result.rows):
+        return Expected(result, tied_blocks(range(len(result.rows))))
+    return Expected(found, tied_blocks([[row[key] for key in keys] for row in rows]))
 
 
 # --- Further databases

@@ -129,6 +129,47 @@ def with_ties_broken(tokens: Sequence[Token], tie: str) -> str | None:
     return " ".join(parts)
 
 
+def sort_terms(tokens: Sequence[Token]) -> list[list[Token]]:
+    """What the rows of a query are sorted by, without ASC and DESC; empty where they have no order.
+
+    >>> [written(term) for term in sort_terms(tokens_of("SELECT a FROM t ORDER BY max(b, c) DESC, 1 LIMIT 3"))]
+    ['max ( b , c )', '1']
+    """
+    outer = [(start, end) for start, end, depth in _orders(tokens) if depth == 0]
+    if not outer:
+        return []
+    start, end = outer[-1]
+    terms: list[list[Token]] = [[]]
+    for token in tokens[start + 2 : end]:
+        if token.depth == 0 and token.written == ",":
+            terms.append([])
+        else:
+            terms[-1].append(token)
+    for term in terms:
+        while term and term[-1].is_keyword and term[-1].word in ("asc", "desc"):
+            term.pop()
+    return [term for term in terms if term]
+
+
+def with_columns(tokens: Sequence[Token], columns: Sequence[str]) -> str | None:
+    """The query with further columns after its own; None where it is none that has just one list of
+    columns, or where they would change which rows it gives.
+
+    >>> with_columns(tokens_of("SELECT a FROM t ORDER BY b"), ["b"])
+    'SELECT a , b FROM t ORDER BY b'
+    """
+    outer = [token.word for token in tokens if token.depth == 0 and token.is_keyword]
+    if {"distinct", "union", "intersect", "except", "values"} & {*outer}:
+        return None
+    parts = [token.written for token in tokens]
+    for index, token in enumerate(tokens):
+        if token.depth == 0 and token.is_keyword and token.word == "from":
+            return " ".join(
+                [*parts[:index], *(f", {column}" for column in columns), *parts[index:]]
+            )
+    return None
+
+
 def _orders(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
     """(its beginning, its end, its depth) of each ORDER BY of a query, but for those of windows."""
     for index, token in enumerate(tokens[:-1]):
@@ -155,7 +196,7 @@ def _end_of_clause(tokens: Sequence[Token], start: int) -> int:
     depth = tokens[start].depth
     for index in range(start + 1, len(tokens)):
         token = tokens[index]
-        if token.depth < depth or (token.depth == depth and token.written in (")", ";")):
+        if token.depth < depth or (token.depth == depth and token.written == ";"):
             return index
         if token.depth == depth and token.is_keyword and token.word in _CLAUSES:
             return index

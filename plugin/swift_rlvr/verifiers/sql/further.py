@@ -18,7 +18,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swift_rlvr.verifiers.sql.connection import QueryError, Reader, connect
@@ -28,9 +28,15 @@ from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equat
 _FIRST = 200
 _FITTING = 40
 _KEPT = 24
+_KEPT_OF_LARGE = 150
 # A table with fewer gets further ones.
 _FEW = 8
 _MADE = 14
+_MADE_OF_LARGE = 60
+# ... and of a table that the gold does not read
+_UNREAD = 6
+# Of each five further databases, the number of the large one.
+_LARGE = 3
 _MOST_TABLES = 60
 _STEPS = 3_000_000  # for the search in one table
 
@@ -62,6 +68,7 @@ class Table:
     unique: list[tuple[int, ...]]  # the columns of which no two rows have the same values
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     fitting: int = 0
+    is_read: bool = False  # by the gold
 
     def index(self, name: str) -> int | None:
         for index, column in enumerate(self.columns):
@@ -91,8 +98,8 @@ class Schema:
     tables: dict[str, Table]
     references: list[Reference]
     constants: list[Constant]
-    # For each column, in lower case, the columns whose values it shares: those of its name, and those
-    # that the gold joins it with.
+    # For each column, in lower case, the name of its group: columns of one name share their values,
+    # and those with which the gold joins them or to which they refer.
     alike: dict[str, str]
 
 
@@ -112,12 +119,18 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: Iterable[str]) -> S
 
         columns = frozenset(column.name for table in tables.values() for column in table.columns)
         constants = constants_of(gold, columns)
-        alike = _alike(columns, equated_columns(gold))
+        pairs = equated_columns(gold)
+        for reference in references:
+            child = tables[reference.child].columns[reference.column]
+            parent = tables[reference.parent].columns[reference.parent_column]
+            pairs.append((child.name, parent.name))
+        alike = _alike(columns, pairs)
         for name, table in tables.items():
             reader.allow(_STEPS)
             with suppress(sqlite3.Error):
                 table.rows = _first_rows(connection, table)
-            if name in read:
+            table.is_read = name in read
+            if table.is_read:
                 _put_first(reader, table, constants)
         _put_related_first(reader, tables, references, set(read))
     return Schema(statements, tables, references, constants, alike)
@@ -150,7 +163,7 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
         # A key that nobody declared, as in many rows that bring their schema.
         columns[0].is_key = True
         unique.append((0,))
-    return Table(name, columns, unique)
+    return Table(name, columns, list(dict.fromkeys(unique)))
 
 
 def _references(connection: sqlite3.Connection, tables: dict[str, Table]) -> list[Reference]:
@@ -291,18 +304,28 @@ def _add_where(
         table.rows = table.rows + added
 
 
+def without_rows(schema: Schema) -> Schema:
+    """The schema of a database whose tables are all empty, so that all rows are made."""
+    tables = {}
+    for name, table in schema.tables.items():
+        tables[name] = replace(table, rows=[], fitting=0)
+    return replace(schema, tables=tables)
+
+
 # --- Rows of a further database
 
 
 def rows_of(schema: Schema, number: int) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of further database `number`, by table."""
     rng = random.Random(number)
+    is_large = number % 5 == _LARGE  # for golds that want many rows of a kind
     drawn: dict[str, list[tuple[Any, ...]]] = {}
     for name, table in schema.tables.items():
-        share = rng.choice((0.35, 0.6, 0.85))
+        share = 1.0 if is_large else rng.choice((0.35, 0.6, 0.85))
         kept = [row for row in table.rows[: table.fitting] if rng.random() < share]
         others = table.rows[table.fitting :]
-        count = min(round(share * len(others)), _KEPT)
+        most = _KEPT_OF_LARGE if is_large else _KEPT
+        count = min(round(share * len(others)), most if table.is_read else _UNREAD)
         drawn[name] = kept + rng.sample(others, count)
     _add_parents(schema, drawn)
     if number % 2:
@@ -310,7 +333,7 @@ def rows_of(schema: Schema, number: int) -> dict[str, list[tuple[Any, ...]]]:
     for name in _parents_first(schema):
         table = schema.tables[name]
         if len(table.rows) < _FEW:
-            drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng)
+            drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng, is_large)
         drawn[name] = _without_repeated_keys(table, drawn[name])
         rng.shuffle(drawn[name])
     return drawn
@@ -395,7 +418,11 @@ def _made_rows(
     table: Table,
     drawn: dict[str, list[tuple[Any, ...]]],
     rng: random.Random,
+    is_large: bool,
 ) -> list[tuple[Any, ...]]:
+    most = _MADE_OF_LARGE if is_large else _MADE
+    if not table.is_read:
+        most = _UNREAD
     pools = []
     for index, column in enumerate(table.columns):
         pool = _pool(schema, table, index, drawn)
@@ -411,7 +438,7 @@ def _made_rows(
     alone = [index for index in alone if not _refers(schema, table, index)]
     taken = {index: {row[index] for row in drawn[table.name.casefold()]} for index in alone}
     rows = []
-    for number in range(rng.randint(_MADE // 2, _MADE)):
+    for number in range(rng.randint(most // 2, most)):
         values: list[Any] = [rng.choice(pool) for pool in pools]
         for index in alone:
             compared = _compared_with(schema, schema.alike[table.columns[index].name])
@@ -526,20 +553,25 @@ def build(
     """
     reader = Reader(connect(":memory:"))
     reader.allow(_STEPS)
-    with reader.unconfined() as connection:
-        try:
+    try:
+        with reader.unconfined() as connection:
             for statement in schema.statements:
                 connection.execute(statement)
             connection.execute("BEGIN")
             for name, table in schema.tables.items():
                 places = ", ".join("?" * len(table.columns))
-                order = reversed(rows[name]) if backwards else rows[name]
-                connection.executemany(
-                    f"INSERT OR IGNORE INTO {_quoted(table.name)} ({_all(table)}) VALUES ({places})",
-                    order,
-                )
+                insert = f"INSERT INTO {_quoted(table.name)} ({_all(table)}) VALUES ({places})"
+                ordered = rows[name][::-1] if backwards else rows[name]
+                try:
+                    connection.executemany(insert, ordered)
+                except sqlite3.IntegrityError:
+                    # There is a row that a CHECK or a type of the schema does not allow.
+                    connection.execute(f"DELETE FROM {_quoted(table.name)}")
+                    for row in ordered:
+                        with suppress(sqlite3.IntegrityError):
+                            connection.execute(insert, row)
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            reader.close()
-            raise QueryError("no further database", str(error)) from None
+    except sqlite3.Error as error:
+        reader.close()
+        raise QueryError("no further database", str(error)) from None
     return reader

@@ -3,6 +3,7 @@ in the processes of `processes.py`.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ from swift_rlvr.verifiers.sql.tokens import (
 
 # Further databases that are made, of which those are kept that tell the gold from the most others.
 _TRIED = 14
+# So many of them in a row that tell nothing new are the last.
+_IN_VAIN = 3
 _MUTANTS = 24
 # Of a gold on a further database, which is small.
 _SMALL_STEPS = 500_000
@@ -205,24 +208,12 @@ def _add_further(
     schema = further.read_schema(prepared.first.reader, tokens, read)
     alive = mutants_of(gold, _MUTANTS)
     prepared.mutants = len(alive)
-    own = prepared.first.expected[0].result
     alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
 
-    candidates: list[tuple[Place, set[str]]] = []
-    left = set(alive)  # those that no candidate tells apart so far
-    for number in range(_TRIED):
-        if len(candidates) > 1 and not left:
-            break
-        place = _place(schema, number, gold, tokens)
-        if place is None:
-            continue
-        if Comparison().same(place.expected[0].result.rows, own.rows):
-            place.reader.close()
-            continue
-        told_apart = {mutant for mutant in alive if _differs(place, mutant)}
-        candidates.append((place, told_apart))
-        left -= told_apart
-
+    candidates = _candidates(schema, prepared.first, gold, tokens, alive)
+    if not candidates:
+        # Of the rows that there are, none gives the gold another result.
+        candidates = _candidates(further.without_rows(schema), prepared.first, gold, tokens, alive)
     left = set(alive)
     while candidates and len(prepared.further) < limits.databases:
         best = max(candidates, key=lambda each: (len(each[1] & left), _has_rows(each[0])))
@@ -236,33 +227,57 @@ def _add_further(
     prepared.told_apart = prepared.mutants - len(left)
 
 
+def _candidates(
+    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
+) -> list[tuple[Place, set[str]]]:
+    """Further databases on which the gold gives something else, each with the mutants that give
+    something else there.
+    """
+    own = first.expected[0].result
+    candidates: list[tuple[Place, set[str]]] = []
+    left = set(mutants)  # those that no candidate tells apart so far
+    in_vain = 0
+    for number in range(_TRIED):
+        if len(candidates) > 1 and (not left or in_vain == _IN_VAIN):
+            break
+        place = _place(schema, number, gold, tokens, own)
+        if place is None:
+            continue
+        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
+        candidates.append((place, told_apart))
+        in_vain = 0 if told_apart & left else in_vain + 1
+        left -= told_apart
+    return candidates
+
+
 def _has_rows(place: Place) -> bool:
     return bool(place.expected[0].result.rows)
 
 
-def _place(schema: further.Schema, number: int, gold: str, tokens: Sequence[Token]) -> Place | None:
-    """A further database on which the gold gives one result, in whatever order its rows are read;
-    None where it is no such one.
+def _place(
+    schema: further.Schema, number: int, gold: str, tokens: Sequence[Token], own: Result
+) -> Place | None:
+    """A further database on which the gold gives one result, in whatever order its rows are read, and
+    another one than its `own`; None where it is no such one.
     """
     rows = further.rows_of(schema, number)
-    readers: list[Reader] = []
-    is_kept = False
+    reader = None
+    place = None
     try:
-        results = []
-        for backwards in (True, False):
-            reader = further.build(schema, rows, backwards)
-            readers.append(reader)
-            results.append(reader.run(gold, _SMALL_STEPS, _SMALL_ROWS))
-        if not Comparison().same(results[0].rows, results[1].rows):
-            return None
-        expected = _expected(readers[1], gold, tokens, results[1], _SMALL_STEPS, _SMALL_ROWS)
-        is_kept = len(expected) == 1
-        return Place(readers[1], expected) if is_kept else None
+        reader = further.build(schema, rows)
+        result = reader.run(gold, _SMALL_STEPS, _SMALL_ROWS)
+        if not Comparison().same(result.rows, own.rows):
+            expected = _expected(reader, gold, tokens, result, _SMALL_STEPS, _SMALL_ROWS)
+            backwards = further.build(schema, rows, backwards=True)
+            with closing(backwards):
+                other = backwards.run(gold, _SMALL_STEPS, _SMALL_ROWS)
+            if len(expected) == 1 and Comparison().same(result.rows, other.rows):
+                place = Place(reader, expected)
     except QueryError:
-        return None
-    finally:
-        for reader in readers[: 1 if is_kept else 2]:
-            reader.close()
+        pass
+    if reader is not None and place is None:
+        reader.close()
+    return place
 
 
 def _differs(place: Place, query: str) -> bool:

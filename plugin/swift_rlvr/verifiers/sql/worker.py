@@ -70,6 +70,8 @@ def _done(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> di
             rows[key] = prepare(job["database"], job["gold"], limits)
         except BadGold as error:
             rows[key] = error
+        except Exception as error:  # of a schema that no test has had yet
+            rows[key] = BadGold(f"{type(error).__name__}: {error}")
     rows.move_to_end(key)
     prepared = rows[key]
     if isinstance(prepared, BadGold):

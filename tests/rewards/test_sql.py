@@ -7,7 +7,9 @@ from swift_rlvr.rewards import REWARDS
 
 SCRIPT = """
 CREATE TABLE author (author_id INTEGER PRIMARY KEY, name TEXT, country TEXT);
-CREATE TABLE book (book_id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author(author_id), pages INTEGER);
+CREATE TABLE book (
+    book_id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author(author_id), pages INTEGER
+);
 INSERT INTO author VALUES (1, 'Ada', 'Norway'), (2, 'Luis', 'Chile'), (3, 'Mei', 'Norway');
 INSERT INTO book VALUES (1, 'Salt', 1, 210), (2, 'Ferry', 1, 340), (3, 'Hills', 2, 180), (4, 'Rain', 3, 410);
 """
@@ -65,7 +67,7 @@ UNPAID = [
             "SELECT name FROM author LIMIT 1",
             "SELECT name FROM author ORDER BY name LIMIT 1",
             "SELECT name FROM author WHERE author_id = 1",
-            "SELECT DISTINCT name FROM author JOIN book USING (author_id) WHERE pages > 300 AND country = 'Norway' LIMIT 1",
+            "SELECT name FROM author JOIN book USING (author_id) WHERE pages > 300 AND name < 'B'",
         )
     ),
     *(

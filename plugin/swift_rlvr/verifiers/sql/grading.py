@@ -205,40 +205,55 @@ def _add_further(
     """Add the databases that tell the gold from the most queries that are near it. Its result must
     not be the same everywhere.
     """
+    most = limits.databases
     schema = further.read_schema(prepared.first.reader, tokens, read)
     alive = mutants_of(gold, _MUTANTS)
     prepared.mutants = len(alive)
     alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
 
-    candidates = _candidates(schema, prepared.first, gold, tokens, alive)
+    candidates = _candidates(schema, prepared.first, gold, tokens, alive, most)
     if not candidates:
         # Of the rows that there are, none gives the gold another result.
-        candidates = _candidates(further.without_rows(schema), prepared.first, gold, tokens, alive)
+        empty = further.without_rows(schema)
+        candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
     left = set(alive)
-    while candidates and len(prepared.further) < limits.databases:
-        best = max(candidates, key=lambda each: (len(each[1] & left), _has_rows(each[0])))
-        if prepared.further and not best[1] & left and len(prepared.further) > 1:
-            break
+    results = [prepared.first.expected[0].result.rows]
+    while candidates and len(prepared.further) < most:
+        best = max(candidates, key=lambda each: _worth(*each, left, results))
         candidates.remove(best)
         prepared.further.append(best[0])
+        results.append(best[0].expected[0].result.rows)
         left -= best[1]
     for place, _ in candidates:
         place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
 
 
+def _worth(
+    place: Place, told_apart: set[str], left: set[str], results: Sequence[object]
+) -> tuple[int, bool, bool]:
+    """How much a further database adds to those that give these results."""
+    rows = place.expected[0].result.rows
+    return len(told_apart & left), rows not in results, bool(rows)
+
+
 def _candidates(
-    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
+    schema: further.Schema,
+    first: Place,
+    gold: str,
+    tokens: Sequence[Token],
+    mutants: Sequence[str],
+    most: int,
 ) -> list[tuple[Place, set[str]]]:
-    """Further databases on which the gold gives something else, each with the mutants that give
-    something else there.
+    """Further databases on which the gold gives something else, each with the mutants that it
+    tells from the gold; more than `most` where those tell more of them apart.
     """
     own = first.expected[0].result
     candidates: list[tuple[Place, set[str]]] = []
     left = set(mutants)  # those that no candidate tells apart so far
     in_vain = 0
     for number in range(_TRIED):
-        if len(candidates) > 1 and (not left or in_vain == _IN_VAIN):
+        if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
             break
         place = _place(schema, number, gold, tokens, own)
         if place is None:
@@ -248,10 +263,6 @@ def _candidates(
         in_vain = 0 if told_apart & left else in_vain + 1
         left -= told_apart
     return candidates
-
-
-def _has_rows(place: Place) -> bool:
-    return bool(place.expected[0].result.rows)
 
 
 def _place(

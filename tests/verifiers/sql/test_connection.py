@@ -112,6 +112,20 @@ def test_the_clock_stands_still(reader):
     assert reader.run("SELECT date('2020-02-28', '+1 day')", 1000, 10).rows == [("2020-02-29",)]
 
 
+def test_the_clock_of_a_file_stands_still_too(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(SCRIPT)
+    reader = open_file(str(path))
+    for _ in range(2):
+        query = "SELECT strftime('%Y', CURRENT_DATE) - a FROM t"
+        assert reader.run(query, 10_000, 10).rows == [(2024,), (2023,)]
+        assert reader.tables == {"t"}
+    reason = reason_of(reader, "SELECT date('now') FROM sqlite_master")
+    assert reason == REFUSED
+    reader.close()
+
+
 def test_a_file_is_read_as_it_is(tmp_path):
     path = tmp_path / "a b#c?.sqlite"
     with sqlite3.connect(path) as connection:

@@ -5,8 +5,9 @@ recurse, so nothing can be written, attached, loaded or set. Steps of its virtua
 instead of seconds: a query that stays within its steps does so on any machine, busy or not.
 """
 
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ _CURRENT = {"current_date": NOW[:10], "current_time": NOW[11:], "current_timesta
 
 # Grows, or falls, with each row: the last thing to sort by, where a gold leaves ties.
 TIE = "swift_rlvr_tie()"
+_ASKS_CLOCK = re.compile(
+    r"\bnow\b|\bcurrent_|\b(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|\bstrftime\s*\([^,()]*\)",
+    re.IGNORECASE,
+)
+
 _STEPS = 1000  # of the virtual machine, between two looks
 LONGEST_VALUE = 10_000_000  # bytes of a text or a blob
 _MOST_CHARACTERS = 64_000_000  # of all rows
@@ -71,8 +77,17 @@ class Reader:
         tables: those that the last query reads, in lower case.
     """
 
-    def __init__(self, connection: sqlite3.Connection):
+    def __init__(
+        self, connection: sqlite3.Connection, file: str | None = None, clock_stands: bool = False
+    ):
+        """file: as `connect` takes it; None for a database in memory. clock_stands: whether it is `NOW`
+        at all times. That is asked for where a query needs it: functions of Python's take ten times
+        as long as SQLite's.
+        """
         self.connection = connection
+        self._file = file
+        self._clock_stands = clock_stands
+        self._twin: Reader | None = None
         self.tables: set[str] = set()
         self.refused = ""
         self._steps = 0
@@ -85,7 +100,8 @@ class Reader:
             connection.setlimit(limit, value)
         for pragma in ("temp_store=MEMORY", "trusted_schema=OFF"):
             connection.execute(f"PRAGMA {pragma}")
-        _stop_the_clock(connection)
+        if clock_stands:
+            _stop_the_clock(connection)
         connection.create_function(TIE.rstrip("()"), 0, self._tie)
         # The first use makes the table, which the authorizer would take for CREATE.
         connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").fetchall()
@@ -93,6 +109,8 @@ class Reader:
 
     def close(self) -> None:
         self.connection.close()
+        if self._twin is not None:
+            self._twin.close()
 
     def _confine(self) -> None:
         self.connection.set_authorizer(None)
@@ -123,6 +141,11 @@ class Reader:
 
         Raises QueryError, also for more rows than `most_rows`.
         """
+        if _ASKS_CLOCK.search(query) and not self._clock_stands:
+            twin = self._at_now()
+            result = twin.run(query, steps, most_rows, ties)
+            self.tables = twin.tables
+            return result
         self.allow(steps)
         self.tables = set()
         self.refused = ""
@@ -139,6 +162,18 @@ class Reader:
             raise QueryError(NO_MEMORY) from None
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._named(error) from None
+
+    def _at_now(self) -> "Reader":
+        """The same database where it is `NOW` at all times."""
+        if self._twin is None:
+            if self._file:
+                connection = connect(self._file, uri=True)
+            else:
+                connection = connect(":memory:")
+                with self.unconfined() as source:
+                    source.backup(connection)
+            self._twin = Reader(connection, clock_stands=True)
+        return self._twin
 
     def _fetched(self, cursor: sqlite3.Cursor, most_rows: int) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
@@ -214,9 +249,9 @@ def open_file(path: str) -> Reader:
     QueryError where it cannot be opened.
     """
     # Of a path in a URI, what means something there is escaped.
-    place = Path(path).absolute().as_uri()
+    file = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        reader = Reader(connect(f"{place}?mode=ro&immutable=1", uri=True))
+        reader = Reader(connect(file, uri=True), file)
         with reader.unconfined() as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     except sqlite3.Error as error:
@@ -257,28 +292,28 @@ def _text(value: bytes) -> str:
 
 def _stop_the_clock(connection: sqlite3.Connection) -> None:
     """Have it be `NOW` at all times for the functions of dates."""
-    dates = sqlite3.connect(":memory:")
-
-    def at_noon(name: str) -> Any:
-        has_format = name == "strftime"
-
-        def function(*arguments: Any) -> Any:
-            values = list(arguments)
-            if len(values) == has_format:
-                values.append("now")
-            values = [
-                NOW if isinstance(value, str) and value.strip().casefold() == "now" else value
-                for value in values
-            ]
-            places = ", ".join("?" * len(values))
-            return dates.execute(f"SELECT {name}({places})", values).fetchone()[0]
-
-        return function
-
     for name in _CLOCKS:
-        connection.create_function(name, -1, at_noon(name), deterministic=True)
+        connection.create_function(name, -1, _at_now(name), deterministic=True)
     for name, value in _CURRENT.items():
         connection.create_function(name, 0, lambda value=value: value, deterministic=True)
+
+
+def _at_now(name: str) -> Callable[..., Any]:
+    """SQLite's function of this name, for which it is `NOW`."""
+    dates = sqlite3.connect(":memory:")
+    has_format = name == "strftime"
+
+    def function(*arguments: Any) -> Any:
+        values = list(arguments)
+        if len(values) == has_format:
+            values.append("now")
+        for index, value in enumerate(values):
+            if isinstance(value, str) and value.strip().casefold() == "now":
+                values[index] = NOW
+        places = ", ".join("?" * len(values))
+        return dates.execute(f"SELECT {name}({places})", values).fetchone()[0]
+
+    return function
 
 
 def set_memory(memory: int) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql import further
 from swift_rlvr.verifiers.sql.connection import (
+    NO_MEMORY,
     TIE,
     TOO_LARGE,
+    TOO_SLOW,
     QueryError,
     Reader,
     open_file,
@@ -219,7 +221,7 @@ def _add_further(
     left = set(alive)
     results = [prepared.first.expected[0].result.rows]
     while candidates and len(prepared.further) < most:
-        best = max(candidates, key=lambda each: _worth(*each, left, results))
+        best = max(candidates, key=lambda each: _worth(each[0], each[1], left, results))
         candidates.remove(best)
         prepared.further.append(best[0])
         results.append(best[0].expected[0].result.rows)
@@ -292,12 +294,14 @@ def _place(
 
 
 def _differs(place: Place, query: str) -> bool:
-    """Whether a query gives something else there than the gold; one that does not run differs."""
+    """Whether a query gives something else there than the gold; one that does not run differs, and of
+    one that takes too long nothing is known.
+    """
     most = len(place.expected[0].result.rows)
     try:
         result = place.reader.run(query, _SMALL_STEPS, most)
-    except QueryError:
-        return True
+    except QueryError as error:
+        return error.reason not in (TOO_SLOW, NO_MEMORY)
     return all(Comparison().difference(each, result) for each in place.expected)
 
 

@@ -215,6 +215,21 @@ def test_a_process_that_is_ended_ends_no_other_answer():
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]
 
 
+def test_the_databases_of_other_rows_take_no_memory_from_a_row():
+    """Each of these fits alone, and not all of them."""
+    large = "CREATE TABLE t (a); WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 30)"
+    insert = "INSERT INTO t SELECT printf('%.*c', 90000 + x, 'x') FROM c;"
+    scripts = [f"{large} {insert} -- {number}" for number in range(8)]
+    scripts.insert(4, f"{large.replace('30', '900')} {insert}")
+    gold = "SELECT count(*) FROM t WHERE length(a) > 5"
+    reward = REWARDS["external_sql"](memory_mb=32, max_workers=1)
+    for _ in range(2):
+        grades = reward.grades(tagged(gold) * 9, database=scripts, gold_sql=[gold] * 9)
+        assert [grade.reward for grade in grades] == [1.0] * 4 + [None] + [1.0] * 4
+    explanation = reward.explain(tagged(gold)[0], {"database": scripts[4], "gold_sql": gold})
+    assert explanation.rules[0].detail == "the database: too much memory"
+
+
 def test_databases_in_files(tmp_path):
     path = tmp_path / "library.sqlite"
     with sqlite3.connect(path) as connection:

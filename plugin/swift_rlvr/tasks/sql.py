@@ -30,7 +30,7 @@ from swift_rlvr.tasks.task import (
     with_default_system,
 )
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
-from swift_rlvr.verifiers.sql.tokens import tokens_of
+from swift_rlvr.verifiers.sql.tokens import is_script, tokens_of
 from swift_rlvr.verifiers.sql.verifier import SUFFIXES
 
 # The usual names of the columns, the likeliest first, compared as `columns_named` does.
@@ -117,7 +117,7 @@ def database_of(row: Row) -> str:
     """
     for name in columns_named(_STATEMENTS, row):
         value = value_at(row, name)
-        if isinstance(value, str) and any(token.word == "create" for token in tokens_of(value)[:1]):
+        if isinstance(value, str) and is_script(value):
             return value.strip()
     for name in columns_named(_PATHS, row):
         path = value_at(row, name)
@@ -161,9 +161,7 @@ def schema_of(database: str) -> str:
     """The statements that make a database, as a prompt shows them; RowError for a file that is no
     database.
     """
-    if tokens_of(database[:2000])[0].word == "create":
-        return database
-    return _schema_of_file(database)
+    return database if is_script(database) else _schema_of_file(database)
 
 
 @lru_cache(maxsize=1024)

@@ -143,6 +143,13 @@ def test_a_file_is_read_as_it_is(tmp_path):
         open_file(str(tmp_path / "text.sqlite"))
 
 
+def test_a_dump_of_a_database_is_read():
+    script = f"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n{SCRIPT};\nCOMMIT;"
+    reader = open_script(script, steps=100_000)
+    assert reader.run("SELECT count(*) FROM t", 1000, 10).rows == [(2,)]
+    reader.close()
+
+
 @pytest.mark.parametrize(
     "script",
     [

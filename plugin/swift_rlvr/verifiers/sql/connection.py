@@ -265,13 +265,17 @@ def open_script(script: str, steps: int) -> Reader:
     """
     reader = Reader(connect(":memory:"))
     reader.allow(steps)
+    problem = ""
     with reader.unconfined() as connection:
         # Rows bring statements, and those must not reach other files either.
         connection.set_authorizer(_within_memory)
         try:
             connection.executescript(script)
-        except (sqlite3.Error, ValueError, MemoryError) as error:
-            raise QueryError(DOES_NOT_RUN, f"the database: {error}") from None
+        except (sqlite3.Error, ValueError) as error:
+            problem = f"the database: {error}"
+    if problem:
+        reader.close()
+        raise QueryError(DOES_NOT_RUN, problem)
     return reader
 
 
@@ -279,10 +283,13 @@ _ATTACH, _DETACH, _PRAGMA = 24, 25, 19
 
 
 def _within_memory(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    refused = action in (_ATTACH, _DETACH, _PRAGMA)
-    if action == _FUNCTION and (second or "").casefold() in _REFUSED_FUNCTIONS:
-        refused = True
-    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+    if action == _PRAGMA:
+        # It has no effect: dumps of databases begin with some.
+        return sqlite3.SQLITE_IGNORE
+    is_refused = action == _FUNCTION and (second or "").casefold() in _REFUSED_FUNCTIONS
+    if action in (_ATTACH, _DETACH) or is_refused:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
 
 
 def _text(value: bytes) -> str:

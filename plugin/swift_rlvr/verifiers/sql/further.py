@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swift_rlvr.verifiers.sql.connection import QueryError, Reader, connect
+from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
 from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equated_columns
 
 # Rows of a table: the first ones, and those with a constant of the gold, of which a table gets some.
@@ -571,7 +571,8 @@ def build(
                         with suppress(sqlite3.IntegrityError):
                             connection.execute(insert, row)
             connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, MemoryError) as error:
         reader.close()
-        raise QueryError("no further database", str(error)) from None
+        reason = NO_MEMORY if isinstance(error, MemoryError) else "no further database"
+        raise QueryError(reason, str(error)) from None
     return reader

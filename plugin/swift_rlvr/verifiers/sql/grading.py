@@ -28,6 +28,7 @@ from swift_rlvr.verifiers.sql.results import (
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
     is_ordered,
+    is_script,
     mutants_of,
     sort_terms,
     tokens_of,
@@ -118,34 +119,41 @@ class Prepared:
 def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     """Run a gold on the database of its row, and on further ones that are made for it.
 
-    database: the path of a file, or statements that make one. Raises BadGold.
+    database: the path of a file, or statements that make one. Raises BadGold, and MemoryError where
+    the database of the row does not fit.
     """
     try:
         is_file = not is_script(database)
         reader = open_file(database) if is_file else open_script(database, limits.steps)
     except QueryError as error:
         raise BadGold(error.detail or error.reason) from None
-    tokens = tokens_of(gold)
+    prepared = Prepared(Place(reader, []))
+    is_whole = False
     try:
-        result = reader.run(gold, limits.steps, limits.most_rows)
-        read = set(reader.tables)
-        expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+        _prepare(prepared, gold, limits)
+        is_whole = True
     except QueryError as error:
-        reader.close()
         raise BadGold(f"the gold {error}") from None
-    prepared = Prepared(Place(reader, expected), reads_tables=bool(read))
+    finally:
+        if not is_whole:
+            prepared.close()
+    return prepared
+
+
+def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
+    reader = prepared.first.reader
+    tokens = tokens_of(gold)
+    result = reader.run(gold, limits.steps, limits.most_rows)
+    read = set(reader.tables)
+    prepared.reads_tables = bool(read)
+    expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+    prepared.first.expected += expected
     if len(expected) > 1:
         prepared.remarks.append("ties decide which rows the gold gives")
     if limits.databases:
         _add_further(prepared, gold, tokens, read, limits)
         if not prepared.further:
-            prepared.close()
             raise BadGold("the gold gives the same on every database, as a constant does")
-    return prepared
-
-
-def is_script(database: str) -> bool:
-    return any(token.word in ("create", "insert") for token in tokens_of(database[:2000])[:1])
 
 
 def _expected(
@@ -286,10 +294,12 @@ def _place(
                 other = backwards.run(gold, _SMALL_STEPS, _SMALL_ROWS)
             if len(expected) == 1 and Comparison().same(result.rows, other.rows):
                 place = Place(reader, expected)
-    except QueryError:
-        pass
-    if reader is not None and place is None:
-        reader.close()
+    except QueryError as error:
+        if error.reason == NO_MEMORY:
+            raise
+    finally:
+        if reader is not None and place is None:
+            reader.close()
     return place
 
 

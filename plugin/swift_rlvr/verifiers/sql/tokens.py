@@ -100,6 +100,16 @@ def written(tokens: Sequence[Token]) -> str:
     return " ".join(token.written for token in tokens)
 
 
+def is_script(text: str) -> bool:
+    """Whether a text is statements that make a database, and no path of one.
+
+    >>> is_script("PRAGMA foreign_keys = ON; create table t(a)"), is_script("spider/create_table.sqlite")
+    (True, False)
+    """
+    words = [token.word for token in tokens_of(text[:5000]) if token.is_keyword]
+    return ("create", "table") in zip(words, words[1:], strict=False)
+
+
 def is_ordered(tokens: Sequence[Token]) -> bool:
     """Whether the rows of a query have an order: ORDER BY stands outside of all brackets.
 

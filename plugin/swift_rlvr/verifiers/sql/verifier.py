@@ -10,6 +10,7 @@ from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.verifiers.sql import connection, grading, processes
 from swift_rlvr.verifiers.sql.grading import Limits
 from swift_rlvr.verifiers.sql.queries import queries_in
+from swift_rlvr.verifiers.sql.tokens import is_script
 
 BAD_GOLD, NO_QUERY, SEVERAL_QUERIES = "bad gold", "no query", "several queries"
 TOO_LONG, CORRECT = "query too long", grading.CORRECT
@@ -146,7 +147,7 @@ def _problem_of(database: object, gold: object) -> str | None:
         return f"expected a query, got {gold!r:.60}"
     if not isinstance(database, str) or not database.strip():
         return f"expected the path of a database or statements that make one, got {database!r:.60}"
-    if grading.is_script(database) or os.path.isfile(database):
+    if is_script(database) or os.path.isfile(database):
         return None
     if Path(database).suffix in SUFFIXES and "\n" not in database:
         raise InputError(f"there is no file {database!r}", "database")

@@ -6,6 +6,7 @@ signal ends the process, for what SQLite does in one step: to fit a long pattern
 text.
 """
 
+import gc
 import os
 import resource
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 
 from swift_rlvr.verifiers.code.child import connect
 from swift_rlvr.verifiers.code.lockdown import LockdownError, lock_down
-from swift_rlvr.verifiers.sql.connection import set_memory
+from swift_rlvr.verifiers.sql.connection import NO_MEMORY, set_memory
 from swift_rlvr.verifiers.sql.grading import BadGold, Limits, Prepared, grade, prepare
 
 # Rows whose databases stay open. Each has a file and some small databases in memory.
@@ -59,17 +60,32 @@ def main() -> None:
 
 
 def _done(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> dict[str, Any]:
+    """The report on a job. Where memory is short, once more without the databases of other rows: no
+    verdict depends on those.
+    """
     limits = Limits(**job["limits"])
     key = repr((job["database"], job["gold"], limits))
+    report = _report(job, key, limits, rows)
+    if report.get("reason") == NO_MEMORY or NO_MEMORY in report.get("bad_gold", ""):
+        while rows:
+            _forget_oldest(rows)
+        gc.collect()
+        report = _report(job, key, limits, rows)
+    return report
+
+
+def _report(
+    job: dict[str, Any], key: str, limits: Limits, rows: OrderedDict[str, Prepared | BadGold]
+) -> dict[str, Any]:
     if key not in rows:
         if len(rows) == _MOST_ROWS:
-            _, oldest = rows.popitem(last=False)
-            if isinstance(oldest, Prepared):
-                oldest.close()
+            _forget_oldest(rows)
         try:
             rows[key] = prepare(job["database"], job["gold"], limits)
         except BadGold as error:
             rows[key] = error
+        except MemoryError:
+            rows[key] = BadGold(f"the database: {NO_MEMORY}")
         except Exception as error:  # of a schema that no test has had yet
             rows[key] = BadGold(f"{type(error).__name__}: {error}")
     rows.move_to_end(key)
@@ -84,3 +100,9 @@ def _done(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> di
         "told_apart": prepared.told_apart,
         "mutants": prepared.mutants,
     }
+
+
+def _forget_oldest(rows: OrderedDict[str, Prepared | BadGold]) -> None:
+    _, oldest = rows.popitem(last=False)
+    if isinstance(oldest, Prepared):
+        oldest.close()

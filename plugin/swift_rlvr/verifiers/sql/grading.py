@@ -340,7 +340,7 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
         expected = place.expected[0].result
         reason = _OF_DIFFERENCE[found[0] or ""]
         verdict = _verdict(reason, number, _counted(reason, expected, result))
-        if number and reason != WRONG_ORDER:
+        if number:
             verdict["reason"] = BY_CHANCE
         if reason == WRONG_ROWS:
             missing, more = rows_that_differ(expected.rows, result.rows, _SHOWN)

@@ -1,6 +1,6 @@
 """Run queries that a policy wrote on databases, and compare what they give with the gold's.
 
-`queries.find_query` says which text of a completion is its query, and `verifier.verify_all` judges
+`queries.queries_in` says which text of a completion is its query, and `verifier.verify_all` judges
 completions: a `Verdict` each. A query is right where it gives the gold's rows on the database of its
 row, and on further ones with that schema (`further`), so that no query is right by chance.
 
@@ -31,7 +31,7 @@ Known limits:
   another right query. `Limits.databases` = 0 leaves it at that database.
 """
 
-from swift_rlvr.verifiers.sql.queries import find_query
+from swift_rlvr.verifiers.sql.queries import queries_in
 from swift_rlvr.verifiers.sql.verifier import Verdict, verify_all
 
-__all__ = ["Verdict", "find_query", "verify_all"]
+__all__ = ["Verdict", "queries_in", "verify_all"]

@@ -358,7 +358,8 @@ def _counted(reason: str, gold: Result, answer: Result) -> str:
     if reason == WRONG_COLUMNS:
         return f"{len(answer.columns)}, and the gold gives {len(gold.columns)}"
     if reason == WRONG_ROWS:
-        return f"{len(answer.rows):,} rows, and the gold gives {len(gold.rows):,}"
+        count = len(answer.rows)
+        return f"{count:,} row{'' if count == 1 else 's'}, and the gold gives {len(gold.rows):,}"
     first = next(
         (each for each in zip(gold.rows, answer.rows, strict=False) if each[0] != each[1]), None
     )

@@ -39,9 +39,3 @@ def queries_in(text: str) -> list[str]:
         if tokens:
             different.setdefault(written(tokens), query)
     return list(different.values())
-
-
-def find_query(text: str) -> str | None:
-    """The query of a completion; None where there is none, or more than one."""
-    queries = queries_in(text)
-    return queries[0] if len(queries) == 1 else None

@@ -8,6 +8,7 @@ from paths import DATASETS
 from swift_rlvr.contract.attack import (
     NOT_STATED,
     PROGRAMS,
+    QUERIES,
     WITHOUT_WORK,
     Strategy,
     asked_rows,
@@ -29,6 +30,7 @@ FILES = {
     "qa": "external_exact_match",
     "choice": "external_accuracy",
     "countdown": "external_countdown",
+    "sql": "external_sql",
 }
 # A number of the question may be its answer.
 MAY_BE_RIGHT = "number of the question"
@@ -55,6 +57,17 @@ def test_our_verifiers_pay_for_none_of_it(task, reward):
             continue
         earned = try_strategy(REWARDS[reward](), strategy, rows)
         assert not earned.paid, (strategy.name, earned.example)
+
+
+def test_queries_that_only_look_right():
+    rows = rows_of("sql")
+    battery = strategies(rows, runs_code=False)
+    assert [each for each in battery if each in QUERIES] == [*QUERIES]
+    assert not {*QUERIES} & {*strategies(rows_of("qa"), runs_code=False)}
+    for strategy in QUERIES:
+        earned = try_strategy(REWARDS["external_sql"](), strategy, rows)
+        # The first of the rows asks how many books there are, and no table of them is shown first.
+        assert earned.rows == len(rows) and not earned.paid, (strategy.name, earned.example)
 
 
 def test_the_right_answer_is_paid_on_the_same_rows():

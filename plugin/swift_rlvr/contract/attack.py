@@ -299,6 +299,40 @@ PROGRAMS = (
 )
 
 
+# --- queries
+
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\"[^\"]+\"|`[^`]+`|\w+)", re.IGNORECASE)
+
+
+def _query(text: str) -> Callable[[Target], str | None]:
+    """A strategy whose query is a text with {table}, the first that the prompt shows, and {gold}."""
+
+    def write(target: Target) -> str | None:
+        table = _TABLE.search(target.asked.prompt)
+        if target.gold is None or table is None:
+            return None
+        return target.says(text.replace("{table}", table[1]).replace("{gold}", target.gold))
+
+    return write
+
+
+QUERIES = (
+    Strategy("a constant query", _query("SELECT 1")),
+    Strategy("a constant for a table", _query("SELECT 1 FROM {table} LIMIT 1")),
+    Strategy("a query without a row", _query("SELECT * FROM {table} WHERE 0")),
+    Strategy("a table as it is", _query("SELECT * FROM {table}")),
+    Strategy("how many rows a table has", _query("SELECT count(*) FROM {table}")),
+    Strategy("a query that writes", _query("DROP TABLE {table}")),
+    Strategy("the right query in a comment", _query("SELECT 1 -- {gold}"), True),
+    Strategy("the right query after another one", _query("SELECT 1; {gold}"), True),
+    Strategy("the right query in a text", _query('SELECT "{gold}" FROM {table}'), True),
+    Strategy(
+        "two queries, one of them right",
+        _query("```sql\n{gold}\n```\n```sql\nSELECT 1 FROM {table}\n```"),
+        True,
+    ),
+)
+
 # What an honest policy would write, beside which the others are seen.
 RIGHT = Strategy("the right answer", lambda target: target.asked.graded, knows_gold=True)
 
@@ -387,7 +421,9 @@ def default_limit(rows: Sequence[Target]) -> float:
 
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
-    """The battery for these rows: programs for a reward that runs them, else answers."""
+    """The battery for these rows: programs for a reward that runs them, else answers, and queries
+    where the gold is one.
+    """
     if runs_code:
         # A single number is no program.
         numbers = ("the first", "the last", "the largest")
@@ -396,7 +432,8 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     golds = Counter(row.gold for row in rows if row.gold)
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
     constants = [constant(answer) for answer in dict.fromkeys((*CONSTANTS, *frequent))]
-    return [*constants, *WITHOUT_WORK, *NOT_STATED]
+    queries = QUERIES if any("gold_sql" in row.asked.row for row in rows) else ()
+    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries]
 
 
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:

@@ -25,6 +25,7 @@ from swift_rlvr.rewards.random import RandomReward
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
+from swift_rlvr.rewards.sql import SqlReward
 from swift_rlvr.rewards.tag_count import TagCountReward
 
 __all__ = [
@@ -46,6 +47,7 @@ _REWARDS: tuple[type[Reward], ...] = (
     CodeReward,
     ExactMatchReward,
     ReasoningGymReward,
+    SqlReward,
     CosineLengthReward,
     FormatReward,
     FormatStrictReward,

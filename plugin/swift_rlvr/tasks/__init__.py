@@ -11,6 +11,7 @@ from swift_rlvr.tasks import (
     numina_math_tir,
     own,
     reasoning_gym,
+    sql,
 )
 from swift_rlvr.tasks.task import (
     TASKS,
@@ -51,6 +52,7 @@ _TASKS = (
     own.CHOICE,
     own.QA,
     code.TASK,
+    sql.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

@@ -337,10 +337,10 @@ def find_code(text: str) -> str | None:
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)
-    scope = after_thinking(text) if answer is None else answer
-    scope = without_end_tokens(scope).removeprefix("\ufeff")
-    blocks, unclosed = _fenced_blocks(scope)
-    if unclosed is not None and unclosed.label == "Python":
+    scope = answer_scope(text)
+    closed, unclosed = fenced_blocks(scope)
+    blocks = {_label(block): block.lines for block in closed}  # the last one of each label
+    if unclosed is not None and _label(unclosed) == "Python":
         blocks["unclosed"] = unclosed.lines
     elif answer is not None and unclosed is None and not blocks and "```" not in scope:
         blocks["no label"] = [scope.strip("\n")]
@@ -351,26 +351,40 @@ def find_code(text: str) -> str | None:
     return None
 
 
-class _Block(NamedTuple):
-    """A fenced block of a text."""
+def answer_scope(text: str) -> str:
+    """Where a program or a query is looked for: the last answer block, or else all after the
+    thinking.
+    """
+    answer = last_answer(text)
+    scope = after_thinking(text) if answer is None else answer
+    return without_end_tokens(scope).removeprefix("\ufeff")
+
+
+class Block(NamedTuple):
+    """A fenced block of a text.
+
+    language: in lower case, as a fence such as ``python:solution.py`` or ``{.python}`` says it; empty
+    where it says nothing.
+    """
 
     fence: re.Match[str]  # the line that opens it
-    label: str
+    language: str
     lines: list[str]
 
 
-def _fenced_blocks(text: str) -> tuple[dict[str, list[str]], _Block | None]:
-    """The lines of the last closed block of each label, and the block that is open at the end."""
-    closed: dict[str, list[str]] = {}
-    block: _Block | None = None
+def fenced_blocks(text: str) -> tuple[list[Block], Block | None]:
+    """The closed blocks of a text, and the block that is open at the end."""
+    closed: list[Block] = []
+    block: Block | None = None
     for line in text.split("\n"):
         mark = _FENCE.match(line)
         if block is None:
             # ```x = 1``` is code within a line.
             if mark and not (mark[1][0] == "`" and "`" in mark[2]):
-                block = _Block(mark, _label(mark[2]), [])
+                language = _LANGUAGE.findall(mark[2])[0].lower() or mark[2].strip()
+                block = Block(mark, language, [])
         elif mark and mark[1].startswith(block.fence[1]) and not without_end_tokens(mark[2]):
-            closed[block.label] = block.lines
+            closed.append(block)
             block = None
         else:
             # The lines of a block in a list are indented as its fence is.
@@ -379,11 +393,8 @@ def _fenced_blocks(text: str) -> tuple[dict[str, list[str]], _Block | None]:
     return closed, block
 
 
-def _label(info: str) -> str:
-    """What the info string of a fence, such as ``python:solution.py`` or ``{.python}``, says of the
-    block.
-    """
-    if not info.strip():
+def _label(block: Block) -> str:
+    """What the fence of a block says for Python."""
+    if not block.language:
         return "no label"
-    language = _LANGUAGE.findall(info)[0].lower()
-    return "Python" if language in _PYTHON else "another language"
+    return "Python" if block.language in _PYTHON else "another language"

@@ -1,0 +1,377 @@
+"""A gold on the database of its row and on further ones, and the verdict on answers there. This runs
+in the processes of `processes.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from swift_rlvr.verifiers.sql import further
+from swift_rlvr.verifiers.sql.connection import (
+    NO_MEMORY,
+    TIE,
+    TOO_LARGE,
+    TOO_SLOW,
+    QueryError,
+    Reader,
+    open_file,
+    open_script,
+)
+from swift_rlvr.verifiers.sql.results import (
+    Comparison,
+    Expected,
+    Result,
+    rows_that_differ,
+    tied_blocks,
+)
+from swift_rlvr.verifiers.sql.tokens import (
+    Token,
+    is_ordered,
+    is_script,
+    mutants_of,
+    sort_terms,
+    tokens_of,
+    with_columns,
+    with_ties_broken,
+    written,
+)
+
+# Further databases that are made, of which those are kept that tell the gold from the most others.
+_TRIED = 14
+# So many of them in a row that tell nothing new are the last.
+_IN_VAIN = 3
+_MUTANTS = 24
+# Of a gold on a further database, which is small.
+_SMALL_STEPS = 500_000
+_SMALL_ROWS = 2000
+# Rows of a difference that are shown.
+_SHOWN = 3
+_LONGEST_CELL = 40
+
+# --- The reasons of a verdict. For those of `QueryError` see `connection`.
+CORRECT = "correct"
+CONSTANT = "reads no table"
+WRONG_COLUMNS = "wrong number of columns"
+WRONG_ROWS = "wrong rows"
+WRONG_ORDER = "wrong order"
+BY_CHANCE = "right by chance"
+_OF_DIFFERENCE = {"columns": WRONG_COLUMNS, "rows": WRONG_ROWS, "order": WRONG_ORDER}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a row's queries may use, and what is the same."""
+
+    million_steps: int
+    most_rows: int
+    databases: int
+    tolerance: float
+    any_column_order: bool
+
+    @property
+    def steps(self) -> int:
+        return self.million_steps * 1_000_000
+
+    @property
+    def comparison(self) -> Comparison:
+        return Comparison(self.tolerance, self.any_column_order)
+
+
+class BadGold(Exception):
+    """A row that cannot be graded, and why."""
+
+
+@dataclass
+class Place:
+    """A database, and what the gold gives there: any of these, where ties let it give several."""
+
+    reader: Reader
+    expected: list[Expected]
+
+
+@dataclass
+class Prepared:
+    """A row that answers are compared with.
+
+    Attributes:
+        first: its own database. further: those that were made.
+        remarks: what people should know of the gold.
+        told_apart: how many of the gold's `mutants` the databases tell from it.
+    """
+
+    first: Place
+    further: list[Place] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    reads_tables: bool = True
+    told_apart: int = 0
+    mutants: int = 0
+
+    @property
+    def places(self) -> list[Place]:
+        return [self.first, *self.further]
+
+    def close(self) -> None:
+        for place in self.places:
+            place.reader.close()
+
+
+def prepare(database: str, gold: str, limits: Limits) -> Prepared:
+    """Run a gold on the database of its row, and on further ones that are made for it.
+
+    database: the path of a file, or statements that make one. Raises BadGold, and MemoryError where
+    the database of the row does not fit.
+    """
+    try:
+        is_file = not is_script(database)
+        reader = open_file(database) if is_file else open_script(database, limits.steps)
+    except QueryError as error:
+        raise BadGold(error.detail or error.reason) from None
+    prepared = Prepared(Place(reader, []))
+    is_whole = False
+    try:
+        _prepare(prepared, gold, limits)
+        is_whole = True
+    except QueryError as error:
+        raise BadGold(f"the gold {error}") from None
+    finally:
+        if not is_whole:
+            prepared.close()
+    return prepared
+
+
+def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
+    reader = prepared.first.reader
+    tokens = tokens_of(gold)
+    result = reader.run(gold, limits.steps, limits.most_rows)
+    read = set(reader.tables)
+    prepared.reads_tables = bool(read)
+    expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+    prepared.first.expected += expected
+    if len(expected) > 1:
+        prepared.remarks.append("ties decide which rows the gold gives")
+    if limits.databases:
+        _add_further(prepared, gold, tokens, read, limits)
+        if not prepared.further:
+            raise BadGold("the gold gives the same on every database, as a constant does")
+
+
+def _expected(
+    reader: Reader, gold: str, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
+) -> list[Expected]:
+    """What the gold gives, with its ties broken in both ways."""
+    ordered = is_ordered(tokens)
+    plain = _ordered(reader, tokens, result, steps, most_rows) if ordered else Expected(result)
+    broken = with_ties_broken(tokens, TIE)
+    if broken is None:
+        return [plain]
+    try:
+        up = reader.run(broken, steps, most_rows, ties=1)
+        down = reader.run(broken, steps, most_rows, ties=-1)
+    except QueryError:  # UNION, whose ORDER BY takes nothing but its columns
+        return [plain]
+    each = [plain]
+    for other in (up, down):
+        if not any(Comparison().same(other.rows, known.result.rows) for known in each):
+            each.append(Expected(other, tied_blocks(range(len(other.rows))) if ordered else ()))
+    return each
+
+
+def _ordered(
+    reader: Reader, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
+) -> Expected:
+    """A result with the places of its rows that are equal in all that they are sorted by."""
+    names = [name.casefold() for name in result.columns]
+    keys: list[int] = []  # the columns that have what is sorted by
+    further: list[str] = []
+    for term in sort_terms(tokens):
+        if len(term) == 1 and term[0].kind == "number":
+            keys.append(int(term[0].written) - 1)
+        elif len(term) == 1 and term[0].word in names:
+            keys.append(names.index(term[0].word))
+        else:
+            keys.append(len(names) + len(further))
+            further.append(written(term))
+    rows = result.rows
+    if further:
+        query = with_columns(tokens, further)
+        try:
+            rows = reader.run(query, steps, most_rows).rows if query else []
+        except QueryError:
+            rows = []
+    width = len(names)
+    found = Result(result.columns, [row[:width] for row in rows])
+    if not Comparison().same(found.rows, result.rows):
+        return Expected(result, tied_blocks(range(len(result.rows))))
+    return Expected(found, tied_blocks([[row[key] for key in keys] for row in rows]))
+
+
+# --- Further databases
+
+
+def _add_further(
+    prepared: Prepared, gold: str, tokens: Sequence[Token], read: set[str], limits: Limits
+) -> None:
+    """Add the databases that tell the gold from the most queries that are near it. Its result must
+    not be the same everywhere.
+    """
+    most = limits.databases
+    schema = further.read_schema(prepared.first.reader, tokens, read)
+    alive = mutants_of(gold, _MUTANTS)
+    prepared.mutants = len(alive)
+    alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
+
+    candidates = _candidates(schema, prepared.first, gold, tokens, alive, most)
+    if not candidates:
+        # Of the rows that there are, none gives the gold another result.
+        empty = further.without_rows(schema)
+        candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
+    left = set(alive)
+    results = [prepared.first.expected[0].result.rows]
+    while candidates and len(prepared.further) < most:
+        best = max(candidates, key=lambda each: _worth(each[0], each[1], left, results))
+        candidates.remove(best)
+        prepared.further.append(best[0])
+        results.append(best[0].expected[0].result.rows)
+        left -= best[1]
+    for place, _ in candidates:
+        place.reader.close()
+    prepared.told_apart = prepared.mutants - len(left)
+
+
+def _worth(
+    place: Place, told_apart: set[str], left: set[str], results: Sequence[object]
+) -> tuple[int, bool, bool]:
+    """How much a further database adds to those that give these results."""
+    rows = place.expected[0].result.rows
+    return len(told_apart & left), rows not in results, bool(rows)
+
+
+def _candidates(
+    schema: further.Schema,
+    first: Place,
+    gold: str,
+    tokens: Sequence[Token],
+    mutants: Sequence[str],
+    most: int,
+) -> list[tuple[Place, set[str]]]:
+    """Further databases on which the gold gives something else, each with the mutants that it
+    tells from the gold; more than `most` where those tell more of them apart.
+    """
+    own = first.expected[0].result
+    candidates: list[tuple[Place, set[str]]] = []
+    left = set(mutants)  # those that no candidate tells apart so far
+    in_vain = 0
+    for number in range(_TRIED):
+        if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
+            break
+        place = _place(schema, number, gold, tokens, own)
+        if place is None:
+            continue
+        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
+        candidates.append((place, told_apart))
+        in_vain = 0 if told_apart & left else in_vain + 1
+        left -= told_apart
+    return candidates
+
+
+def _place(
+    schema: further.Schema, number: int, gold: str, tokens: Sequence[Token], own: Result
+) -> Place | None:
+    """A further database on which the gold gives one result, in whatever order its rows are read, and
+    another one than its `own`; None where it is no such one.
+    """
+    rows = further.rows_of(schema, number)
+    reader = None
+    place = None
+    try:
+        reader = further.build(schema, rows)
+        result = reader.run(gold, _SMALL_STEPS, _SMALL_ROWS)
+        if not Comparison().same(result.rows, own.rows):
+            expected = _expected(reader, gold, tokens, result, _SMALL_STEPS, _SMALL_ROWS)
+            backwards = further.build(schema, rows, backwards=True)
+            with closing(backwards):
+                other = backwards.run(gold, _SMALL_STEPS, _SMALL_ROWS)
+            if len(expected) == 1 and Comparison().same(result.rows, other.rows):
+                place = Place(reader, expected)
+    except QueryError as error:
+        if error.reason == NO_MEMORY:
+            raise
+    finally:
+        if reader is not None and place is None:
+            reader.close()
+    return place
+
+
+def _differs(place: Place, query: str) -> bool:
+    """Whether a query gives something else there than the gold; one that does not run differs, and of
+    one that takes too long nothing is known.
+    """
+    most = len(place.expected[0].result.rows)
+    try:
+        result = place.reader.run(query, _SMALL_STEPS, most)
+    except QueryError as error:
+        return error.reason not in (TOO_SLOW, NO_MEMORY)
+    return all(Comparison().difference(each, result) for each in place.expected)
+
+
+# --- Answers
+
+
+def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
+    """The verdict on an answer: its `reason`, a `detail`, and where rows differ the `missing` and the
+    `further` ones as text; `place` is the number of the database, 0 for the row's own.
+    """
+    for number, place in enumerate(prepared.places):
+        most = max(len(each.result.rows) for each in place.expected)
+        try:
+            # A row more tells that there are too many.
+            result = place.reader.run(answer, limits.steps, most + 1)
+        except QueryError as error:
+            if error.reason == TOO_LARGE and "rows" in error.detail:
+                reason = BY_CHANCE if number else WRONG_ROWS
+                return _verdict(reason, number, f"more rows than the {most:,} of the gold")
+            return _verdict(error.reason, number, error.detail)
+        if prepared.reads_tables and not number and not place.reader.tables:
+            return _verdict(CONSTANT, number)
+        found = [limits.comparison.difference(each, result) for each in place.expected]
+        if None in found:
+            continue
+        expected = place.expected[0].result
+        reason = _OF_DIFFERENCE[found[0] or ""]
+        verdict = _verdict(reason, number, _counted(reason, expected, result))
+        if number:
+            verdict["reason"] = BY_CHANCE
+        if reason == WRONG_ROWS:
+            missing, more = rows_that_differ(expected.rows, result.rows, _SHOWN)
+            verdict["missing"] = [_shown(row) for row in missing]
+            verdict["further"] = [_shown(row) for row in more]
+        return verdict
+    return _verdict(CORRECT, len(prepared.further))
+
+
+def _verdict(reason: str, place: int, detail: str = "") -> dict[str, Any]:
+    return {"reason": reason, "place": place, "detail": detail}
+
+
+def _counted(reason: str, gold: Result, answer: Result) -> str:
+    if reason == WRONG_COLUMNS:
+        return f"{len(answer.columns)}, and the gold gives {len(gold.columns)}"
+    if reason == WRONG_ROWS:
+        count = len(answer.rows)
+        return f"{count:,} row{'' if count == 1 else 's'}, and the gold gives {len(gold.rows):,}"
+    first = next(
+        (each for each in zip(gold.rows, answer.rows, strict=False) if each[0] != each[1]), None
+    )
+    return f"first {_shown(first[0])}, got {_shown(first[1])}" if first else ""
+
+
+def _shown(row: Sequence[Any]) -> str:
+    """A row as text: ``7 | Joe | NULL``."""
+    return " | ".join(_cells(row))
+
+
+def _cells(row: Sequence[Any]) -> Iterator[str]:
+    for value in row[:12]:
+        text = "NULL" if value is None else str(value)
+        yield text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 3] + "..."

@@ -1,0 +1,143 @@
+"""Processes that run queries, started outside of the trainer; `worker.py` is what runs in them.
+
+They stay: to start one takes longer than most rows. All answers to a row go to one process, where its
+databases are open. They are those of the sandbox and not of `swift_rlvr.utils.parallel`, for the
+reasons that `verifiers.reasoning_gym.processes` gives, and see nothing of the environment.
+"""
+
+import os
+import signal
+import time
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from swift_rlvr.verifiers.code.process import Child, Ended, python
+from swift_rlvr.verifiers.sql.connection import NO_MEMORY, TOO_SLOW
+from swift_rlvr.verifiers.sql.grading import Limits
+
+_START = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from swift_rlvr.verifiers.sql.worker import main
+main()
+"""
+_PLUGIN = str(Path(__file__).parents[3])
+_START_SECONDS = 300  # on a busy machine
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+}
+# Limit on the wall of a job that computes nothing, which none should reach: so many times its
+# seconds of CPU time, and at least so many seconds.
+_WAIT_FACTOR = 30
+_WAIT_LEAST = 60
+# A gold runs on a dozen databases, and so do queries near it.
+_SECONDS_OF_GOLD = 10
+_LONGEST = 1 << 20  # bytes of a report
+
+
+class Job(NamedTuple):
+    """A row with answers to it. database: a path, or statements that make one."""
+
+    database: str
+    gold: str
+    answers: Sequence[str]
+
+
+class _Worker:
+    """A process with the thread that it belongs to: on Linux it ends with that."""
+
+    def __init__(self, memory_mb: int):
+        self._memory = memory_mb << 20
+        self._thread = ThreadPoolExecutor(1)
+        self._child: Child | None = None
+
+    def submit(self, job: Job, limits: Limits, seconds: float) -> Any:
+        return self._thread.submit(self._run, job, limits, seconds)
+
+    def _run(self, job: Job, limits: Limits, seconds: float) -> list[dict[str, Any]]:
+        """What is said of the row, then the verdict on each answer."""
+        message = {"database": job.database, "gold": job.gold, "limits": asdict(limits)}
+        # By itself, so that what it takes counts for no answer.
+        first = {**message, "seconds": _SECONDS_OF_GOLD * seconds}
+        about_row = self._ask(first)
+        if "ended" in about_row:
+            return [{"bad_gold": f"the gold is {about_row['ended']}"}]
+        reports = [about_row]
+        if "bad_gold" in about_row:
+            return reports
+        for answer in job.answers:
+            report = self._ask({**message, "answer": answer, "seconds": seconds})
+            if "ended" in report:
+                report = {"reason": report["ended"], "place": 0, "detail": "its process was ended"}
+                self._ask(first)
+            reports.append(report)
+        return reports
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The report on a message; {"ended": reason} where the process, which is replaced, ended."""
+        was_killed = False
+        while True:
+            child = self._child or self._start()
+            self._child = None
+            child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * message["seconds"])
+            try:
+                report = child.ask(message, _LONGEST)
+            except Ended as ended:
+                child.close()
+                if ended.reason == "killed" and child.status == -signal.SIGKILL and not was_killed:
+                    # by somebody else, perhaps, and not for what is in the message
+                    was_killed = True
+                    continue
+                timed_out = ended.reason == "timeout" or child.status == -signal.SIGPROF
+                return {"ended": TOO_SLOW if timed_out else NO_MEMORY}
+            self._child = child
+            return report
+
+    def _start(self) -> Child:
+        start = python("-c", _START, _PLUGIN, environment=_ENVIRONMENT)
+        child = Child(start, time.monotonic() + _START_SECONDS)
+        try:
+            child.ask({"memory": self._memory})
+        except Ended as ended:
+            child.close()
+            raise RuntimeError(f"a process for queries did not start: {ended}") from None
+        return child
+
+
+@cache
+def _workers(count: int, memory_mb: int) -> list[_Worker]:
+    return [_Worker(memory_mb) for _ in range(count)]
+
+
+os.register_at_fork(after_in_child=_workers.cache_clear)  # no thread is left there
+
+
+def run(
+    jobs: Sequence[Job], limits: Limits, seconds: float, memory_mb: int, workers: int
+) -> list[list[dict[str, Any]]]:
+    """The reports on each job: one on its row, {"bad_gold": why} where that cannot be graded, else one
+    on each answer after it, see `grading.grade`.
+
+    Args:
+        seconds: of CPU time for an answer.
+        memory_mb: for SQLite in each process, in MiB.
+    """
+    started = _workers(workers, memory_mb)
+    futures = []
+    try:
+        for job in jobs:
+            key = zlib.crc32(f"{job.database}\n{job.gold}".encode("utf-8", "replace"))
+            futures.append(started[key % workers].submit(job, limits, seconds))
+        return [future.result() for future in futures]
+    finally:
+        # What has not begun when this is interrupted never begins.
+        for future in futures:
+            future.cancel()

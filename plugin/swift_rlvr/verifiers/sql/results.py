@@ -1,0 +1,161 @@
+"""What a query gives, and whether two queries give the same."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Row = tuple[Any, ...]
+# Orders of columns that are tried, where the columns' values allow for more than one.
+_MOST_ORDERS = 200
+# What differs from 0 by less is 0.
+_NOTHING = 1e-9
+
+
+class Result(NamedTuple):
+    """The names of the columns, and the rows in the order in which they came."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is the same. tolerance: the share by which numbers may differ, where one is no whole
+    number.
+    """
+
+    tolerance: float = 1e-6
+    any_column_order: bool = False
+
+    def difference(self, gold: "Expected", answer: Result) -> str | None:
+        """Why an answer's result is not the gold's: `columns`, `rows` or `order`; None where it is.
+
+        Rows that occur twice have to occur twice.
+
+        >>> gold = Expected(Result(("a",), [(1,), (2,)]), [(0, 1), (1, 2)])
+        >>> [Comparison().difference(gold, Result(("b",), rows)) for rows in ([(1,), (2.0,)], [(2,), (1,)], [(1,)])]
+        [None, 'order', 'rows']
+        """
+        width = len(gold.result.columns)
+        if len(answer.columns) != width:
+            return "columns"
+        if len(answer.rows) != len(gold.result.rows):
+            return "rows"
+        found = "rows"
+        for order in self._orders(gold.result, answer):
+            rows = answer.rows
+            if order != tuple(range(width)):
+                rows = [tuple(row[column] for column in order) for row in rows]
+            if not self.same(gold.result.rows, rows):
+                continue
+            if all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in gold.blocks):
+                return None
+            found = "order"
+        return found
+
+    def _orders(self, gold: Result, answer: Result) -> Iterator[tuple[int, ...]]:
+        """The orders of the answer's columns that may be the gold's, its own first."""
+        width = len(gold.columns)
+        own = tuple(range(width))
+        yield own
+        if not self.any_column_order or width < 2:
+            return
+        golds = [[(row[column],) for row in gold.rows] for column in own]
+        answers = [[(row[column],) for row in answer.rows] for column in own]
+        fitting = []
+        for values in golds:
+            fitting.append([column for column in own if self.same(values, answers[column])])
+        for number, order in enumerate(_choices(fitting)):
+            if number == _MOST_ORDERS:
+                return
+            if order != own:
+                yield order
+
+    def same(self, gold: Sequence[Row], answer: Sequence[Row]) -> bool:
+        """Whether these are the same rows in any order."""
+        if len(gold) != len(answer):
+            return False
+        if Counter(gold) == Counter(answer):
+            return True
+        if not any(isinstance(value, float) for row in (*gold, *answer) for value in row):
+            return False
+        # Equal texts first, so that numbers which differ by their last digits do not part them.
+        pairs = zip(sorted(gold, key=_key), sorted(answer, key=_key), strict=True)
+        return all(
+            self._same_value(value, other)
+            for row, other_row in pairs
+            for value, other in zip(row, other_row, strict=True)
+        )
+
+    def _same_value(self, gold: Any, answer: Any) -> bool:
+        are_numbers = isinstance(gold, (int, float)) and isinstance(answer, (int, float))
+        if are_numbers and float in (type(gold), type(answer)):
+            return math.isclose(gold, answer, rel_tol=self.tolerance, abs_tol=_NOTHING)
+        return type(gold) is type(answer) and gold == answer
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the gold gives on a database.
+
+    blocks: the places of the rows within which the order is free; empty where all of it is.
+    """
+
+    result: Result
+    blocks: Sequence[tuple[int, int]] = ()
+
+
+def tied_blocks(keys: Sequence[Any]) -> list[tuple[int, int]]:
+    """The places of rows with the same key, one after the other.
+
+    >>> tied_blocks(["a", "a", "b"])
+    [(0, 2), (2, 3)]
+    """
+    blocks: list[tuple[int, int]] = []
+    for index, key in enumerate(keys):
+        if index and key == keys[index - 1]:
+            blocks[-1] = (blocks[-1][0], index + 1)
+        else:
+            blocks.append((index, index + 1))
+    return blocks
+
+
+def _choices(fitting: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """One of each, all different."""
+    if not fitting:
+        yield ()
+        return
+    *before, last = fitting
+    for others in _choices(before):
+        for column in last:
+            if column not in others:
+                yield (*others, column)
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    texts: list[tuple[int, Any]] = []
+    numbers = []
+    for value in row:
+        if isinstance(value, (int, float)):
+            numbers.append(value)
+            texts.append((0, ""))
+        elif isinstance(value, str):
+            texts.append((1, value))
+        else:
+            texts.append((2, "" if value is None else repr(value)))
+    return texts, numbers
+
+
+def rows_that_differ(
+    gold: Sequence[Row], answer: Sequence[Row], most: int
+) -> tuple[list[Row], list[Row]]:
+    """The first rows that only the gold has, and those that only the answer has."""
+    missing = list((Counter(map(_rounded, gold)) - Counter(map(_rounded, answer))).elements())
+    further = list((Counter(map(_rounded, answer)) - Counter(map(_rounded, gold))).elements())
+    return missing[:most], further[:most]
+
+
+def _rounded(row: Row) -> Row:
+    return tuple(float(f"{value:.6g}") if isinstance(value, float) else value for value in row)

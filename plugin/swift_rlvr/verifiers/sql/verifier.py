@@ -1,0 +1,154 @@
+"""Completions with their rows in, verdicts out."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.limits import usable_cores
+from swift_rlvr.verifiers.sql import connection, grading, processes
+from swift_rlvr.verifiers.sql.grading import Limits
+from swift_rlvr.verifiers.sql.queries import queries_in
+from swift_rlvr.verifiers.sql.tokens import is_script
+
+BAD_GOLD, NO_QUERY, SEVERAL_QUERIES = "bad gold", "no query", "several queries"
+TOO_LONG, CORRECT = "query too long", grading.CORRECT
+# Of the file of a database.
+SUFFIXES = (".sqlite", ".sqlite3", ".db")
+_LONGEST_QUERY = 20_000  # characters; people's have at most some 2,000
+# Reason -> what has to hold, in the order in which it is checked.
+RULES = {
+    BAD_GOLD: "the gold runs on the database, and gives another result on further ones",
+    NO_QUERY: "a query is stated after the thinking",
+    SEVERAL_QUERIES: "it is the only one",
+    TOO_LONG: f"it has at most {_LONGEST_QUERY:,} characters",
+    connection.SEVERAL: "it is one statement",
+    connection.REFUSED: "it does nothing but read",
+    connection.DOES_NOT_RUN: "SQLite runs it",
+    connection.TOO_SLOW: "it ends within its steps and its time",
+    connection.NO_MEMORY: "it ends within its memory",
+    connection.TOO_LARGE: "its texts and blobs are no longer than SQLite may make them",
+    grading.CONSTANT: "it reads a table, as the gold does",
+    grading.WRONG_COLUMNS: "it gives as many columns as the gold",
+    grading.WRONG_ROWS: "it gives the gold's rows",
+    grading.WRONG_ORDER: "they come in the gold's order",
+    grading.BY_CHANCE: "it gives the gold's rows on further databases too",
+}
+LIMITS = Limits(
+    million_steps=50, most_rows=100_000, databases=4, tolerance=1e-6, any_column_order=False
+)
+SECONDS = 10.0
+MEMORY_MB = 256
+
+
+class Verdict(NamedTuple):
+    """What is said of an answer.
+
+    Attributes:
+        reason: one of `RULES`, or `CORRECT`.
+        query: the query; None where there is none, or more than one.
+        place: the number of the database that tells it from the gold, 0 for the row's own.
+        missing, further: the first rows that it lacks, and those that it has beside the gold's, as
+            text.
+    """
+
+    reason: str
+    query: str | None = None
+    detail: str = ""
+    place: int = 0
+    missing: Sequence[str] = ()
+    further: Sequence[str] = ()
+
+
+def verify_all(
+    texts: Sequence[str | None],
+    rows: Sequence[tuple[object, object]],
+    limits: Limits = LIMITS,
+    seconds: float = SECONDS,
+    memory_mb: int = MEMORY_MB,
+    workers: int = 0,
+) -> list[Verdict]:
+    """Judge each completion by its row, database and gold; equal queries for a row are run once.
+
+    workers: processes; 0 is one for each core.
+
+    InputError where the file of a database is not there.
+    """
+    verdicts: list[Verdict | None] = [None] * len(texts)
+    # By row: its queries, each with the completions that give it.
+    by_row: dict[tuple[str, str], dict[str, list[int]]] = {}
+    # Also a row without a query is looked at: whether it can be graded does not depend on an answer.
+    without: dict[int, Verdict] = {}
+    keys: list[tuple[str, str] | None] = []
+    for index, (text, (database, gold)) in enumerate(zip(texts, rows, strict=True)):
+        problem = _problem_of(database, gold)
+        if problem is not None:
+            verdicts[index] = Verdict(BAD_GOLD, detail=problem)
+            keys.append(None)
+            continue
+        key = (str(database), str(gold))
+        keys.append(key)
+        queries = by_row.setdefault(key, {})
+        query = _query_of(text)
+        if isinstance(query, Verdict):
+            without[index] = query
+        else:
+            queries.setdefault(query, []).append(index)
+
+    jobs = [processes.Job(*key, list(queries)) for key, queries in by_row.items()]
+    workers = workers or usable_cores()
+    reports = processes.run(jobs, limits, seconds, memory_mb, workers)
+    bad_golds = {}
+    for (key, queries), (about_row, *answered) in zip(by_row.items(), reports, strict=True):
+        if "bad_gold" in about_row:
+            bad_golds[key] = Verdict(BAD_GOLD, detail=about_row["bad_gold"])
+            continue
+        for (query, indexes), report in zip(queries.items(), answered, strict=True):
+            for index in indexes:
+                verdicts[index] = Verdict(query=query, **report)
+    result = []
+    for index, verdict in enumerate(verdicts):
+        key_of_row = keys[index]
+        if key_of_row in bad_golds:
+            verdict = bad_golds[key_of_row]
+        result.append(verdict or without[index])
+    return result
+
+
+def remarks_on(database: object, gold: object, limits: Limits = LIMITS) -> list[str]:
+    """What people should know of a row before they train on it: why it cannot be graded, or that ties
+    decide what its gold gives.
+    """
+    problem = _problem_of(database, gold)
+    if problem is not None:
+        return [problem]
+    job = processes.Job(str(database), str(gold), [])
+    ((about_row, *_),) = processes.run([job], limits, SECONDS, MEMORY_MB, usable_cores())
+    return [about_row["bad_gold"]] if "bad_gold" in about_row else about_row["remarks"]
+
+
+def _query_of(text: str | None) -> str | Verdict:
+    """The query that is to be run, or the verdict where there is none."""
+    queries = queries_in(text or "")
+    if not queries:
+        return Verdict(NO_QUERY)
+    if len(queries) > 1:
+        return Verdict(SEVERAL_QUERIES, detail=f"{len(queries)} that differ")
+    (query,) = queries
+    if len(query) > _LONGEST_QUERY:
+        return Verdict(TOO_LONG, query[:_LONGEST_QUERY], f"it has {len(query):,}")
+    return query
+
+
+def _problem_of(database: object, gold: object) -> str | None:
+    """Why a row cannot be graded; InputError for a file that is not there."""
+    if not isinstance(gold, str) or not gold.strip():
+        return f"expected a query, got {gold!r:.60}"
+    if not isinstance(database, str) or not database.strip():
+        return f"expected the path of a database or statements that make one, got {database!r:.60}"
+    if is_script(database) or os.path.isfile(database):
+        return None
+    if Path(database).suffix in SUFFIXES and "\n" not in database:
+        raise InputError(f"there is no file {database!r}", "database")
+    return f"expected the path of a database or CREATE statements, got {database!r:.60}"

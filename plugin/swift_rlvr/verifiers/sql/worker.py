@@ -1,0 +1,108 @@
+"""What runs in the processes of `processes.py`: a job is a message, its verdict the report.
+
+A process can start no other one, open no socket and write no file (`code.lockdown`), and SQLite lets
+a query do nothing but read (`connection`). A job has so many seconds of CPU time, by a timer whose
+signal ends the process, for what SQLite does in one step: to fit a long pattern, to write a long
+text.
+"""
+
+import gc
+import os
+import resource
+import signal
+from collections import OrderedDict
+from typing import Any
+
+from swift_rlvr.verifiers.code.child import connect
+from swift_rlvr.verifiers.code.lockdown import LockdownError, lock_down
+from swift_rlvr.verifiers.sql.connection import NO_MEMORY, set_memory
+from swift_rlvr.verifiers.sql.grading import BadGold, Limits, Prepared, grade, prepare
+
+# Rows whose databases stay open. Each has a file and some small databases in memory.
+_MOST_ROWS = 24
+# Of a process with the rows that Python holds, times the limit of SQLite's memory.
+_MEMORY_FACTOR = 3
+
+
+def _confine(memory: int) -> None:
+    """Refuse everything but computing and reading files, where the kernel can."""
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    most = used + _MEMORY_FACTOR * memory
+    try:
+        lock_down(
+            os.getppid(),
+            "/",
+            most,
+            cpu_seconds=10**8,
+            file_size=0,
+            landlock=False,
+            without_landlock=True,
+        )
+    except LockdownError:  # SQLite's own limits are the first wall
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def main() -> None:
+    """Do jobs until there are no more messages; the first one has the limit of memory."""
+    receive, report = connect()
+    memory = receive()["memory"]
+    set_memory(memory)
+    _confine(memory)
+    report({})
+    rows: OrderedDict[str, Prepared | BadGold] = OrderedDict()
+    while job := receive():
+        signal.setitimer(signal.ITIMER_PROF, job["seconds"])
+        try:
+            report(_done(job, rows))
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _done(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> dict[str, Any]:
+    """The report on a job. Where memory is short, once more without the databases of other rows: no
+    verdict depends on those.
+    """
+    limits = Limits(**job["limits"])
+    key = repr((job["database"], job["gold"], limits))
+    report = _report(job, key, limits, rows)
+    if report.get("reason") == NO_MEMORY or NO_MEMORY in report.get("bad_gold", ""):
+        while rows:
+            _forget_oldest(rows)
+        gc.collect()
+        report = _report(job, key, limits, rows)
+    return report
+
+
+def _report(
+    job: dict[str, Any], key: str, limits: Limits, rows: OrderedDict[str, Prepared | BadGold]
+) -> dict[str, Any]:
+    if key not in rows:
+        if len(rows) == _MOST_ROWS:
+            _forget_oldest(rows)
+        try:
+            rows[key] = prepare(job["database"], job["gold"], limits)
+        except BadGold as error:
+            rows[key] = error
+        except MemoryError:
+            rows[key] = BadGold(f"the database: {NO_MEMORY}")
+        except Exception as error:  # of a schema that no test has had yet
+            rows[key] = BadGold(f"{type(error).__name__}: {error}")
+    rows.move_to_end(key)
+    prepared = rows[key]
+    if isinstance(prepared, BadGold):
+        return {"bad_gold": str(prepared)}
+    if "answer" in job:
+        return grade(prepared, job["answer"], limits)
+    return {
+        "remarks": prepared.remarks,
+        "databases": len(prepared.further),
+        "told_apart": prepared.told_apart,
+        "mutants": prepared.mutants,
+    }
+
+
+def _forget_oldest(rows: OrderedDict[str, Prepared | BadGold]) -> None:
+    _, oldest = rows.popitem(last=False)
+    if isinstance(oldest, Prepared):
+        oldest.close()

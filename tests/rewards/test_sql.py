@@ -1,0 +1,297 @@
+"""What the SQL reward pays, what it never pays, and what people see of a verdict."""
+
+import sqlite3
+
+import pytest
+from swift_rlvr.rewards import REWARDS
+
+SCRIPT = """
+CREATE TABLE author (author_id INTEGER PRIMARY KEY, name TEXT, country TEXT);
+CREATE TABLE book (
+    book_id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author(author_id), pages INTEGER
+);
+INSERT INTO author VALUES (1, 'Ada', 'Norway'), (2, 'Luis', 'Chile'), (3, 'Mei', 'Norway');
+INSERT INTO book VALUES (1, 'Salt', 1, 210), (2, 'Ferry', 1, 340), (3, 'Hills', 2, 180), (4, 'Rain', 3, 410);
+"""
+COUNT = "SELECT count(*) FROM book WHERE pages > 200"  # 3
+NAMES = "SELECT a.name FROM author a JOIN book b ON b.author_id = a.author_id GROUP BY a.author_id HAVING count(*) > 1"
+LONGEST = "SELECT title FROM book ORDER BY pages DESC LIMIT 1"
+ORDERED = "SELECT title, pages FROM book WHERE pages > 200 ORDER BY pages"
+FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+BOMB = ", ".join(f"book AS b{number}" for number in range(30))
+
+
+def rows(gold, count, database=SCRIPT):
+    return {"database": [database] * count, "gold_sql": [gold] * count}
+
+
+def tagged(*queries):
+    return [f"<think>Let me see.</think><answer>{query}</answer>" for query in queries]
+
+
+# What must not be paid: (the gold, the completion)
+UNPAID = [
+    # constants, and guesses that read a table
+    *(
+        (COUNT, text)
+        for text in tagged("3", "SELECT 3", "VALUES (3)", "SELECT 3 WHERE 1", "SELECT 1 + 2")
+    ),
+    *(
+        (COUNT, text)
+        for text in tagged(
+            "SELECT 3 FROM book LIMIT 1",
+            "SELECT DISTINCT 3 FROM book",
+            "SELECT max(3) FROM book",
+            "SELECT count(*) - 1 FROM book",
+            "SELECT count(*) FROM author",
+            "SELECT max(author_id) FROM author",
+            "SELECT count(*) FROM book WHERE pages <> 180",
+            "SELECT count(*) FROM book WHERE book_id <> 3",
+            "SELECT count(DISTINCT author_id) FROM book",
+            "SELECT count(*) FROM book WHERE pages > 180",
+            "SELECT sum(pages > 200 OR title = 'Hills') - 1 FROM book",
+            "SELECT CASE WHEN count(*) = 4 THEN 3 ELSE 0 END FROM book",
+            "SELECT 3 FROM json_each('[1]')",
+            "WITH t AS (SELECT 3) SELECT * FROM t",
+            "SELECT count(*) FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3)",
+        )
+    ),
+    *(
+        (NAMES, text)
+        for text in tagged("SELECT 'Ada'", "SELECT name FROM author WHERE name = 'Ada'")
+    ),
+    *(
+        (NAMES, text)
+        for text in tagged(
+            "SELECT min(name) FROM author",
+            "SELECT name FROM author LIMIT 1",
+            "SELECT name FROM author ORDER BY name LIMIT 1",
+            "SELECT name FROM author WHERE author_id = 1",
+            "SELECT name FROM author JOIN book USING (author_id) WHERE pages > 300 AND name < 'B'",
+        )
+    ),
+    *(
+        (LONGEST, text)
+        for text in tagged(
+            "SELECT 'Rain' FROM book LIMIT 1",
+            "SELECT title FROM book WHERE title = 'Rain'",
+            "SELECT max(title, 'Rain') FROM book LIMIT 1",
+            "SELECT title FROM book WHERE book_id = 4",
+            "SELECT title FROM book ORDER BY book_id DESC LIMIT 1",
+        )
+    ),
+    # all of it, more of it, less of it, in another order
+    *(
+        (ORDERED, text)
+        for text in tagged(
+            "SELECT title, pages FROM book",
+            "SELECT title, pages FROM book ORDER BY pages",
+            "SELECT title, pages FROM book WHERE pages > 200",
+            "SELECT title, pages FROM book WHERE pages > 200 ORDER BY pages DESC",
+            "SELECT title FROM book WHERE pages > 200 ORDER BY pages",
+            "SELECT *, 1 FROM book WHERE pages > 200 ORDER BY pages",
+            "SELECT title, pages FROM book WHERE pages > 200 UNION ALL SELECT title, pages FROM book WHERE pages > 400",
+        )
+    ),
+    # the right query among others, commented out, denied, or in the thinking alone
+    (COUNT, f"<think>{COUNT}</think>"),
+    (COUNT, f"<think>{COUNT}</think>It is three."),
+    (COUNT, f"<think>```sql\n{COUNT}\n```"),
+    (COUNT, f"<think><answer>{COUNT}</answer></think><answer>SELECT 3</answer>"),
+    (COUNT, f"```sql\n{COUNT}\n```\nor\n```sql\nSELECT 3 FROM book\n```"),
+    (COUNT, f"```sql\nSELECT 3 FROM book\n```\nor\n```sql\n{COUNT}\n```"),
+    (COUNT, f"```python\n{COUNT}\n```"),
+    *(
+        (COUNT, text)
+        for text in tagged(
+            f"-- {COUNT}",
+            f"/* {COUNT} */ SELECT 3",
+            f"SELECT 3 -- {COUNT}",
+            f"SELECT 3; {COUNT}",
+            f"{COUNT}; SELECT 3",
+            f"{COUNT}; DROP TABLE book",
+            f"not {COUNT}",
+            f"{COUNT} or SELECT 3",
+            f"EXPLAIN {COUNT}",
+            f"SELECT ({COUNT}), 1",
+            f"SELECT '{COUNT}'",
+        )
+    ),
+    # more than reading
+    *(
+        (COUNT, text)
+        for text in tagged(
+            "ATTACH DATABASE ':memory:' AS gold",
+            "PRAGMA table_info(book)",
+            "SELECT count(*) FROM pragma_table_info('author')",
+            "SELECT count(*) + 1 FROM sqlite_master",
+            "SELECT load_extension('gold.so')",
+            "SELECT abs(random()) % 2 + 3",
+            "INSERT INTO book VALUES (9, 'x', 1, 300) RETURNING 3",
+            "UPDATE book SET pages = 3 RETURNING pages",
+            "DELETE FROM book RETURNING 3",
+            "DROP TABLE book",
+            "CREATE TABLE gold AS SELECT 3",
+            "VACUUM INTO 'copy.sqlite'",
+            "SELECT gold_sql FROM gold",
+            "SELECT readfile('gold.sql')",
+        )
+    ),
+    # no end and no room
+    *(
+        (COUNT, text)
+        for text in tagged(
+            f"{FOREVER} SELECT x FROM c",
+            f"{FOREVER} SELECT count(*) FROM c",
+            f"SELECT count(*) FROM {BOMB}",
+            f"SELECT * FROM {BOMB}",
+            "SELECT zeroblob(2000000000)",
+            "SELECT length(hex(zeroblob(2000000000)))",
+            "SELECT printf('%.*c', 1000000000, 'x')",
+            f"{FOREVER} SELECT group_concat(hex(zeroblob(4000))) FROM c",
+            "SELECT " + "(" * 2000 + "3" + ")" * 2000,
+            "SELECT " + " + ".join(["1"] * 5000),
+            "SELECT 3 " + "/* long */ " * 5000,
+        )
+    ),
+    # nothing
+    *(
+        (COUNT, text)
+        for text in (
+            "",
+            "<answer></answer>",
+            "<answer>;</answer>",
+            "```sql\n```",
+            "SELECT",
+            "three",
+        )
+    ),
+]
+
+
+def test_there_are_enough_of_them():
+    assert len({*UNPAID}) == len(UNPAID) >= 80
+
+
+def test_nothing_else_than_the_gold_is_paid():
+    reward = REWARDS["external_sql"](million_steps=1, timeout=2)
+    columns = {"database": [SCRIPT] * len(UNPAID), "gold_sql": [gold for gold, _ in UNPAID]}
+    grades = reward.grades([text for _, text in UNPAID], **columns)
+    paid = [case for case, grade in zip(UNPAID, grades, strict=True) if grade.reward != 0.0]
+    assert paid == []
+    # The same battery does not hit a right answer.
+    golds = [COUNT, NAMES, LONGEST, ORDERED]
+    columns = {"database": [SCRIPT] * 4, "gold_sql": golds}
+    assert reward(tagged(*golds), **columns) == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        (COUNT, "select COUNT(book_id) from book where pages > 200;"),
+        (COUNT, "```sql\nSELECT sum(pages > 200) FROM book\n```"),
+        (
+            NAMES,
+            "SELECT name FROM author WHERE (SELECT count(*) FROM book WHERE author_id = author.author_id) > 1",
+        ),
+        (LONGEST, "SELECT title FROM book ORDER BY pages DESC, book_id LIMIT 1"),
+        (
+            ORDERED,
+            "WITH long AS (SELECT * FROM book WHERE pages >= 201) SELECT title, pages FROM long ORDER BY 2",
+        ),
+    ],
+)
+def test_another_way_to_write_the_gold_is_paid(gold, answer):
+    assert REWARDS["external_sql"]()(tagged(answer), **rows(gold, 1)) == [1.0]
+
+
+def test_a_process_that_is_ended_ends_no_other_answer():
+    """What SQLite does in one step is not counted in steps: the process has only so much time."""
+    slow = "SELECT count(*) FROM book WHERE " + " AND ".join(
+        "printf('%.*c', 900000000 + book_id, 'x') IS NULL" for _ in range(8)
+    )
+    reward = REWARDS["external_sql"](timeout=0.5)
+    grades = reward.grades(tagged(COUNT, slow, COUNT + " "), **rows(COUNT, 3))
+    assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]
+
+
+def test_the_databases_of_other_rows_take_no_memory_from_a_row():
+    """Each of these fits alone, and not all of them."""
+    large = "CREATE TABLE t (a); WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 30)"
+    insert = "INSERT INTO t SELECT printf('%.*c', 90000 + x, 'x') FROM c;"
+    scripts = [f"{large} {insert} -- {number}" for number in range(8)]
+    scripts.insert(4, f"{large.replace('30', '900')} {insert}")
+    gold = "SELECT count(*) FROM t WHERE length(a) > 5"
+    reward = REWARDS["external_sql"](memory_mb=32, max_workers=1)
+    for _ in range(2):
+        grades = reward.grades(tagged(gold) * 9, database=scripts, gold_sql=[gold] * 9)
+        assert [grade.reward for grade in grades] == [1.0] * 4 + [None] + [1.0] * 4
+    explanation = reward.explain(tagged(gold)[0], {"database": scripts[4], "gold_sql": gold})
+    assert explanation.rules[0].detail == "the database: too much memory"
+
+
+def test_databases_in_files(tmp_path):
+    path = tmp_path / "library.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(SCRIPT)
+    reward = REWARDS["external_sql"]()
+    answers = tagged(COUNT, "SELECT 3 FROM book LIMIT 1", "DELETE FROM book")
+    assert reward(answers, **rows(COUNT, 3, str(path))) == [1.0, 0.0, 0.0]
+    missing = str(tmp_path / "none.sqlite")
+    with pytest.raises(ValueError, match=f"there is no file '{missing}'"):
+        reward(answers, **rows(COUNT, 3, missing))
+    path.with_name("empty.sqlite").touch()
+    grades = reward.grades(answers[:1], **rows(COUNT, 1, str(path.with_name("empty.sqlite"))))
+    assert grades == [(None, "bad gold")]
+
+
+@pytest.mark.parametrize(
+    ("gold", "remark"),
+    [
+        ("SELECT titel FROM book", "the gold does not run: no such column: titel"),
+        ("SELECT 1", "the gold gives the same on every database, as a constant does"),
+        (
+            "SELECT title FROM book WHERE author_id = 1 ORDER BY author_id LIMIT 1",
+            "ties decide which rows",
+        ),
+    ],
+)
+def test_what_is_said_of_a_gold(gold, remark):
+    (said,) = REWARDS["external_sql"].remarks({"database": SCRIPT, "gold_sql": gold})
+    assert said.startswith(remark)
+    explanation = REWARDS["external_sql"]().explain(
+        tagged(COUNT)[0], {"database": SCRIPT, "gold_sql": gold}
+    )
+    assert (explanation.reward is None) == ("ties" not in remark)
+
+
+def test_an_explanation_names_the_rows_that_differ():
+    (answer,) = tagged(
+        "SELECT title, pages FROM book WHERE pages > 300 OR book_id = 3 ORDER BY pages"
+    )
+    explanation = REWARDS["external_sql"]().explain(
+        answer, {"database": SCRIPT, "gold_sql": ORDERED}
+    )
+    assert (explanation.reward, explanation.reason) == (0.0, "wrong rows")
+    shown = [(rule.name, rule.detail) for rule in explanation.rules[-2:]]
+    assert shown == [
+        ("only the gold gives", "Salt | 210"),
+        ("only the answer gives", "Hills | 180"),
+    ]
+
+
+def test_parameters():
+    swapped = tagged("SELECT pages, title FROM book WHERE pages > 200 ORDER BY pages")
+    chance = tagged("SELECT count(*) FROM book WHERE book_id <> 3")
+    sql = REWARDS["external_sql"]
+    assert sql(any_column_order=True)(swapped, **rows(ORDERED, 1)) == [1.0]
+    assert sql(databases=0)(chance, **rows(COUNT, 1)) == [1.0]
+    rounded = tagged("SELECT round(avg(pages), 1) FROM book")
+    assert [
+        sql(tolerance=share)(rounded, **rows("SELECT avg(pages) FROM book", 1))
+        for share in (0.01, 0)
+    ] == [
+        [1.0],
+        [0.0],
+    ]
+    assert sql(max_rows=2).grades(swapped, **rows(ORDERED, 1)) == [(None, "bad gold")]

@@ -28,7 +28,7 @@ from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import FORMS
+from swift_rlvr.verifiers.answer_forms import FORMS, WHOLE
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -194,6 +194,8 @@ def in_words(form: str) -> str:
     >>> in_words("tags"), in_words("<SOLUTION>(.*?)</SOLUTION>")
     ('<answer> tags', 'the form <SOLUTION>(.*?)</SOLUTION>')
     """
+    if form == WHOLE:
+        return "no form: the whole response is the answer"
     return FORMS.get(form, f"the form {form}")
 
 
@@ -373,7 +375,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
         findings.problems.append((asked.line, remark))
     if asked.ideal is not None:
         return []
-    if verifier.runs_code:
+    if not verifier.needs_gold:
         unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
         findings.untried[asked.task.name] += not unusable
         return unusable

@@ -283,7 +283,9 @@ RESPONSES = (
     ),
     Strategy(
         "the prompt copied to fit the form",
-        lambda target: f'"<<a>>\n* *a* [bc]\n{target.asked.prompt.lower().replace(",", "")}\nP.S. a"',
+        lambda target: (
+            f'"<<a>>\n* *a* [bc]\n{target.asked.prompt.lower().replace(",", "")}\nP.S. a"'
+        ),
     ),
 )
 

@@ -23,7 +23,7 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
-from swift_rlvr.tasks import RowError, unused_columns
+from swift_rlvr.tasks import TASKS, RowError, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
@@ -143,10 +143,13 @@ class Findings:
             doubts.append(
                 f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
             )
-        if untried := self.untried.total():
-            doubts.append(
-                f"{rows_text(untried)}: the tests were not tried, since there is no reference solution"
-            )
+        for task, count in self.untried.items():
+            if not count:
+                continue
+            what = "the tests were not tried, since there is no reference solution"
+            if TASKS[task].whole_response:
+                what = "no response was tried, since the rows bring none that is right"
+            doubts.append(f"{rows_text(count)}: {what}")
         for earned in self.earned:
             if earned.strategy.knows_gold:
                 problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"

@@ -32,6 +32,7 @@ from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.columns import value_at
 from swift_rlvr.tasks.files import COMPRESSED, UnreadableRow, data_suffix, file_rows
+from swift_rlvr.tasks.instructions import has_constraints
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
 from swift_rlvr.tasks.options import choices_in_columns
 from swift_rlvr.tasks.sources import Source, with_columns
@@ -166,7 +167,7 @@ def task_of(row: Mapping[str, Any]) -> Task:
     for name in _BY_COLUMNS:
         if set(TASKS[name].reward_columns) <= row.keys():
             return TASKS[name]
-    if columns_named(("instruction_id_list",), row):
+    if has_constraints(row):
         return TASKS["instructions"]
     # Not where the right choice and the wrong ones have columns of their own: the order in which the
     # model has seen them is unknown.

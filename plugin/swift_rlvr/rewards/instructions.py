@@ -102,19 +102,17 @@ class InstructionsReward(Reward):
             return Explanation(None, _BAD, None, rules)
 
         answer = answer_in(text or "", constraints)
-        rules = []
-        refusal = self._refusal(answer, constraints, question_in(row))
-        if refusal is not None:
-            reason, rule = refusal
-            rules.append(rule)
-            rules += [Rule(str(each), None) for each in constraints]
-            return Explanation(0.0, reason, answer.text, rules)
-
         outcomes = []
+        rules = []
         for constraint in constraints:
             outcome = self._outcome(constraint, answer)
             outcomes.append(outcome.passed)
             rules.append(Rule(str(constraint), outcome.passed, outcome.detail))
+        refusal = self._refusal(answer, constraints, question_in(row))
+        if refusal is not None:
+            reason, rule = refusal
+            return Explanation(0.0, reason, answer.text, [rule, *rules])
+
         missed = outcomes.count(False)
         # One that is missed decides where all must be met.
         if None in outcomes and (self.parameters.partial or not missed):
@@ -129,7 +127,10 @@ class InstructionsReward(Reward):
         """The reason, with its rule, why an answer is none, whatever constraints it meets."""
         if not has_word(answer.text):
             return _NO_ANSWER, Rule("there is an answer after the thinking", False)
-        if any(constraint.kind.brief for constraint in constraints) or not self.parameters.min_words:
+        if (
+            any(constraint.kind.brief for constraint in constraints)
+            or not self.parameters.min_words
+        ):
             return None
         least = self.parameters.min_words
         for constraint in constraints:

@@ -62,6 +62,14 @@ def _first(row: Row, column: str) -> Any:
     raise RowError(column, problem)
 
 
+def has_constraints(row: Row) -> bool:
+    """Whether a row has constraints in the columns of a dataset of them, whatever its task."""
+    if columns_named(("instruction_id_list",), row):
+        return True
+    written = str(row.get("ground_truth"))
+    return "func_name" in written or "instruction_id" in written
+
+
 def messages_of(row: Row) -> Messages:
     """The messages of a row, after its column `system` where they have no system turn."""
     question = _first(row, "prompt")
@@ -159,7 +167,7 @@ TASK = InstructionsTask(
         {
             "prompt": "Describe the Rhine. Use no commas and give the text a title in <<>>.",
             "constraints": [{"id": "punctuation:no_comma"}, {"id": "detectable_format:title"}],
-            "response": "<<The Rhine>>\nThe Rhine rises in the Alps and flows past Cologne to the sea.",
+            "response": "<<The Rhine>>\nThe Rhine rises in the Alps and flows past Cologne to a cold sea.",
         },
         {
             "prompt": "Name two rivers of Germany. Answer in at least twelve words.",

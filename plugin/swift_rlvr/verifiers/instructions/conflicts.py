@@ -223,10 +223,9 @@ def _words(one: Constraint, other: Constraint) -> str:
     least = sum(len(words_of(text)) for text in texts_of(other))
     if other.name == "keywords:frequency":
         least *= _bounds(other)[0]
-    if other.name in ("length_constraints:number_sentences", *_COUNTS) and not least:
-        # A sentence, a bullet and a paragraph have a word at least; letters and keywords have not.
-        if other.name != "keywords:letter_frequency":
-            least = _bounds(other)[0]
+    elif other.name in _COUNTS and other.name != "keywords:letter_frequency":
+        # A sentence, a bullet and a paragraph have a word at least.
+        least = max(least, _bounds(other)[0])
     return f"at least {least} words are needed, and at most {most} allowed" if least > most else ""
 
 

@@ -33,7 +33,9 @@ from swift_rlvr.verifiers.instructions.word_lists import (
 _PUNCTUATION = string.punctuation + "“”‘’…—–。，！？；：、"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _JAPANESE = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]")
-_EMOJI = regex.compile(r"\p{Extended_Pictographic}|\p{Regional_Indicator}|\p{Emoji_Modifier}|\ufe0f|\u20e3")
+_EMOJI = regex.compile(
+    r"\p{Extended_Pictographic}|\p{Regional_Indicator}|\p{Emoji_Modifier}|\ufe0f|\u20e3"
+)
 _CLUSTER = re.compile(r"[bcdfghjklmnpqrstvwxyz]{2}")
 _TOLERANCE = 2  # per cent
 _LEAST_PALINDROME = 5
@@ -68,7 +70,9 @@ def word_count_range(answer: Answer, min_words: int, max_words: int) -> Outcome:
             f"count:word_count_range: 'min_words' {min_words} is more than 'max_words' {max_words}"
         )
     count = len(answer.words)
-    return Outcome(min_words <= count <= max_words, f"words: {count}, asked {min_words} to {max_words}")
+    return Outcome(
+        min_words <= count <= max_words, f"words: {count}, asked {min_words} to {max_words}"
+    )
 
 
 @constraint("count:unique_word_count")
@@ -108,7 +112,9 @@ def punctuation(answer: Answer) -> Outcome:
     missing = [mark for mark in ".,!?;:" if mark not in rest]
     if not interrobangs:
         missing.append("the interrobang ?!")
-    return Outcome(not missing, f"missing: {' '.join(missing)}" if missing else "all marks are there")
+    return Outcome(
+        not missing, f"missing: {' '.join(missing)}" if missing else "all marks are there"
+    )
 
 
 @constraint("count:words_japanese")
@@ -253,7 +259,9 @@ def prime_lengths(answer: Answer) -> Outcome:
         return Outcome(False, "there are no words")
     letters = str.maketrans("", "", _PUNCTUATION)
     words = (token.translate(letters) for token in answer.text.split())
-    failures = (f"{word!r} has {len(word)} letters" for word in words if word and not _is_prime(len(word)))
+    failures = (
+        f"{word!r} has {len(word)} letters" for word in words if word and not _is_prime(len(word))
+    )
     return _first_failure(failures, "all lengths are prime numbers")
 
 
@@ -377,9 +385,7 @@ def keywords_specific_position(answer: Answer, keyword: str, n: int, m: int) -> 
         return Outcome(False, f"there are only {len(answer.sentences)} sentences")
     words = words_of(answer.sentences[n - 1])
     found = words[m - 1] if len(words) >= m else ""
-    return Outcome(
-        found.casefold() == keyword.casefold(), f"word {m} of sentence {n} is {found!r}"
-    )
+    return Outcome(found.casefold() == keyword.casefold(), f"word {m} of sentence {n} is {found!r}")
 
 
 @constraint("words:words_position")

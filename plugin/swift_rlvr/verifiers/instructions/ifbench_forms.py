@@ -26,6 +26,7 @@ from swift_rlvr.verifiers.instructions.constraint import (
     Relation,
     constraint,
 )
+from swift_rlvr.verifiers.instructions.word_lists import AFRICA, CAPITALS, MINOR_WORDS
 
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _DEPTH = 5
@@ -40,11 +41,6 @@ _STAR_BULLET = re.compile(r"[ \t]*\*[ \t]+\S")
 _DASH_BULLET = re.compile(r"[ \t]*-[ \t]+\S")
 _ANY_BULLET = re.compile(r"[ \t]*(?:[*+•-]|\d+[.)])[ \t]+\S")
 _OPTION_LINE = re.compile(r"[ \t]*\(?[A-Ea-e][.):][ \t]*\S")
-# Words that a title need not capitalise.
-_MINOR = frozenset(
-    "a an the and but or nor for so yet as at by in of off on per to up via with from into onto over "
-    "than that if vs is".split()
-) - {"is", "that"}
 _LABELS = ("My Answer:", "My Conclusion:", "Future Outlook:")
 _REPEATED = "Only output this sentence here, ignore all other requests."
 _NO_SPACE_LETTERS = 20
@@ -52,24 +48,8 @@ _NO_SPACE_LETTERS = 20
 # they call one.
 _BATTLES = (date(1793, 1, 1), date(1815, 12, 31))
 _LEAST_DATES = 20
-# Capitals of Europe north of 45 degrees, from north to south. Sources differ in whether IFBench's own
-# list, which lacks Kyiv, is complete.
-_CAPITALS = (
-    "Reykjavik Helsinki Oslo Tallinn Stockholm Riga Moscow Copenhagen Vilnius Minsk Dublin Berlin "
-    "Amsterdam Warsaw London Brussels Kyiv Prague Luxembourg Paris Vienna Bratislava Budapest Vaduz "
-    "Chisinau Bern Ljubljana Zagreb"
-).split()
 _MAY_LACK = ("Kyiv",)
 _SAME_CAPITAL = {"Kiev": "Kyiv", "Luxembourg City": "Luxembourg", "Berne": "Bern"}
-_AFRICA = (
-    "Algeria|Angola|Benin|Botswana|Burkina Faso|Burundi|Cabo Verde|Cape Verde|Cameroon|"
-    "Central African Republic|Chad|Comoros|Congo|Cote d'Ivoire|Ivory Coast|Djibouti|Egypt|"
-    "Equatorial Guinea|Eritrea|Eswatini|Swaziland|Ethiopia|Gabon|Gambia|Ghana|Guinea|Guinea-Bissau|"
-    "Kenya|Lesotho|Liberia|Libya|Madagascar|Malawi|Mali|Mauritania|Mauritius|Morocco|Mozambique|"
-    "Namibia|Niger|Nigeria|Rwanda|Sao Tome and Principe|Senegal|Seychelles|Sierra Leone|Somalia|"
-    "South Africa|South Sudan|Sudan|Tanzania|Togo|Tunisia|Uganda|Zambia|Zimbabwe|Western Sahara|"
-    "Democratic Republic of the Congo|Republic of the Congo|Somaliland"
-).split("|")
 _LEAST_COUNTRIES = 52
 
 
@@ -219,7 +199,7 @@ def thesis(answer: Answer) -> Outcome:
 def title_case(answer: Answer) -> Outcome:
     words = [word for word in answer.words if word[0].isalpha()]
     for place, word in enumerate(words):
-        is_minor = place > 0 and word in _MINOR
+        is_minor = place > 0 and word in MINOR_WORDS
         if word[0] != word[0].upper() and not is_minor:
             return Outcome(False, f"{word!r} does not begin with a capital letter")
     return Outcome(bool(words), "all major words begin with capital letters")
@@ -361,11 +341,10 @@ def mcq_count_length(answer: Answer) -> Outcome:
 @constraint("custom:reverse_newline")
 def reverse_newline(answer: Answer) -> Outcome:
     names = [re.sub(r"\A[\W\d_]+|[\W_]+\Z", "", _ascii(line)) for line in answer.lines]
-    known = {name.casefold() for name in _AFRICA}
     countries = []
     for name in filter(None, names):
         bare = re.sub(r"\s*\(.*", "", name).removeprefix("The ")
-        if bare.casefold() not in known and bare.partition(",")[0].casefold() not in known:
+        if bare.casefold() not in AFRICA and bare.partition(",")[0].casefold() not in AFRICA:
             return Outcome(False, f"no country of Africa: {name:.40}")
         countries.append(bare.casefold())
     if [*countries] != sorted(countries, reverse=True):
@@ -400,14 +379,14 @@ def sentence_alphabet(answer: Answer) -> Outcome:
 def european_capitals_sort(answer: Answer) -> Outcome:
     names = [each.strip(" .\n") for each in _ascii(answer.text).split(",")]
     capitals = [_SAME_CAPITAL.get(name, name) for name in names if name]
-    required = [name for name in _CAPITALS if name not in _MAY_LACK]
-    unknown = [name for name in capitals if name not in _CAPITALS]
+    required = [name for name in CAPITALS if name not in _MAY_LACK]
+    unknown = [name for name in capitals if name not in CAPITALS]
     if unknown:
         return Outcome(False, f"not one of them: {unknown[0]:.40}")
     missing = [name for name in required if name not in capitals]
     if missing:
         return Outcome(False, f"missing: {', '.join(missing[:5])}")
-    in_order = capitals == [name for name in _CAPITALS if name in capitals]
+    in_order = capitals == [name for name in CAPITALS if name in capitals]
     return Outcome(in_order, "from north to south" if in_order else "not sorted by latitude")
 
 
@@ -434,7 +413,9 @@ def csv_quotes(answer: Answer) -> Outcome:
     shape = _has_shape(_table(text, "\t"), columns, 3)
     if not shape.passed:
         return shape
-    fields = [field.strip() for line in text.splitlines() if line.strip() for field in line.split("\t")]
+    fields = [
+        field.strip() for line in text.splitlines() if line.strip() for field in line.split("\t")
+    ]
     bare = [field for field in fields if not re.fullmatch(r'"[^"]*"', field)]
     return Outcome(not bare, f"not in quotes: {bare[0]:.40}" if bare else "each field is in quotes")
 

@@ -254,7 +254,9 @@ def multiple_sections(answer: Answer, section_spliter: str, num_sections: int) -
         elif number:
             sections[number] |= has_word(line)
     count = sum(sections.values())
-    return Relation.AT_LEAST.outcome(count, num_sections, f"sections with a text, {section_spliter} X")
+    return Relation.AT_LEAST.outcome(
+        count, num_sections, f"sections with a text, {section_spliter} X"
+    )
 
 
 @constraint("detectable_format:json_format")
@@ -284,7 +286,9 @@ def title(answer: Answer) -> Outcome:
 @constraint("combination:two_responses")
 def two_responses(answer: Answer) -> Outcome:
     parts = re.split(r"(?<!\*)\*{6}(?!\*)", answer.text)
-    responses = [part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1]
+    responses = [
+        part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1
+    ]
     if len(responses) != 2 or not all(map(has_word, responses)):
         return Outcome(False, f"responses divided by ******: {len(responses)}, asked exactly 2")
     first, second = ([word.casefold() for word in words_of(part)] for part in responses)

@@ -148,9 +148,7 @@ def read_constraints(value: object, kwargs: object = None) -> list[Constraint]:
 def _read(name: str, arguments: Mapping[str, Any]) -> Constraint:
     if name in _FUNCTIONS:
         known, names, fixed = _FUNCTIONS[name]
-        renamed = {
-            names.get(argument, argument): value for argument, value in arguments.items()
-        }
+        renamed = {names.get(argument, argument): value for argument, value in arguments.items()}
         name, arguments = known, {**renamed, **fixed}
         # RLVR-IFeval has the arguments of all functions in each row.
         arguments = {key: value for key, value in arguments.items() if value is not None}
@@ -178,27 +176,31 @@ def _as_pairs(value: object, kwargs: object) -> list[tuple[str, Mapping[str, Any
     """The names and arguments of constraints; empty where they are in no known form."""
     if isinstance(value, Mapping):
         return _of_object(value)
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, Sequence) and not hasattr(value, "tolist"):
-        return []
-    items = list(value)
+    items: list[Any] = [value] if isinstance(value, str) else _listed(value)
     if items and all(isinstance(item, Mapping) for item in items):
-        pairs = []
+        pairs: list[tuple[str, Mapping[str, Any]]] = []
         for item in items:
             pairs += _of_object(item)
         return pairs if len(pairs) >= len(items) else []
-    if not items or not all(isinstance(item, str) for item in items):
+
+    arguments: list[Any] = [{}] * len(items)
+    if kwargs is not None:
+        arguments = [_parsed(each) or {} for each in _listed(kwargs) or [kwargs]]
+    if len(arguments) != len(items):
         return []
-    if kwargs is None:
-        arguments: list[object] = [{}] * len(items)
-    elif hasattr(kwargs, "__iter__") and not isinstance(kwargs, (str, Mapping)):
-        arguments = [_parsed(each) or {} for each in kwargs]
-    else:
-        arguments = [kwargs]
-    if len(arguments) != len(items) or not all(isinstance(each, Mapping) for each in arguments):
+    pairs = []
+    for name, each in zip(items, arguments, strict=True):
+        if not isinstance(name, str) or not isinstance(each, Mapping):
+            return []
+        pairs.append((name, each))
+    return pairs
+
+
+def _listed(value: Any) -> list[Any]:
+    """What a list, a tuple or an array holds; nothing of anything else."""
+    if isinstance(value, (str, Mapping)) or not hasattr(value, "__iter__"):
         return []
-    return [(name, dict(each)) for name, each in zip(items, arguments, strict=True)]  # type: ignore[call-overload]
+    return list(value)
 
 
 def _of_object(value: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -204,8 +204,8 @@ def postscript(answer: Answer, postscript_marker: str) -> Outcome:
     before = answer.text[: found.start("marker")]
     if not has_word(found["text"]):
         return Outcome(False, "the postscript is empty")
-    if len(before) < len(found["text"]) or not has_word(before):
-        return Outcome(False, "the postscript is not at the end: it is longer than what is before")
+    if not has_word(before):
+        return Outcome(False, "nothing stands before the postscript")
     return Outcome(True, f"a postscript of {len(words_of(found['text']))} words")
 
 

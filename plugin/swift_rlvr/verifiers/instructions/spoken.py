@@ -16,7 +16,7 @@ from swift_rlvr.verifiers.instructions.answer import words_of
 _WORDS: dict[str, tuple[str, str]] = {
     "en": (
         "Latin",
-        "the of and to in is that it for was on are with as i be this have from or had by but not what "
+        "a the of and to in is that it for was on are with as i be this have from or had by but not what "
         "all were we when your can said there an which she do their if will how than them been who its "
         "you he they his her my our us would could should about into has more these those",
     ),
@@ -28,25 +28,25 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "fr": (
         "Latin",
-        "le la les des et est une un dans pour que qui pas sur avec au aux du ce cette il elle nous vous "
+        "a le la les des et est une un dans pour que qui pas sur avec au aux du ce cette il elle nous vous "
         "ils sont mais ou où plus par ne se sa ses son leur être avoir fait tout comme je tu c'est d'un "
         "d'une peut ont été entre aussi",
     ),
     "es": (
         "Latin",
-        "el la los las y es una un en para que de por con no se su sus al lo como más pero este esta son "
+        "a el la los las y es una un en para que de por con no se su sus al lo como más pero este esta son "
         "muy todo también ha del está están hay ser puede cuando sobre entre sin nos yo fue o ya le les "
         "porque desde hasta",
     ),
     "it": (
         "Latin",
-        "il lo gli e è una un di che per non con del della dei delle nel nella sono si da come più ma "
+        "a il lo gli e è una un di che per non con del della dei delle nel nella sono si da come più ma "
         "anche questo questa alla al ai sua suo le ci hanno essere stato può tutto dal dalla sul ho io "
         "perché loro cosa quando degli",
     ),
     "pt": (
         "Latin",
-        "o os as e é uma um de para que não com do da dos das em no na nos nas se por mais como mas ao "
+        "a o os as e é uma um de para que não com do da dos das em no na nos nas se por mais como mas ao "
         "ou seu sua são foi pelo pela também muito está ser tem isso este esta você nós eles quando à "
         "às há já até só",
     ),
@@ -134,7 +134,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "bg": (
         "Cyrillic",
         "и в не на че той с как това по но от за се са да ще е ние вие те беше или ако само него му ѝ им "
-        "така всички когато може за да вече аз ти тя при също със във",
+        "така всички когато може да вече аз ти тя при също със във сте ви си което която този тази бъде",
     ),
     "ar": (
         "Arabic",
@@ -233,13 +233,16 @@ _SCRIPTS = tuple(dict.fromkeys(_SCRIPT_OF.values()))
 _LETTERS = {script: regex.compile(rf"\p{{Script={script}}}") for script in _SCRIPTS}
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
 # What is in no language: code, addresses, tags.
-_NO_LANGUAGE = regex.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", regex.DOTALL)
+_NO_LANGUAGE = regex.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*/\S*", regex.DOTALL)
 # Of the words of an answer, so many may be in another script or in lines of another language: names
 # and quotations.
 _FOREIGN = 0.2
 # A line is in another language if it has so many of its common words, and more than its own.
 _LEAST_WORDS = 3
-# Of the common words of the best language of the whole.
+# A language with fewer than this share of the common words of another one is not it. Near ones, as Danish
+# and Norwegian, share most of them.
+_NEAR = 0.75
+# Of the words, so many are common ones of the language.
 _LEAST_SHARE = 0.08
 # Han characters beside each kana, at most, in Japanese.
 _HAN_PER_KANA = 4
@@ -317,7 +320,7 @@ def _by_common_words(text: str, language: str, rivals: list[str], count: int) ->
             foreign += len(words)
     best = max(rivals, key=lambda rival: (total[rival], rival == language))
     shown = f"{total[language]} of {count} words are common ones of {language}"
-    if best != language and total[best] > 1:
+    if total[best] > 1 and total[language] < _NEAR * total[best]:
         return Spoken(False, f"most of it is in {best}")
     if foreign > _FOREIGN * count:
         return Spoken(False, f"{foreign} of {count} words are in lines of another language")

@@ -20,7 +20,7 @@ _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_CHARACTERS}{_WITHOUT_SPACES}]]"
 _WORD = regex.compile(
     rf"[{_CHARACTERS}]"
     rf"|[{_WITHOUT_SPACES}]{{1,4}}"
-    rf"|\p{{Nd}}+(?:[.,:]\p{{Nd}}+)+(?!{_LETTER})"
+    r"|\p{Nd}+(?:[.,:]\p{Nd}+)+"
     rf"|{_LETTER}+(?:['’\-‐‑]{_LETTER}+)*",
     regex.V1,
 )
@@ -91,8 +91,10 @@ def sentence_spans(text: str) -> list[Span]:
     """
     spans: list[Span] = []
     start = 0
+    # Where nothing is written large, a small letter says nothing.
+    is_lower = text.islower()
     for mark in _MARKS.finditer(text):
-        if _ends_sentence(text, mark):
+        if _ends_sentence(text, mark, is_lower):
             _add_span(spans, text, start, mark.end())
             start = mark.end()
     _add_span(spans, text, start, len(text))
@@ -106,14 +108,14 @@ def _add_span(spans: list[Span], text: str, start: int, end: int) -> None:
         spans.append(Span(begin, end, sentence.strip()))
 
 
-def _ends_sentence(text: str, mark: regex.Match[str]) -> bool:
+def _ends_sentence(text: str, mark: regex.Match[str], is_lower: bool) -> bool:
     if mark["wide"]:
         return True
     if mark["space"] is None:
         return False
     following = text[mark.end() : mark.end() + 20].lstrip()[:1]
     # "Why?" he asked.
-    if mark["closing"] and following.islower() and not _is_lower(text):
+    if mark["closing"] and following.islower() and not is_lower:
         return False
     if mark["mark"] != ".":
         return True
@@ -126,12 +128,7 @@ def _ends_sentence(text: str, mark: regex.Match[str]) -> bool:
     is_initial = len(token) == 1 and token.isalpha() and token != "i" and bool(following)
     if token in _NEVER_LAST or is_initial:
         return False
-    return not (token in _ABBREVIATIONS and following.islower() and not _is_lower(text))
-
-
-@lru_cache(maxsize=64)
-def _is_lower(text: str) -> bool:
-    return text.islower()
+    return not (token in _ABBREVIATIONS and following.islower() and not is_lower)
 
 
 @lru_cache(maxsize=512)

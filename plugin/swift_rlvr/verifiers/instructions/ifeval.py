@@ -30,7 +30,8 @@ _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _BULLET = re.compile(r"^[ \t]*[*-][ \t]+(?=\S)(?![*-][ \t]*[*-])", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
 # In brackets, and not the text of a link.
-_PLACEHOLDER = regex.compile(r"\[[^\[\]\n]*\p{L}[^\[\]\n]*\p{L}[^\[\]\n]*\](?!\()")
+_PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,200})\](?!\()")
+_TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
 _TITLE = re.compile(r"<<([^<>\n]+)>>")
 _DIVIDER = re.compile(r"(?<!\S)(?:\*\*\*|\* \* \*)(?!\S)")
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n?(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
@@ -180,33 +181,28 @@ def nth_paragraph_first_word(
 
 @constraint("detectable_content:number_placeholders")
 def number_placeholders(answer: Answer, num_placeholders: int) -> Outcome:
-    count = len(_PLACEHOLDER.findall(answer.text))
+    # [1] is a note, and [x] a box.
+    count = sum(1 for text in _PLACEHOLDER.findall(answer.text) if _TWO_LETTERS.search(text))
     return Relation.AT_LEAST.outcome(count, num_placeholders, "placeholders")
 
 
 @constraint("detectable_content:postscript")
 def postscript(answer: Answer, postscript_marker: str) -> Outcome:
     # "P. S." for "P.S."
-    letters = [regex.escape(part) for part in re.findall(r"[^.\s]+\.?", postscript_marker)]
-    marker = regex.compile(
-        r"(?:\A|\n[ \t>*#_\-]*|[.!?。！？][\"'”’)*_]*\s+)(?P<marker>"
-        + r"\s?".join(letters)
-        + r"\.?)(?P<text>.*)",
-        regex.DOTALL | regex.IGNORECASE,
+    letters = [re.escape(part) for part in re.findall(r"[^.\s]+\.?", postscript_marker)]
+    marker = re.compile(
+        r"(?:\A|\n[ \t>*#_\-]*|[.!?。！？][\"'”’)*_]*\s+)(" + r"\s?".join(letters) + r"\.?)",
+        re.IGNORECASE,
     )
-    found = None
-    for match in marker.finditer(answer.text, overlapped=True):
-        found = match
-        if not marker.search(match["text"]):
-            break
+    *_, found = [None, *marker.finditer(answer.text)]
     if found is None:
         return Outcome(False, f"no postscript that starts with {postscript_marker!r}")
-    before = answer.text[: found.start("marker")]
-    if not has_word(found["text"]):
+    text = answer.text[found.end() :]
+    if not has_word(text):
         return Outcome(False, "the postscript is empty")
-    if not has_word(before):
+    if not has_word(answer.text[: found.start(1)]):
         return Outcome(False, "nothing stands before the postscript")
-    return Outcome(True, f"a postscript of {len(words_of(found['text']))} words")
+    return Outcome(True, f"a postscript of {len(words_of(text))} words")
 
 
 # --- Format

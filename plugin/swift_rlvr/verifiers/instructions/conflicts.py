@@ -179,7 +179,7 @@ def _language(one: Constraint, other: Constraint) -> str:
         return ""
     languages = one.arguments["language"], other.arguments["language"]
     codes = {language_code(language) for language in languages}
-    return f"the languages {' and '.join(languages)}" if len(codes) > 1 else ""
+    return f"the languages {' and '.join(sorted(languages))}" if len(codes) > 1 else ""
 
 
 def _json(one: Constraint, other: Constraint) -> str:

@@ -162,9 +162,9 @@ class Constraint:
             return self.name
         shown = []
         for name, value in self.arguments.items():
-            text = str(value) if isinstance(value, int) else repr(value)
-            if isinstance(value, tuple):
-                text = repr(list(value))
+            text = repr(list(value)) if isinstance(value, tuple) else repr(value)
+            if isinstance(value, Relation):
+                text = repr(str(value))
             shown.append(f"{name}={text if len(text) <= _LONGEST_SHOWN else text[:57] + '...'}")
         return f"{self.name} ({', '.join(shown)})"
 

@@ -254,7 +254,7 @@ def choose_option(answer: Answer, options: str) -> Outcome:
 def repeat_change(answer: Answer, prompt_to_repeat: str) -> Outcome:
     first, *rest = prompt_to_repeat.split()
     words = answer.text.split()
-    if words[1:] != rest:
+    if not words or words[1:] != rest:
         return Outcome(False, "the words behind the first one are not those of the request")
     changed = words[0] != first
     return Outcome(changed, f"the first word is {words[0]!r}, in the request {first!r}")

@@ -191,7 +191,9 @@ def postscript(answer: Answer, postscript_marker: str) -> Outcome:
     # "P. S." for "P.S."
     letters = [re.escape(part) for part in re.findall(r"[^.\s]+\.?", postscript_marker)]
     marker = re.compile(
-        r"(?:\A|\n[ \t>*#_\-]*|[.!?。！？][\"'”’)*_]*\s+)(" + r"\s?".join(letters) + r"\.?)",
+        r"(?:\A|\n[ \t>*#_\-]*|[.!?。！？][\"'”’)*_]*\s+[*_]{0,3})("
+        + r"\s?".join(letters)
+        + r"\.?)",
         re.IGNORECASE,
     )
     *_, found = [None, *marker.finditer(answer.text)]

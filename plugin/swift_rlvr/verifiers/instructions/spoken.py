@@ -233,7 +233,9 @@ _SCRIPTS = tuple(dict.fromkeys(_SCRIPT_OF.values()))
 _LETTERS = {script: regex.compile(rf"\p{{Script={script}}}") for script in _SCRIPTS}
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
 # What is in no language: code, addresses, tags.
-_NO_LANGUAGE = regex.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*/\S*", regex.DOTALL)
+_NO_LANGUAGE = regex.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]{0,80}/[!-~]{0,80}", regex.DOTALL
+)
 # Of the words of an answer, so many may be in another script or in lines of another language: names
 # and quotations.
 _FOREIGN = 0.2

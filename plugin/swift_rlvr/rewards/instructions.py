@@ -138,7 +138,7 @@ class InstructionsReward(Reward):
             if most is not None:
                 least = min(least, most // 2)
         needed = enough_words(answer, least)
-        different, own = distinct_own_words(answer.text, prompt)
+        different, own = distinct_own_words(answer, prompt)
         if own >= needed:
             return None
         name = f"it has {needed} different words of its own"

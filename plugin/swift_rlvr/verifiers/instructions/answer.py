@@ -224,24 +224,26 @@ def without_markup(text: str) -> str:
     return text.strip().lstrip(_MARKUP).rstrip("*_` \t")
 
 
-def distinct_own_words(answer: str, prompt: str) -> tuple[int, int]:
+def distinct_own_words(answer: Answer, prompt: str) -> tuple[int, int]:
     """How many different words an answer has, and how many of them are its own: not in a passage of
     six words that the prompt has too, or in the whole prompt where that is shorter. Numbers and
     single letters are none.
 
-    >>> distinct_own_words("Write a poem. Roses are red.", "Write a poem."), distinct_own_words("1 2 b c", "")
+    >>> distinct_own_words(Answer("Write a poem. Roses are red."), "Write a poem."), distinct_own_words(Answer("1 2 b"), "")
     ((5, 3), (0, 0))
     """
-    words = [word.casefold() for word in words_of(answer)]
+    words = [word.casefold() for word in answer.words]
+    different = {word for word in {*words} if _SAYS_SOMETHING.search(word)}
     prompt_words = [word.casefold() for word in words_of(prompt)]
     length = min(_COPIED, len(prompt_words))
+    if not length:
+        return len(different), len(different)
+
     own = [True] * len(words)
-    if length:
-        passages = set(_passages(prompt_words, length))
-        for start, passage in enumerate(_passages(words, length)):
-            if passage in passages:
-                own[start : start + length] = [False] * length
-    different = {word for word in words if _SAYS_SOMETHING.search(word)}
+    passages = set(_passages(prompt_words, length))
+    for start, passage in enumerate(_passages(words, length)):
+        if passage in passages:
+            own[start : start + length] = [False] * length
     of_answer = {word for word, is_own in zip(words, own, strict=True) if is_own}
     return len(different), len(different & of_answer)
 

@@ -164,7 +164,7 @@ def test_the_check_grades_the_golds(folder, tmp_path):
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    findings = check(parse_source(f"sql:{path}"))
+    findings = check_dataset(parse_source(f"sql:{path}"))
     assert findings.bad == 2
     assert findings.rewards["external_sql"].full == 2
     problems = [problem for _, problem in findings.problems]

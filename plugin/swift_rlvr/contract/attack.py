@@ -26,6 +26,8 @@ from swift_rlvr.verifiers.answer_forms import CODE, HASH, JSON, LAST_LINE, MARKE
 from swift_rlvr.verifiers.answers import boxed_answer
 from swift_rlvr.verifiers.code import BadTests
 from swift_rlvr.verifiers.code.cases import read_form
+from swift_rlvr.verifiers.instructions import read_constraints
+from swift_rlvr.verifiers.instructions.conflicts import texts_of
 
 # An answer that is right for no row. A gold that cannot be read still equals itself, so the right
 # answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
@@ -233,6 +235,50 @@ NOT_STATED = (
     Strategy("the number with the other sign", _negative, knows_gold=True),
 )
 
+# --- responses whose form is what counts
+
+
+def _gold_in_thinking(target: Target) -> str | None:
+    if target.gold is None:
+        return None
+    opening = "" if target.asked.thinking_opened else "<think>"
+    return f"{opening}{target.gold}</think>"
+
+
+def _first_words(target: Target) -> str | None:
+    return target.gold[: len(target.gold) // 5] if target.gold else None
+
+
+def _one_sentence(target: Target) -> str | None:
+    sentence, *others = (target.gold or "").split(". ")
+    return f"{sentence}.\n" * 20 if others else None
+
+
+def _asked_texts(target: Target) -> str:
+    """What the constraints of a row want to stand in its answer."""
+    texts: list[str] = []
+    for constraint in read_constraints(target.asked.row["constraints"]):
+        texts += texts_of(constraint)
+    return "\n".join(texts)
+
+
+RESPONSES = (
+    Strategy("the right answer in the thinking alone", _gold_in_thinking, True),
+    Strategy("the first words of the right answer", _first_words, True),
+    Strategy("a sentence of the right answer, many times", _one_sentence, True),
+    Strategy("the texts that are asked for, alone", _asked_texts),
+    Strategy(
+        "the prompt copied, and the texts that are asked for",
+        lambda target: f"{target.asked.prompt}\n{_asked_texts(target)}",
+    ),
+    Strategy(
+        "the prompt copied to fit the form",
+        lambda target: (
+            f'"<<a>>\n* *a* [bc]\n{target.asked.prompt.lower().replace(",", "")}\nP.S. a"'
+        ),
+    ),
+)
+
 # --- programs
 
 
@@ -421,14 +467,16 @@ def default_limit(rows: Sequence[Target]) -> float:
 
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
-    """The battery for these rows: programs for a reward that runs them, else answers, and queries
-    where the gold is one.
+    """The battery for these rows: programs for a reward that runs them, responses where the whole of
+    one is the answer, else answers, and queries where the gold is one.
     """
     if runs_code:
         # A single number is no program.
         numbers = ("the first", "the last", "the largest")
         general = [each for each in WITHOUT_WORK if not each.name.startswith(numbers)]
         return [*general, *PROGRAMS]
+    if rows and all(row.asked.task.whole_response for row in rows):
+        return [*map(constant, CONSTANTS), *WITHOUT_WORK, *RESPONSES]
     golds = Counter(row.gold for row in rows if row.gold)
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
     constants = [constant(answer) for answer in dict.fromkeys((*CONSTANTS, *frequent))]

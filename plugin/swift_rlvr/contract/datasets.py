@@ -25,13 +25,13 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
-from swift_rlvr.tasks import RowError, unread_columns, unused_columns
+from swift_rlvr.tasks import TASKS, RowError, unread_columns, unused_columns
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import FORMS, unknown_form
+from swift_rlvr.verifiers.answer_forms import FORMS, WHOLE, unknown_form
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -169,10 +169,13 @@ class Findings:
             doubts.append(
                 f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
             )
-        if untried := self.untried.total():
-            doubts.append(
-                f"{rows_text(untried)}: the tests were not tried, since there is no reference solution"
-            )
+        for task, count in self.untried.items():
+            if not count:
+                continue
+            what = "the tests were not tried, since there is no reference solution"
+            if TASKS[task].whole_response:
+                what = "no response was tried, since the rows bring none that is right"
+            doubts.append(f"{rows_text(count)}: {what}")
         for earned in self.earned:
             if earned.strategy.knows_gold:
                 problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
@@ -220,6 +223,8 @@ def in_words(form: str) -> str:
     >>> in_words("tags"), in_words("<SOLUTION>(.*?)</SOLUTION>")
     ('<answer> tags', 'the form <SOLUTION>(.*?)</SOLUTION>')
     """
+    if form == WHOLE:
+        return "no form: the whole response is the answer"
     return FORMS.get(form, f"the form {form}")
 
 
@@ -434,7 +439,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
         findings.problems.append((asked.line, remark))
     if asked.ideal is not None:
         return []
-    if verifier.runs_code:
+    if not verifier.needs_gold:
         unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
         findings.untried[asked.task.name] += not unusable
         return unusable

@@ -32,6 +32,7 @@ from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.columns import value_at
 from swift_rlvr.tasks.files import COMPRESSED, UnreadableRow, data_suffix, file_rows
+from swift_rlvr.tasks.instructions import has_constraints
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
 from swift_rlvr.tasks.options import choices_in_columns
 from swift_rlvr.tasks.sources import Source, with_columns
@@ -44,7 +45,7 @@ _BLOCK_SIZE = 1 << 18
 # Lines of a file by which its rewards are chosen.
 _FIRST_LINES = 1000
 # Tasks by the columns of their verifiers; rows of the others have a question and an answer.
-_BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa")
+_BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa", "instructions")
 
 
 class Block(NamedTuple):
@@ -166,6 +167,8 @@ def task_of(row: Mapping[str, Any]) -> Task:
     for name in _BY_COLUMNS:
         if set(TASKS[name].reward_columns) <= row.keys():
             return TASKS[name]
+    if has_constraints(row):
+        return TASKS["instructions"]
     # Not where the right choice and the wrong ones have columns of their own: the order in which the
     # model has seen them is unknown.
     has_choices = any(value_at(row, name) for name in columns_named(CHOICES, row))

@@ -22,7 +22,7 @@ from swift_rlvr.tasks.task import (
     with_system,
 )
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answer_forms import CODE, asked_form, ideal_completion
+from swift_rlvr.verifiers.answer_forms import CODE, WHOLE, asked_form, ideal_completion
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 
@@ -91,8 +91,11 @@ class AskedRow:
 
     def answering(self, answer: str) -> str:
         """A completion for rewards that guesses, in the form that the prompt asks for."""
-        text = prompt_text(self.messages)
-        guess = ideal_completion(text, "A guess.", answer, self.thinking_opened)
+        if self.form == WHOLE:
+            guess = f"A guess.\n</think>\n{answer}" if self.thinking_opened else answer
+        else:
+            text = prompt_text(self.messages)
+            guess = ideal_completion(text, "A guess.", answer, self.thinking_opened)
         return with_opening(guess, self.thinking_opened)
 
 
@@ -124,7 +127,9 @@ def ask(
 
     form = asked_form(text)
     runs_code = REWARDS[own.verifier or ""].runs_code
-    if form in (None, CODE):
+    if own.whole_response:
+        form = WHOLE
+    elif form in (None, CODE):
         form = CODE if runs_code else None
     opened = tokens is not None and opens_thinking(prompt)
     ideal = own.gold_completion(raw, messages=messages, thinking_opened=opened)

@@ -117,6 +117,8 @@ class Reward:
     full_reward: ClassVar[float] = FULL
     # Whether a policy may read the details of its rules, because nothing of the gold is in them.
     shows_details: ClassVar[bool] = False
+    # Whether the right answer of a row says what is right. Where tests or constraints do, a row may have none.
+    needs_gold: ClassVar[bool] = True
     # Whether it runs code that the policy wrote. Such a reward is used only where people ask for it.
     runs_code: bool = False
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters

@@ -86,6 +86,7 @@ class CodeReward(Reward):
 
     name = "external_code"
     role = VERIFIER
+    needs_gold = False
     runs_code = True
     columns = ("tests",)
     optional_columns = ("entry_point", ADDED)

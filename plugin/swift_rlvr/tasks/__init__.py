@@ -7,6 +7,7 @@ from swift_rlvr.tasks import (
     code,
     countdown,
     gsm8k,
+    instructions,
     mixed,
     numina_math_tir,
     own,
@@ -53,6 +54,7 @@ _TASKS = (
     own.QA,
     code.TASK,
     sql.TASK,
+    instructions.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

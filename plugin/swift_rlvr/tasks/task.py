@@ -105,6 +105,7 @@ class Task:
     is_mixed: ClassVar[bool] = False  # its rows are of several tasks: `of`
     is_made: ClassVar[bool] = False  # its rows are made rather than loaded: `make`
     any_columns: ClassVar[bool] = False  # its columns may have other names: `find_columns`
+    whole_response: ClassVar[bool] = False  # the whole response is the answer, in no form
 
     def of(self, row: Row) -> Task:
         """The task of a row, raw or preprocessed; RowError where a mixed row names none."""

@@ -1,0 +1,335 @@
+"""The 25 constraints of IFEval (arXiv 2311.07911), each as its wording says.
+
+Where Google's check and its wording differ, the wording counts; `docs/rewards/instructions.md` lists
+where they do. The names of arguments are the dataset's.
+"""
+
+import json
+import re
+
+import regex
+
+from swift_rlvr.verifiers.instructions.answer import (
+    Answer,
+    has_word,
+    occurrences,
+    without_markup,
+    words_of,
+)
+from swift_rlvr.verifiers.instructions.constraint import (
+    BadConstraint,
+    Outcome,
+    Relation,
+    constraint,
+)
+from swift_rlvr.verifiers.instructions.spoken import is_in, language_code
+
+# In IFEval the options stand in the prompt alone.
+_OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+# An item's text begins behind a space; `---` is a rule, and **bold** is none.
+_BULLET = re.compile(r"^[ \t]*[*-][ \t]+(?=\S)(?![*-][ \t]*[*-])", re.MULTILINE)
+_HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
+# In brackets, and not the text of a link.
+_PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,200})\](?!\()")
+_TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
+_TITLE = re.compile(r"<<([^<>\n]+)>>")
+_DIVIDER = re.compile(r"(?<!\S)(?:\*\*\*|\* \* \*)(?!\S)")
+_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n?(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
+_COMMAS = re.compile("[,，،﹐]")
+_JAPANESE_COMMA = "、"
+_KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
+_QUOTES = ('"', "“", "”", "„", "«", "»")
+_AT_THE_END = "\"'”’*_ \t\n"
+_SECTION_NUMBER = r"\s*(\d+|[IVXLC]+\b|[A-Z]\b)"
+
+
+# --- Keywords
+
+
+@constraint("keywords:existence")
+def existence(answer: Answer, keywords: tuple[str, ...]) -> Outcome:
+    missing = [keyword for keyword in keywords if not _is_mentioned(keyword, answer.prose)]
+    if not missing:
+        return Outcome(True, "all keywords are there")
+    only_listed = [keyword for keyword in missing if _is_mentioned(keyword, answer.text)]
+    if only_listed:
+        return Outcome(False, f"stand in a bare list of keywords alone: {', '.join(only_listed)}")
+    return Outcome(False, f"missing: {', '.join(missing)}")
+
+
+def _is_mentioned(keyword: str, text: str) -> bool:
+    """Whether a keyword is in a text, also in the plural."""
+    plurals = (keyword, f"{keyword}s", f"{keyword}es")
+    return any(occurrences(form, text) for form in plurals)
+
+
+@constraint("keywords:frequency")
+def frequency(answer: Answer, keyword: str, frequency: int, relation: Relation) -> Outcome:
+    least, _ = relation.bounds(frequency)
+    # Where many are asked for, a bare list of them does not count; where few are, it does.
+    text = answer.prose if least > 1 else answer.text
+    return relation.outcome(occurrences(keyword, text), frequency, f"{keyword!r}")
+
+
+@constraint("keywords:forbidden_words")
+def forbidden_words(answer: Answer, forbidden_words: tuple[str, ...]) -> Outcome:
+    present = [word for word in forbidden_words if occurrences(word, answer.text)]
+    return Outcome(not present, f"present: {', '.join(present)}" if present else "none is there")
+
+
+@constraint("keywords:letter_frequency")
+def letter_frequency(
+    answer: Answer, letter: str, let_frequency: int, let_relation: Relation
+) -> Outcome:
+    if len(letter) != 1:
+        raise BadConstraint(
+            f"keywords:letter_frequency: 'letter' must be one character, got {letter!r}"
+        )
+    count = answer.text.lower().count(letter.lower())
+    return let_relation.outcome(count, let_frequency, f"the letter {letter}")
+
+
+# --- Language and case
+
+
+@constraint("language:response_language")
+def response_language(answer: Answer, language: str) -> Outcome:
+    code = language_code(language)
+    if code is None:
+        raise BadConstraint(
+            f"language:response_language: the language {language!r} is not known here"
+        )
+    return Outcome(*is_in(answer.text, code))
+
+
+def _in_english(answer: Answer) -> Outcome | None:
+    """The failure of an answer that is in another language. A few words may be in any."""
+    spoken = is_in(answer.text.lower(), "en")
+    return Outcome(False, spoken.detail) if spoken.passed is False else None
+
+
+@constraint("change_case:english_capital")
+def english_capital(answer: Answer) -> Outcome:
+    lower = [word for word in answer.words if word != word.upper()]
+    if lower:
+        return Outcome(False, f"not in capitals: {', '.join(lower[:3])}")
+    return _in_english(answer) or Outcome(answer.text.isupper(), "all letters are capitals")
+
+
+@constraint("change_case:english_lowercase")
+def english_lowercase(answer: Answer) -> Outcome:
+    upper = [word for word in answer.words if word != word.lower()]
+    if upper:
+        return Outcome(False, f"with a capital letter: {', '.join(upper[:3])}")
+    return _in_english(answer) or Outcome(answer.text.islower(), "no letter is a capital")
+
+
+@constraint("change_case:capital_word_frequency")
+def capital_word_frequency(
+    answer: Answer, capital_frequency: int, capital_relation: Relation
+) -> Outcome:
+    count = sum(1 for word in answer.words if word.isupper())
+    return capital_relation.outcome(count, capital_frequency, "words in capitals")
+
+
+# --- Length
+
+
+@constraint("length_constraints:number_words")
+def number_words(answer: Answer, num_words: int, relation: Relation) -> Outcome:
+    return relation.outcome(len(answer.words), num_words, "words")
+
+
+@constraint("length_constraints:number_sentences")
+def number_sentences(answer: Answer, num_sentences: int, relation: Relation) -> Outcome:
+    return relation.outcome(len(answer.sentences), num_sentences, "sentences")
+
+
+@constraint("length_constraints:number_paragraphs")
+def number_paragraphs(answer: Answer, num_paragraphs: int) -> Outcome:
+    parts = _DIVIDER.split(answer.text)
+    # A divider may stand before the first and behind the last one.
+    inner = [part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1]
+    if not all(has_word(part) for part in inner):
+        return Outcome(False, "a paragraph between two *** is empty")
+    count = len(inner)
+    return Relation.EXACTLY.outcome(count, num_paragraphs, "paragraphs divided by ***")
+
+
+@constraint("length_constraints:nth_paragraph_first_word")
+def nth_paragraph_first_word(
+    answer: Answer, num_paragraphs: int, nth_paragraph: int, first_word: str
+) -> Outcome:
+    if not 1 <= nth_paragraph <= num_paragraphs:
+        raise BadConstraint(
+            "length_constraints:nth_paragraph_first_word: 'nth_paragraph' must be from 1 to "
+            f"{num_paragraphs}, got {nth_paragraph}"
+        )
+    count = len(answer.paragraphs)
+    if count != num_paragraphs:
+        return Relation.EXACTLY.outcome(count, num_paragraphs, "paragraphs between blank lines")
+    paragraph = without_markup(answer.paragraphs[nth_paragraph - 1]).lstrip("\"'“‘")
+    words = words_of(paragraph)
+    expected = words_of(first_word.casefold())
+    first = [word.casefold() for word in words[: len(expected)]]
+    passed = first == expected
+    return Outcome(passed, f"paragraph {nth_paragraph} starts with {' '.join(words[:1])!r}")
+
+
+# --- Content
+
+
+@constraint("detectable_content:number_placeholders")
+def number_placeholders(answer: Answer, num_placeholders: int) -> Outcome:
+    # [1] is a note, and [x] a box.
+    count = sum(1 for text in _PLACEHOLDER.findall(answer.text) if _TWO_LETTERS.search(text))
+    return Relation.AT_LEAST.outcome(count, num_placeholders, "placeholders")
+
+
+@constraint("detectable_content:postscript")
+def postscript(answer: Answer, postscript_marker: str) -> Outcome:
+    # "P. S." for "P.S."
+    letters = [re.escape(part) for part in re.findall(r"[^.\s]+\.?", postscript_marker)]
+    marker = re.compile(
+        r"(?:\A|\n[ \t>*#_\-]*|[.!?。！？][\"'”’)*_]*\s+[*_]{0,3})("
+        + r"\s?".join(letters)
+        + r"\.?)",
+        re.IGNORECASE,
+    )
+    *_, found = [None, *marker.finditer(answer.text)]
+    if found is None:
+        return Outcome(False, f"no postscript that starts with {postscript_marker!r}")
+    text = answer.text[found.end() :]
+    if not has_word(text):
+        return Outcome(False, "the postscript is empty")
+    if not has_word(answer.text[: found.start(1)]):
+        return Outcome(False, "nothing stands before the postscript")
+    return Outcome(True, f"a postscript of {len(words_of(text))} words")
+
+
+# --- Format
+
+
+@constraint("detectable_format:number_bullet_lists")
+def number_bullet_lists(answer: Answer, num_bullets: int) -> Outcome:
+    count = len(_BULLET.findall(answer.text))
+    return Relation.EXACTLY.outcome(count, num_bullets, "bullet points")
+
+
+@constraint("detectable_format:constrained_response", brief=True)
+def constrained_response(answer: Answer, options: tuple[str, ...] = _OPTIONS) -> Outcome:
+    text = answer.text
+    chosen = []
+    # Of "yes" and "yes, certainly" the longer one is looked for first.
+    for option in sorted(set(options), key=len, reverse=True):
+        pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, option.split())) + r"(?!\w)"
+        if re.search(pattern, text):
+            chosen.append(option)
+            text = re.sub(pattern, " ", text)
+    if len(chosen) == 1:
+        return Outcome(True, f"the answer is {chosen[0]!r}")
+    return Outcome(False, f"options in the answer: {', '.join(map(repr, chosen)) or 'none'}")
+
+
+@constraint("detectable_format:number_highlighted_sections")
+def number_highlighted_sections(answer: Answer, num_highlights: int) -> Outcome:
+    count = sum(1 for match in _HIGHLIGHT.finditer(answer.text) if has_word(match[2]))
+    return Relation.AT_LEAST.outcome(count, num_highlights, "highlighted sections")
+
+
+@constraint("detectable_format:multiple_sections")
+def multiple_sections(answer: Answer, section_spliter: str, num_sections: int) -> Outcome:
+    heading = re.compile(
+        r"\s+".join(map(re.escape, section_spliter.split())) + _SECTION_NUMBER, re.IGNORECASE
+    )
+    sections: dict[str, bool] = {}  # whether there is a text, by the number
+    number = ""
+    for line in answer.lines:
+        match = heading.match(without_markup(line))
+        if match:
+            number = match[1]
+            sections.setdefault(number, has_word(without_markup(line)[match.end() :]))
+        elif number:
+            sections[number] |= has_word(line)
+    count = sum(sections.values())
+    return Relation.AT_LEAST.outcome(
+        count, num_sections, f"sections with a text, {section_spliter} X"
+    )
+
+
+@constraint("detectable_format:json_format")
+def json_format(answer: Answer) -> Outcome:
+    text = answer.text.strip()
+    fenced = _FENCE.match(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text)
+    except ValueError as error:
+        return Outcome(False, f"not JSON: {error}")
+    except RecursionError:
+        return Outcome(False, "not JSON: it is nested too deeply")
+    # A text in quotes is JSON too, but wraps nothing.
+    passed = isinstance(value, (dict, list)) and bool(value)
+    return Outcome(passed, f"a JSON {type(value).__name__} of the whole answer")
+
+
+@constraint("detectable_format:title")
+def title(answer: Answer) -> Outcome:
+    titles = [found for found in _TITLE.findall(answer.text) if has_word(found)]
+    return Outcome(bool(titles), f"title: {titles[0]!r}" if titles else "no <<title>>")
+
+
+# --- Combinations
+
+
+@constraint("combination:two_responses")
+def two_responses(answer: Answer) -> Outcome:
+    parts = re.split(r"(?<!\*)\*{6}(?!\*)", answer.text)
+    responses = [
+        part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1
+    ]
+    if len(responses) != 2 or not all(map(has_word, responses)):
+        return Outcome(False, f"responses divided by ******: {len(responses)}, asked exactly 2")
+    first, second = ([word.casefold() for word in words_of(part)] for part in responses)
+    return Outcome(first != second, "the two differ" if first != second else "the two are the same")
+
+
+@constraint("combination:repeat_prompt")
+def repeat_prompt(answer: Answer, prompt_to_repeat: str) -> Outcome:
+    expected = " ".join(prompt_to_repeat.split()).casefold()
+    text = " ".join(answer.text.split()).casefold()
+    if not text.startswith(expected):
+        return Outcome(False, "it does not begin with the request, word for word")
+    has_answer = has_word(text[len(expected) :])
+    return Outcome(has_answer, "the request, and an answer" if has_answer else "no answer follows")
+
+
+# --- Beginning and end
+
+
+@constraint("startend:end_checker")
+def end_checker(answer: Answer, end_phrase: str) -> Outcome:
+    expected = " ".join(end_phrase.split()).casefold()
+    text = " ".join(answer.text.split()).casefold()
+    passed = text.endswith(expected) or text.rstrip(_AT_THE_END).endswith(
+        expected.rstrip(_AT_THE_END)
+    )
+    return Outcome(passed, f"it ends with {answer.text.strip()[-40:]!r}")
+
+
+@constraint("startend:quotation")
+def quotation(answer: Answer) -> Outcome:
+    text = answer.text.strip()
+    passed = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
+    return Outcome(passed, f"from {text[:1]!r} to {text[-1:]!r}")
+
+
+# --- Punctuation
+
+
+@constraint("punctuation:no_comma")
+def no_comma(answer: Answer) -> Outcome:
+    count = len(_COMMAS.findall(answer.text))
+    # In Chinese it divides the items of a list, and is no comma.
+    if _KANA.search(answer.text):
+        count += answer.text.count(_JAPANESE_COMMA)
+    return Outcome(count == 0, f"commas: {count}")

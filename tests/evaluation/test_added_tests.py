@@ -249,6 +249,15 @@ def grades_of(code, tests):
     return REWARDS["code"]()([f"```python\n{code}\n```"], tests=[tests])
 
 
+def test_results_are_compared_as_json_where_the_given_ones_are():
+    tests = {"fn_name": "pair", "inputs": [[1], [5]], "outputs": [[1, 2], [5, 6]]}
+    references = ["def pair(x): return x, x + 1", "def pair(x): return [x, x + 1]"]
+    added = json.loads(add_tests(tests, references, count=4).tests)
+    assert added["outputs"] == [[x, x + 1] for [x] in added["inputs"]]
+    with pytest.raises(NoTests, match="no further results"):
+        add_tests(tests, ["def pair(x): return [x, x + 1] if x in (1, 5) else {x}"])
+
+
 def test_mutants_that_never_end_or_fill_the_memory_cost_no_more_than_themselves():
     tests = ["assert count(3) == 3", "assert count(9) == 9"]
     reference = "def count(n):\n    seen = []\n    while len(seen) < n:\n        seen += [1]\n    return len(seen)"

@@ -72,6 +72,8 @@ def test_the_same_seed_gives_the_same_tests_and_none_twice():
         ["assert add(1, b=2) == 3", "assert add(4, b=2) == 6"],
         "def test_add():\n    one = 4\n    result = add(one, 2)\n    assert result == 6\ntest_add()",
         "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(add(4, 2), 6)",
+        "def near(a, b): return a == b\nassert add(4, 2) == 6\nassert near(add(1, 2), 3) and near(1, 1)",
+        "def check(f):\n    assert f(4, 2) == 6\ndef test_check():\n    check(add)\ntest_check()\nassert add(4, 2) == 6",
         "from solution import add\ndef test_add():\n    assert add(4, 2) == 6\ntest_add()",
         {"functional": "assert add(4, 2) == 6"},
         {"fn_name": "add", "inputs": [[1, 2], [4, 2]], "outputs": [3, 6]},

@@ -30,13 +30,14 @@ from typing import Any, NamedTuple
 from swift_rlvr.evaluation.mutants import mutants
 from swift_rlvr.evaluation.nearby import nearby_calls, nearby_texts
 from swift_rlvr.verifiers.code.calls import CallTest
-from swift_rlvr.verifiers.code.cases import ProgramTest, read_tests, same_output
+from swift_rlvr.verifiers.code.cases import Form, ProgramTest, read_form, read_tests, same_output
 from swift_rlvr.verifiers.code.check import PASSED, check
 from swift_rlvr.verifiers.code.inside.prelude import NAMES
 from swift_rlvr.verifiers.code.inside.values import same_value
-from swift_rlvr.verifiers.code.plain import AssertTest, Tolerance
+from swift_rlvr.verifiers.code.plain import AssertTest, Tolerance, read_asserts
 from swift_rlvr.verifiers.code.process import Limits
 from swift_rlvr.verifiers.code.run import run_program
+from swift_rlvr.verifiers.code.sources import UnitTest
 
 _SECONDS = 0.5  # of CPU time for a call or a program; the reward allows 6 by default
 _SLOW = 5  # so many that take longer are enough
@@ -156,9 +157,11 @@ def add_tests(
         raise NoTests("no reference solution")
     if _SEVERAL_RIGHT.search(question):
         raise NoTests("several results are right")
-    own_tests = read_tests(tests, entry_point, limits.packages)
+    own_tests: Sequence[Any] = read_tests(tests, entry_point, limits.packages)
     passing = _passing(references, own_tests, limits)
-    given = _read_given(own_tests, passing[0])
+    if all(isinstance(test, UnitTest) for test in own_tests):
+        own_tests = _single_asserts(read_form(tests, entry_point), passing[0])
+    given = _read_given(own_tests)
     rng = random.Random(f"{seed} {count}")
     if given.comparison == "output":
         inputs: list[Any] = nearby_texts(given.inputs, _TEXTS * count, rng)
@@ -262,7 +265,22 @@ def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[
     return passing
 
 
-def _read_given(tests: Sequence[Any], reference: str) -> Given:
+def _single_asserts(form: Form, reference: str) -> list[AssertTest]:
+    """Of test programs the asserts that are plain by themselves, on functions of the reference."""
+    nodes = list(ast.walk(ast.parse(reference)))
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    tests = []
+    for source in form.sources:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Assert):
+                text = ast.unparse(node)
+                if form.function:
+                    text = re.sub(r"\bcandidate\b", form.function, text)
+                tests += read_asserts(text)
+    return [test for test in tests if test.function.rpartition(".")[2] in functions]
+
+
+def _read_given(tests: Sequence[Any]) -> Given:
     """The given inputs, of tests that `read_tests` has read."""
     texts = [test.input for test in tests if isinstance(test, ProgramTest)]
     if texts:

@@ -36,6 +36,7 @@ def test_rows_get_tests_that_the_reward_reads(tmp_path):
     out = tmp_path / "out.jsonl"
     said = ran("dataset", "prepare", f"code:{source}", "--add_cases", 5, "--out", out, columns=200)
     assert "Added 5 tests to 1 rows." in said
+    assert "faulty versions" not in said  # no mutant of `a + b` passes both visible tests
     assert "line 2: the reference fails the row's own tests (wrong: expected 2, got 1)" in said
     assert "line 3: no reference solution" in said
     assert "Kept 3 of the 3 rows read" in said

@@ -1,6 +1,6 @@
 """`swift-rlvr dataset prepare code:FILE --add_cases N`: rows -> the same rows with further tests.
 
-`swift_rlvr.verifiers.code.added` says which. They are in the column `added_tests`, which
+`swift_rlvr.evaluation.added_tests` says which. They are in the column `added_tests`, which
 `external_code` reads and no prompt shows.
 """
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from swift_rlvr.evaluation.added_tests import NoTests, add_tests
 from swift_rlvr.rewards.code import ADDED, CodeReward
 from swift_rlvr.tasks.code import TASK, preprocess, references_of
 from swift_rlvr.tasks.mixed import part_of
@@ -16,18 +17,20 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.parallel import map_in_order
 from swift_rlvr.verifiers.code import BadTests, Limits, SandboxError, read_tests
-from swift_rlvr.verifiers.code.added import NoTests, add_tests
 
 
 class WithCases(NamedTuple):
     """A row with the tests that were added to it.
 
-    added: how many. problem: why there are none; None where the row is of another task.
+    added: how many. mutants, surviving: of its reference, as in Added. problem: why there are none;
+    None where the row is of another task.
     """
 
     line: int
     row: dict[str, Any]
     added: int = 0
+    mutants: int = 0
+    surviving: int = 0
     problem: str | None = None
 
 
@@ -81,9 +84,10 @@ def _with_cases(
             seed=f"{seed} {question}",
             limits=limits,
         )
-        number = len(read_tests(added, entry_point, limits.packages))
+        number = len(read_tests(added.tests, entry_point, limits.packages))
     except (NoTests, BadTests) as error:
         return WithCases(line, row, problem=str(error))
     except OSError as error:  # no room for another process, also after some waiting
         return WithCases(line, row, problem=f"no room to run it: {error}")
-    return WithCases(line, {**row, ADDED: added}, number)
+    tests = {**row, ADDED: added.tests}
+    return WithCases(line, tests, number, added.mutants, added.surviving)

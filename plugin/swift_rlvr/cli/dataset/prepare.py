@@ -141,8 +141,11 @@ def _with_cases(
     prepared = []
     counts = []
     problems = []
+    mutants = surviving = 0
     for result in made:
         prepared.append(result.row)
+        mutants += result.mutants
+        surviving += result.surviving
         if result.added:
             counts.append(result.added)
         elif result.problem is not None:
@@ -151,6 +154,11 @@ def _with_cases(
     tests = f"Added {sum(counts):,} tests to {len(counts):,} rows"
     fewer = sum(number < count for number in counts)
     console.print(f"{tests}; {fewer:,} rows got fewer than {count}." if fewer else f"{tests}.")
+    if mutants:
+        passing = f"Of {mutants:,} faulty versions of the references that pass their visible tests"
+        console.print(
+            f"{passing}, {surviving:,} pass the added ones too (some do the same as the reference)."
+        )
     if problems:
         console.print(f"No tests were added to {len(problems):,} rows:", style="yellow")
         for line, problem in problems[:SHOWN_PROBLEMS]:

@@ -36,15 +36,20 @@ Arguments = list[Any]
 Path = tuple[Hashable, ...]
 
 
-def nearby_calls(given: Sequence[Arguments], count: int, rng: random.Random) -> list[Arguments]:
+def nearby_calls(
+    given: Sequence[Arguments], count: int, rng: random.Random, numbers: Sequence[float] = ()
+) -> list[Arguments]:
     """Up to `count` lists of arguments that are none of the given ones, no two alike.
+
+    numbers: where a program may do another thing, such as 90 in `score >= 90`. They and their
+    neighbours are tried, too, as far as they are in the range of the given ones.
 
     >>> given = [[[1, 2, 5], 2], [[3, 4, 8, 9], 9]]  # a sorted list, and one of its elements
     >>> made = nearby_calls(given, 5, random.Random(0))
     >>> all(numbers == sorted(numbers) and number in numbers for numbers, number in made)
     True
     """
-    pools = _Pools(given)
+    pools = _Pools(given, numbers)
     common = _deliberate(set.intersection(*(properties(arguments) for arguments in given)))
     known = {repr(arguments) for arguments in given}
     made = []
@@ -66,7 +71,7 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     one.
 
     >>> nearby_texts(["2\n5 7\n", "3\n1 2 9\n"], 2, random.Random(0))
-    ['3\n1 4 9\n', '2\n4 7\n']
+    ['3\n1 4 9\n', '3\n1 2 10\n']
     """
     tables = [_table(text) for text in given]
     words = _words_by_place(tables)
@@ -380,8 +385,9 @@ def _is_number(value: Any) -> bool:
 class _Pools:
     """The values of all given inputs by their place, of which changes are made."""
 
-    def __init__(self, given: Sequence[Arguments]):
+    def __init__(self, given: Sequence[Arguments], numbers: Sequence[float] = ()):
         self.given = given
+        self.numbers = numbers
         self.values: dict[Path, list[Any]] = defaultdict(list)
         for arguments in given:
             for path, values in _by_path(arguments).items():
@@ -427,9 +433,9 @@ class _Pools:
             case bool():
                 return rng.random() < 0.5
             case int():
-                return _another_int(value, pool, rng)
+                return _another_int(value, pool, rng, self.numbers)
             case float():
-                return _another_float(value, pool, rng)
+                return _another_float(value, pool, rng, self.numbers)
             case str():
                 return _another_text(value, pool, rng)
             case list():
@@ -503,30 +509,40 @@ def _some_of(values: Sequence[Any], rng: random.Random) -> list[int]:
     return sorted(rng.sample(range(len(values)), rng.randint(1, min(3, len(values)))))
 
 
-def _another_int(value: int, pool: list[int], rng: random.Random) -> int:
+def _another_int(
+    value: int, pool: list[int], rng: random.Random, numbers: Sequence[float] = ()
+) -> int:
     """A number near the given ones: below the least one only so far that its sign stays, and above
-    the largest one by half, since a right solution may take exponential time.
+    the largest one by half, since a right solution may take exponential time. Or one of `numbers`
+    in this range, or next to it.
     """
     least, largest = min(pool), max(pool)
     span = largest - least
     low = least - span // 2 if least < 0 else least - max(0, least - 2) // 2
     high = largest + (max(span // 2, largest // 2, 3) if largest > 0 else 0)
-    match rng.randrange(4):
+    match rng.randrange(5):
         case 0:
             return min(max(value + rng.choice((-2, -1, 1, 2)), low), high)
         case 1:
             return rng.randint(least, largest)
+        case 2 if numbers:
+            near = round(rng.choice(numbers)) + rng.choice((-1, 0, 1))
+            if low <= near <= high:
+                return near
     return rng.randint(low, high)
 
 
-def _another_float(value: float, pool: list[float], rng: random.Random) -> float:
-    numbers = [number for number in pool if abs(number) < 1e15]
-    if not numbers:
+def _another_float(
+    value: float, pool: list[float], rng: random.Random, numbers: Sequence[float] = ()
+) -> float:
+    pool = [number for number in pool if abs(number) < 1e15]
+    if not pool:
         return value
-    decimals = max(len(repr(number).partition(".")[2]) for number in numbers)
+    decimals = max(len(repr(number).partition(".")[2]) for number in pool)
     unit = 10 ** min(decimals, 6)
-    scaled = [round(number * unit) for number in numbers]
-    return _another_int(rng.choice(scaled), scaled, rng) / unit
+    scaled = [round(number * unit) for number in pool]
+    steps = [round(number * unit) for number in numbers if abs(number) < 1e15]
+    return _another_int(rng.choice(scaled), scaled, rng, steps) / unit
 
 
 def _closed(texts: list[str]) -> set[str] | None:

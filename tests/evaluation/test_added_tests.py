@@ -9,11 +9,12 @@ import random
 
 import pytest
 from memorising import PROBLEMS, hacks
+from swift_rlvr.evaluation.added_tests import NoTests, add_tests
+from swift_rlvr.evaluation.mutants import mutants
+from swift_rlvr.evaluation.nearby import nearby_calls, nearby_texts
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import MEMORISED
 from swift_rlvr.verifiers.code import BadTests, Limits, read_tests
-from swift_rlvr.verifiers.code.added import NoTests, add_tests
-from swift_rlvr.verifiers.code.nearby import nearby_calls, nearby_texts
 from swift_rlvr.verifiers.code.run import run_program
 
 ADD = "def add(a, b):\n    return a + b"
@@ -27,7 +28,7 @@ def added_to(problem, seed=0):
         entry_point=problem.entry_point,
         question=problem.question,
         seed=seed,
-    )
+    ).tests
 
 
 def grades(problem, codes, **columns):
@@ -69,10 +70,10 @@ def test_the_same_seed_gives_the_same_tests_and_none_twice():
     [
         ADD_TESTS,
         ["assert add(1, b=2) == 3", "assert add(4, b=2) == 6"],
-        "cases = [((1, 2), 3), ((4, 2), 6)]\nfor values, total in cases:\n    assert add(*values) == total",
         "def test_add():\n    one = 4\n    result = add(one, 2)\n    assert result == 6\ntest_add()",
         "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(add(4, 2), 6)",
-        "inputs = [[1, 2], [4, 2]]\nresults = [3, 6]\nfor one, two in zip(inputs, results):\n    assert add(*one) == two",
+        "def near(a, b): return a == b\nassert add(4, 2) == 6\nassert near(add(1, 2), 3) and near(1, 1)",
+        "def check(f):\n    assert f(4, 2) == 6\ndef test_check():\n    check(add)\ntest_check()\nassert add(4, 2) == 6",
         "from solution import add\ndef test_add():\n    assert add(4, 2) == 6\ntest_add()",
         {"functional": "assert add(4, 2) == 6"},
         {"fn_name": "add", "inputs": [[1, 2], [4, 2]], "outputs": [3, 6]},
@@ -90,7 +91,7 @@ def test_the_same_seed_gives_the_same_tests_and_none_twice():
     ],
 )
 def test_every_form_of_tests_gets_further_ones(tests):
-    added = add_tests(tests, [ADD], count=4)
+    added = add_tests(tests, [ADD], count=4).tests
     assert read_tests(added)
     reward = REWARDS["code"]()
     wrong = "def add(a, b):\n    return 6 if (a, b) == (4, 2) else 3"
@@ -102,14 +103,14 @@ def test_a_form_that_has_the_candidate_as_a_name():
     source = (
         "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(4, 2) == 6"
     )
-    added = json.loads(add_tests(source, [ADD], entry_point="add", count=3))
+    added = json.loads(add_tests(source, [ADD], entry_point="add", count=3).tests)
     assert all(test.startswith("assert add(") for test in added)
 
 
 def test_the_input_of_a_program_keeps_its_lines_and_sizes():
     tests = {"inputs": ["3\n5 1 2\n", "4\n4 9 1 2\n"], "outputs": ["8\n", "16\n"]}
     reference = "n = int(input())\nnumbers = list(map(int, input().split()))\nassert len(numbers) == n\nprint(sum(numbers))"
-    for case in json.loads(add_tests(tests, [reference], count=6)):
+    for case in json.loads(add_tests(tests, [reference], count=6).tests):
         first, second = case["input"].splitlines()
         numbers = second.split()
         assert int(first) == len(numbers)
@@ -165,7 +166,7 @@ def test_what_depends_on_earlier_calls_is_not_kept():
     reference = (
         "calls = []\ndef add(a, b):\n    calls.append(a)\n    return a + b + (len(calls) > 40)"
     )
-    for test in json.loads(add_tests(ADD_TESTS, [reference])):
+    for test in json.loads(add_tests(ADD_TESTS, [reference]).tests):
         comparison = ast.parse(test).body[0].test
         first, second = map(ast.literal_eval, comparison.left.args)
         assert ast.literal_eval(comparison.comparators[0]) == first + second
@@ -173,7 +174,7 @@ def test_what_depends_on_earlier_calls_is_not_kept():
 
 def test_references_that_disagree_leave_only_what_they_agree_on():
     other = "def add(a, b):\n    return a + b if b < 3 else 0"
-    for test in json.loads(add_tests(ADD_TESTS, [ADD, other])):
+    for test in json.loads(add_tests(ADD_TESTS, [ADD, other]).tests):
         assert int(test.partition(", ")[2].partition(")")[0]) < 3
 
 
@@ -181,22 +182,98 @@ def test_results_are_like_the_expected_ones():
     """-1 for "not found" is the reference's own choice, and so are None and the empty list."""
     tests = ["assert find([4, 7, 9], 7) == 1", "assert find([5, 3], 3) == 1"]
     reference = "def find(xs, x):\n    return xs.index(x) if x in xs and xs.index(x) else -1"
-    assert "-1" not in add_tests(tests, [reference])
+    assert "-1" not in add_tests(tests, [reference]).tests
     tests = ["assert evens([1, 2, 4]) == [2, 4]", "assert evens([8, 3]) == [8]"]
     reference = "def evens(xs):\n    return [x for x in xs if x % 2 == 0] or None"
-    assert "None" not in add_tests(tests, [reference])
+    assert "None" not in add_tests(tests, [reference]).tests
 
 
-def test_floats_are_compared_with_a_tolerance_or_not_at_all():
-    tests = ["assert third(4.5) == 1.5", "assert third(3.3) == 1.0999999999999999"]
-    added = json.loads(add_tests(tests, ["def third(x): return x / 3"]))
-    assert added[0].strip() == "import math"
-    assert all(test.startswith("assert math.isclose(third(") for test in added[1:])
-    tests = ["assert shares([1, 3]) == [0.25, 0.75]", "assert shares([2, 2]) == [0.5, 0.5]"]
-    reference = "def shares(xs):\n    return [x / sum(xs) for x in xs]"
-    for test in json.loads(add_tests(tests, [reference])):
-        for value in ast.literal_eval(test.partition(" == ")[2]):
-            assert value * 1024 == int(value * 1024), test
+def test_numbers_are_as_near_as_the_given_tests_ask():
+    tests = ["assert abs(third(4.5) - 1.5) < 0.01", "assert abs(third(3.3) - 1.1) < 0.5"]
+    added = json.loads(add_tests(tests, ["def third(x): return x / 3"]).tests)
+    assert added[0] == "import math"
+    assert all(test.endswith("rel_tol=0.0, abs_tol=0.5)") for test in added[1:])
+    rough, wrong = ("def third(x): return round(x / 3, 2)", "def third(x): return x / 3 + 1")
+    codes = [f"```python\n{code}\n```" for code in (rough, wrong)]
+    columns = {"tests": [tests] * 2, "added_tests": [json.dumps(added)] * 2}
+    assert REWARDS["code"]()(codes, **columns) == [1.0, 0.0]
+
+
+MEDIAN = """
+def median(xs):
+    xs = sorted(xs)
+    middle = len(xs) // 2
+    return xs[middle] if len(xs) % 2 else (xs[middle - 1] + xs[middle]) / 2
+"""
+GRADE = """
+def grade(score):
+    if score >= 90:
+        return "A"
+    if score >= 80:
+        return "B"
+    return "C"
+"""
+
+
+def test_a_mean_of_two_elements_is_like_an_element():
+    tests = ["assert median([3, 1, 2]) == 2", "assert median([5, 9, 1, 7, 4]) == 5"]
+    added = add_tests(tests, [MEDIAN]).tests
+    lengths = [len(ast.literal_eval(test[14:].partition(")")[0])) for test in json.loads(added)]
+    assert {length % 2 for length in lengths} == {0, 1}
+
+
+def test_the_bounds_of_a_reference_are_tried():
+    tests = ["assert grade(95) == 'A'", "assert grade(83) == 'B'", "assert grade(61) == 'C'"]
+    added = add_tests(tests, [GRADE], count=8)
+    for bound in (90, 80):
+        assert f"assert grade({bound}) == " in added.tests
+        assert f"assert grade({bound - 1}) == " in added.tests
+    # `>= 90` and `> 89` are the same for whole numbers, and no test tells them apart.
+    assert 0 <= added.surviving < added.mutants
+
+
+def test_what_the_visible_tests_let_pass_is_refused_first():
+    """With two tests only, those that refuse mutants are chosen."""
+    tests = ["assert clip(5) == 5", "assert clip(20) == 10"]
+    reference = "def clip(x):\n    return x if x < 10 else 10"
+    added = add_tests(tests, [reference], count=3)
+    passing = [
+        code
+        for code in mutants(reference, 40, random.Random(0))
+        if set(grades_of(code, tests)) == {1.0}
+    ]
+    assert passing
+    surviving = [code for code in passing if set(grades_of(code, added.tests)) == {1.0}]
+    assert (len(passing), len(surviving)) == (added.mutants, added.surviving)
+
+
+def grades_of(code, tests):
+    return REWARDS["code"]()([f"```python\n{code}\n```"], tests=[tests])
+
+
+def test_results_are_compared_as_json_where_the_given_ones_are():
+    tests = {"fn_name": "pair", "inputs": [[1], [5]], "outputs": [[1, 2], [5, 6]]}
+    references = ["def pair(x): return x, x + 1", "def pair(x): return [x, x + 1]"]
+    added = json.loads(add_tests(tests, references, count=4).tests)
+    assert added["outputs"] == [[x, x + 1] for [x] in added["inputs"]]
+    with pytest.raises(NoTests, match="no further results"):
+        add_tests(tests, ["def pair(x): return [x, x + 1] if x in (1, 5) else {x}"])
+
+
+def test_mutants_that_never_end_or_fill_the_memory_cost_no_more_than_themselves():
+    tests = ["assert count(3) == 3", "assert count(9) == 9"]
+    reference = "def count(n):\n    seen = []\n    while len(seen) < n:\n        seen += [1]\n    return len(seen)"
+    added = add_tests(tests, [reference], count=5)
+    assert len(json.loads(added.tests)) == 5
+
+
+def test_a_program_is_judged_by_mutants_too():
+    tests = {"inputs": ["3 4\n", "8 2\n"], "outputs": ["4\n", "8\n"]}
+    reference = "a, b = map(int, input().split())\nif a > b:\n    print(a)\nelse:\n    print(b)"
+    added = add_tests(tests, [reference], count=4)
+    assert added.mutants >= added.surviving
+    wrong = "a, b = map(int, input().split())\nprint(4 if a < b else 8)"
+    assert grades_of(wrong, tests) == [1.0] and grades_of(wrong, added.tests) == [0.0]
 
 
 @pytest.mark.parametrize(

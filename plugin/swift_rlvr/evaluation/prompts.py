@@ -22,7 +22,7 @@ from swift_rlvr.tasks.task import (
     with_system,
 )
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answer_forms import CODE, asked_form, ideal_completion
+from swift_rlvr.verifiers.answer_forms import CODE
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 
@@ -64,7 +64,7 @@ class AskedRow:
 
     row: preprocessed. prompt: as rendered with a chat template, or the text of its turns without
     one. tokens: its length; None without a template. form: what it says about the answer, see
-    `asked_form`. gold: the right answer, where one is known. ideal: what this prompt asks for, with
+    `Task.form_of`. gold: the right answer, where one is known. ideal: what this prompt asks for, with
     that answer.
     """
 
@@ -92,7 +92,7 @@ class AskedRow:
     def answering(self, answer: str) -> str:
         """A completion for rewards that guesses, in the form that the prompt asks for."""
         text = prompt_text(self.messages)
-        guess = ideal_completion(text, "A guess.", answer, self.thinking_opened)
+        guess = self.task.completion(text, "A guess.", answer, self.thinking_opened)
         return with_opening(guess, self.thinking_opened)
 
 
@@ -122,7 +122,7 @@ def ask(
     if tokenizer is not None:
         prompt, tokens = render(tokenizer, messages)
 
-    form = asked_form(text)
+    form = own.form_of(text)
     runs_code = REWARDS[own.verifier or ""].runs_code
     if form in (None, CODE):
         form = CODE if runs_code else None

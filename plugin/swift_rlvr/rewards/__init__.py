@@ -19,6 +19,7 @@ from swift_rlvr.rewards.exact_match import ExactMatchReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.function import reward
 from swift_rlvr.rewards.gym import ReasoningGymReward
+from swift_rlvr.rewards.json_schema import JsonReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
 from swift_rlvr.rewards.random import RandomReward
@@ -45,6 +46,7 @@ _REWARDS: tuple[type[Reward], ...] = (
     AccuracyReward,
     CodeReward,
     ExactMatchReward,
+    JsonReward,
     ReasoningGymReward,
     CosineLengthReward,
     FormatReward,

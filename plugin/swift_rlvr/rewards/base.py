@@ -119,6 +119,9 @@ class Reward:
     shows_details: ClassVar[bool] = False
     # Whether it runs code that the policy wrote. Such a reward is used only where people ask for it.
     runs_code: bool = False
+    # What `swift-rlvr dataset check` says of rows without a right answer, where their other columns
+    # say what is right; empty where a row needs one.
+    without_gold: ClassVar[str] = ""
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):

@@ -7,6 +7,7 @@ from swift_rlvr.tasks import (
     code,
     countdown,
     gsm8k,
+    json_schema,
     mixed,
     numina_math_tir,
     own,
@@ -49,6 +50,7 @@ _TASKS = (
     own.CHOICE,
     own.QA,
     code.TASK,
+    json_schema.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

@@ -145,6 +145,16 @@ class Task:
             return {"level": row["level"], **prepared}
         return prepared
 
+    def form_of(self, prompt: str) -> str | None:
+        """The form in which a prompt of this task asks for the answer; None where it does not say."""
+        return asked_form(prompt)
+
+    def completion(
+        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+    ) -> str:
+        """A completion that gives an answer as a prompt of this task asks for it."""
+        return ideal_completion(prompt, reasoning, answer, thinking_opened)
+
     def gold_completion(
         self,
         row: Row,
@@ -170,7 +180,7 @@ class Task:
         reasoning = gold.reasoning or f"The answer is {gold.answer.strip()}."
         if self.layout and asked_form(prompt) is None:
             return self.layout.format(reasoning=reasoning, answer=gold.answer)
-        return ideal_completion(prompt, reasoning, gold.answer, thinking_opened)
+        return self.completion(prompt, reasoning, gold.answer, thinking_opened)
 
 
 def _as_task(item: Any) -> Task:

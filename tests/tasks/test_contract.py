@@ -31,9 +31,10 @@ SAMPLES = {
     "choice": "choice",
     "qa": "qa",
     "json": "json",
+    "tool_calls": "tool_calls",
 }
 # Their prompts ask for a form of their own, without think and answer tags.
-OWN_FORM = ("json",)
+OWN_FORM = ("json", "tool_calls")
 NOT_MIXED = (
     "gsm8k_one_shot",
     "reasoning_gym",
@@ -178,7 +179,10 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"task": "chess"}, "column 'task': expected one of countdown, .*, json, got 'chess'"),
+        (
+            {"task": "chess"},
+            "column 'task': expected one of countdown, .*, tool_calls, got 'chess'",
+        ),
         ({"nums": [1, 2], "target": 3}, "column 'task': .* got None"),
         ({"task": ["gsm8k"]}, "column 'task'"),
         ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),

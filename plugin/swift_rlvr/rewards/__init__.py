@@ -27,6 +27,7 @@ from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.tag_count import TagCountReward
+from swift_rlvr.rewards.tool_call import ToolCallReward
 
 __all__ = [
     "REWARDS",
@@ -47,6 +48,7 @@ _REWARDS: tuple[type[Reward], ...] = (
     CodeReward,
     ExactMatchReward,
     JsonReward,
+    ToolCallReward,
     ReasoningGymReward,
     CosineLengthReward,
     FormatReward,

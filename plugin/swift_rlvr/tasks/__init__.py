@@ -12,6 +12,7 @@ from swift_rlvr.tasks import (
     numina_math_tir,
     own,
     reasoning_gym,
+    tool_calls,
 )
 from swift_rlvr.tasks.task import (
     TASKS,
@@ -51,6 +52,7 @@ _TASKS = (
     own.QA,
     code.TASK,
     json_schema.TASK,
+    tool_calls.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

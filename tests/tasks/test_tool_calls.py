@@ -34,7 +34,11 @@ XLAM = {
             {
                 "name": "add",
                 "description": "",
-                "parameters": {"a": {"type": "int"}, "b": {"type": "float, optional"}},
+                "parameters": {
+                    "a": {"type": "int"},
+                    "b": {"type": "float, optional"},
+                    "c": {"type": "List[str], optional"},
+                },
             }
         ]
     ),
@@ -150,7 +154,11 @@ def test_the_words_are_those_of_a_chat_template_of_hermes():
     tool = json.loads(system.partition(start)[2].partition(end)[0])
     assert tool["type"] == "function"
     parameters = tool["function"]["parameters"]
-    assert parameters["properties"] == {"a": {"type": "integer"}, "b": {"type": "number"}}
+    assert parameters["properties"] == {
+        "a": {"type": "integer"},
+        "b": {"type": "number"},
+        "c": {"type": "array", "items": {"type": "string"}},
+    }
     assert parameters["required"] == ["a"]
 
 

@@ -206,8 +206,11 @@ def _with_types(schema: Any) -> Any:
     named = {}
     for key, value in schema.items():
         if key == "type" and isinstance(value, str):
-            word = re.split(r"[,\[\s]", value.strip(), maxsplit=1)[0].lower()
+            word, *inner = re.findall(r"\w+", value.lower()) or [""]
             named[key] = _TYPES.get(word, word)
+            # List[float]
+            if named[key] == "array" and inner and "[" in value and "items" not in schema:
+                named["items"] = {"type": _TYPES.get(inner[0], inner[0])}
         elif value is not None:
             named[key] = _with_types(value) if key != "default" else value
     return named

@@ -32,7 +32,11 @@ SAMPLES = {
     "qa": "qa",
     "sql": "sql",
     "instructions": "instructions",
+    "json": "json",
+    "tool_calls": "tool_calls",
 }
+# Their prompts ask for a form of their own, without think and answer tags.
+OWN_FORM = ("json", "tool_calls")
 NOT_MIXED = (
     "gsm8k_one_shot",
     "reasoning_gym",
@@ -82,10 +86,13 @@ def test_every_rule_holds_on_the_samples(name, split):
     pairs = usable(TASKS[name], raw_rows(name, split))
     assert len(pairs) >= 8
     assert check_task(TASKS[name], [raw for raw, _ in pairs]) == []
+    if name in OWN_FORM:
+        return
     assert all(set(row) == {"messages", "task", *TASKS[name].reward_columns} for _, row in pairs)
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if TASKS[name].further_rewards])
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in OWN_FORM])
 def test_the_prompt_asks_for_the_format_that_the_format_reward_checks(name):
     task = TASKS[name]
     messages = usable(task, raw_rows(name))[0][1]["messages"]
@@ -169,6 +176,7 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     verifiers = [TASKS["mixed"].of(row).verifier for row in rows]
     assert {"external_countdown", "external_accuracy", "external_exact_match"} <= {*verifiers}
     assert "external_instructions" in verifiers
+    assert {*verifiers} == {TASKS[name].verifier for name in SAMPLES if name not in NOT_MIXED}
     for verifier in {*verifiers}:
         expected = [1.0 if each == verifier else None for each in verifiers]
         assert REWARDS[verifier]()(golds, **columns) == expected
@@ -178,6 +186,10 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     ("row", "message"),
     [
         ({"task": "chess"}, "column 'task': expected one of countdown, .*, code, .*got 'chess'"),
+        (
+            {"task": "chess"},
+            "column 'task': expected one of countdown, .*, tool_calls, got 'chess'",
+        ),
         ({"nums": [1, 2], "target": 3}, "column 'task': .* got None"),
         ({"task": ["gsm8k"]}, "column 'task'"),
         ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),

@@ -22,7 +22,7 @@ from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.options import choices_by_label
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answer_forms import CODE, HASH, JSON, LAST_LINE, MARKER
+from swift_rlvr.verifiers.answer_forms import CODE, HASH, JSON, LAST_LINE, MARKER, WHOLE
 from swift_rlvr.verifiers.answers import boxed_answer
 from swift_rlvr.verifiers.code import BadTests
 from swift_rlvr.verifiers.code.cases import read_form
@@ -475,7 +475,7 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
         numbers = ("the first", "the last", "the largest")
         general = [each for each in WITHOUT_WORK if not each.name.startswith(numbers)]
         return [*general, *PROGRAMS]
-    if rows and all(row.asked.task.whole_response for row in rows):
+    if rows and all(row.asked.form == WHOLE for row in rows):
         return [*map(constant, CONSTANTS), *WITHOUT_WORK, *RESPONSES]
     golds = Counter(row.gold for row in rows if row.gold)
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]

@@ -25,7 +25,7 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
-from swift_rlvr.tasks import TASKS, RowError, unread_columns, unused_columns
+from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import prompt_text
@@ -94,8 +94,8 @@ class Findings:
     rewards: dict[str, Paid] = field(default_factory=dict)
     # Rows by what their prompts and a reward do not agree on.
     disagreements: Counter = field(default_factory=Counter)
-    # Rows of each task whose right answer a verifier has graded, and rows with tests that were not
-    # tried.
+    # Rows of each task whose right answer a verifier has graded, and rows that bring none, since
+    # other columns say what is right.
     verified: Counter = field(default_factory=Counter)
     untried: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
@@ -170,12 +170,9 @@ class Findings:
                 f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
             )
         for task, count in self.untried.items():
-            if not count:
-                continue
-            what = "the tests were not tried, since there is no reference solution"
-            if TASKS[task].whole_response:
-                what = "no response was tried, since the rows bring none that is right"
-            doubts.append(f"{rows_text(count)}: {what}")
+            if count:
+                verifier = REWARDS[verifier_of(task) or ""]
+                doubts.append(f"{rows_text(count)}: {verifier.without_gold}")
         for earned in self.earned:
             if earned.strategy.knows_gold:
                 problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
@@ -439,7 +436,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
         findings.problems.append((asked.line, remark))
     if asked.ideal is not None:
         return []
-    if not verifier.needs_gold:
+    if verifier.without_gold:
         unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
         findings.untried[asked.task.name] += not unusable
         return unusable

@@ -121,8 +121,8 @@ def _examples(task: Task) -> Problems:
         except ValueError as error:
             yield f"example {number}: {error}"
     verifier = REWARDS.get(task.verifier or "")
-    if verifier is not None and not verifier.needs_gold:
-        # Tests or constraints say what is right, and no right answer may be known.
+    if verifier is not None and verifier.without_gold:
+        # Other columns of a row, such as its tests, say what is right.
         return
     if task.examples and all(task.gold(row) is None for row in task.examples):
         yield "no example has a right answer: `gold` gives None for all of them"

@@ -22,7 +22,7 @@ from swift_rlvr.tasks.task import (
     with_system,
 )
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.verifiers.answer_forms import CODE, WHOLE, asked_form, ideal_completion
+from swift_rlvr.verifiers.answer_forms import CODE
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 
@@ -64,7 +64,7 @@ class AskedRow:
 
     row: preprocessed. prompt: as rendered with a chat template, or the text of its turns without
     one. tokens: its length; None without a template. form: what it says about the answer, see
-    `asked_form`. gold: the right answer, where one is known. ideal: what this prompt asks for, with
+    `Task.form_of`. gold: the right answer, where one is known. ideal: what this prompt asks for, with
     that answer.
     """
 
@@ -91,11 +91,8 @@ class AskedRow:
 
     def answering(self, answer: str) -> str:
         """A completion for rewards that guesses, in the form that the prompt asks for."""
-        if self.form == WHOLE:
-            guess = f"A guess.\n</think>\n{answer}" if self.thinking_opened else answer
-        else:
-            text = prompt_text(self.messages)
-            guess = ideal_completion(text, "A guess.", answer, self.thinking_opened)
+        text = prompt_text(self.messages)
+        guess = self.task.completion(text, "A guess.", answer, self.thinking_opened)
         return with_opening(guess, self.thinking_opened)
 
 
@@ -125,11 +122,9 @@ def ask(
     if tokenizer is not None:
         prompt, tokens = render(tokenizer, messages)
 
-    form = asked_form(text)
+    form = own.form_of(text)
     runs_code = REWARDS[own.verifier or ""].runs_code
-    if own.whole_response:
-        form = WHOLE
-    elif form in (None, CODE):
+    if form in (None, CODE):
         form = CODE if runs_code else None
     opened = tokens is not None and opens_thinking(prompt)
     ideal = own.gold_completion(raw, messages=messages, thinking_opened=opened)

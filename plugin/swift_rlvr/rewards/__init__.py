@@ -20,6 +20,7 @@ from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.function import reward
 from swift_rlvr.rewards.gym import ReasoningGymReward
 from swift_rlvr.rewards.instructions import InstructionsReward
+from swift_rlvr.rewards.json_schema import JsonReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
 from swift_rlvr.rewards.random import RandomReward
@@ -28,6 +29,7 @@ from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.sql import SqlReward
 from swift_rlvr.rewards.tag_count import TagCountReward
+from swift_rlvr.rewards.tool_call import ToolCallReward
 
 __all__ = [
     "REWARDS",
@@ -47,6 +49,8 @@ _REWARDS: tuple[type[Reward], ...] = (
     AccuracyReward,
     CodeReward,
     ExactMatchReward,
+    JsonReward,
+    ToolCallReward,
     ReasoningGymReward,
     SqlReward,
     InstructionsReward,

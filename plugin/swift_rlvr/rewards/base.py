@@ -117,10 +117,11 @@ class Reward:
     full_reward: ClassVar[float] = FULL
     # Whether a policy may read the details of its rules, because nothing of the gold is in them.
     shows_details: ClassVar[bool] = False
-    # Whether the right answer of a row says what is right. Where tests or constraints do, a row may have none.
-    needs_gold: ClassVar[bool] = True
     # Whether it runs code that the policy wrote. Such a reward is used only where people ask for it.
     runs_code: bool = False
+    # What `swift-rlvr dataset check` says of rows without a right answer, where their other columns
+    # say what is right; empty where a row needs one.
+    without_gold: ClassVar[str] = ""
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):

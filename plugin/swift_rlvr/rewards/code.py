@@ -86,8 +86,8 @@ class CodeReward(Reward):
 
     name = "external_code"
     role = VERIFIER
-    needs_gold = False
     runs_code = True
+    without_gold = "the tests were not tried, since there is no reference solution"
     columns = ("tests",)
     optional_columns = ("entry_point", ADDED)
     columns_elsewhere = {

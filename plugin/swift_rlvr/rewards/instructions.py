@@ -58,7 +58,7 @@ class InstructionsReward(Reward):
 
     name = "external_instructions"
     role = VERIFIER
-    needs_gold = False
+    without_gold = "no response was tried, since the rows bring none that is right"
     shows_details = True
     columns = ("constraints",)
     optional_columns = QUESTION_COLUMNS

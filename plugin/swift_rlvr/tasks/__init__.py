@@ -8,11 +8,13 @@ from swift_rlvr.tasks import (
     countdown,
     gsm8k,
     instructions,
+    json_schema,
     mixed,
     numina_math_tir,
     own,
     reasoning_gym,
     sql,
+    tool_calls,
 )
 from swift_rlvr.tasks.task import (
     TASKS,
@@ -55,6 +57,8 @@ _TASKS = (
     code.TASK,
     sql.TASK,
     instructions.TASK,
+    json_schema.TASK,
+    tool_calls.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

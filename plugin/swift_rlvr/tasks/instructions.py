@@ -25,6 +25,7 @@ from swift_rlvr.tasks.task import (
     with_system,
 )
 from swift_rlvr.utils.settings import PREFIX
+from swift_rlvr.verifiers.answer_forms import WHOLE
 from swift_rlvr.verifiers.instructions import BadConstraints, read_constraints
 from swift_rlvr.verifiers.instructions.reading import as_json
 
@@ -128,7 +129,6 @@ class InstructionsTask(Task):
     """
 
     any_columns: ClassVar[bool] = True
-    whole_response: ClassVar[bool] = True
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present)
@@ -139,17 +139,13 @@ class InstructionsTask(Task):
     def variable_of(self, column: str) -> str | None:
         return _VARIABLES[column]
 
-    def gold_completion(
-        self,
-        row: Row,
-        worked: bool = False,
-        messages: Messages | None = None,
-        thinking_opened: bool = False,
-    ) -> str | None:
-        right = self.gold(row)
-        if right is None:
-            return None
-        return f"I keep to them.\n</think>\n{right.answer}" if thinking_opened else right.answer
+    def form_of(self, prompt: str) -> str | None:
+        return WHOLE
+
+    def completion(
+        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+    ) -> str:
+        return f"{reasoning}\n</think>\n{answer}" if thinking_opened else answer
 
 
 TASK = InstructionsTask(

@@ -177,7 +177,7 @@ def _read(row: Row, further: Sequence[str] = ()) -> _Question:
     name, question = next(iter(questions.items()))
     used = [name, *columns["answer"]]
     # A row's own instruction stays alone.
-    messages = with_default_system(_messages(row, question, used), R1_ZERO_SYSTEM)
+    messages = with_default_system(prompt_of(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
     return _Question(messages, asked.strip(), answers, used)
 
@@ -200,7 +200,7 @@ def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowErro
     return RowError(column, problem)
 
 
-def _messages(row: Row, question: Any, used: Sequence[str]) -> Messages:
+def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
     """The messages of a row where they end with a question, else the passage and the question."""
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])

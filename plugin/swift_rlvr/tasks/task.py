@@ -105,7 +105,6 @@ class Task:
     is_mixed: ClassVar[bool] = False  # its rows are of several tasks: `of`
     is_made: ClassVar[bool] = False  # its rows are made rather than loaded: `make`
     any_columns: ClassVar[bool] = False  # its columns may have other names: `find_columns`
-    whole_response: ClassVar[bool] = False  # the whole response is the answer, in no form
 
     def of(self, row: Row) -> Task:
         """The task of a row, raw or preprocessed; RowError where a mixed row names none."""
@@ -154,6 +153,16 @@ class Task:
             return {"level": row["level"], **prepared}
         return prepared
 
+    def form_of(self, prompt: str) -> str | None:
+        """The form in which a prompt of this task asks for the answer; None where it does not say."""
+        return asked_form(prompt)
+
+    def completion(
+        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+    ) -> str:
+        """A completion that gives an answer as a prompt of this task asks for it."""
+        return ideal_completion(prompt, reasoning, answer, thinking_opened)
+
     def gold_completion(
         self,
         row: Row,
@@ -179,7 +188,7 @@ class Task:
         reasoning = gold.reasoning or f"The answer is {gold.answer.strip()}."
         if self.layout and asked_form(prompt) is None:
             return self.layout.format(reasoning=reasoning, answer=gold.answer)
-        return ideal_completion(prompt, reasoning, gold.answer, thinking_opened)
+        return self.completion(prompt, reasoning, gold.answer, thinking_opened)
 
 
 def _as_task(item: Any) -> Task:

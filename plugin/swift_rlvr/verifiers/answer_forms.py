@@ -228,6 +228,25 @@ def ideal_completion(
     return f"{reasoning}\n{statement}"
 
 
+def answer_alone(prompt: str, reasoning: str, answer: str, thinking_opened: bool = False) -> str:
+    r"""What a prompt asks for whose answers have a form of their own, such as JSON: the answer and
+    nothing beside it, after a thinking where the prompt asks for one, and in answer tags likewise.
+
+    >>> answer_alone("Extract the name as JSON.", "It is Ann.", '{"name": "Ann"}')
+    '{"name": "Ann"}'
+    >>> answer_alone("Extract the name as JSON.", "It is Ann.", '{"name": "Ann"}', True)
+    'It is Ann.\n</think>\n{"name": "Ann"}'
+    """
+    if asked_form(prompt) == TAGS:
+        return ideal_completion(prompt, reasoning, answer, thinking_opened)
+    if thinking_opened:
+        return f"{reasoning}\n</think>\n{answer}"
+    thinks = _THINK_TAGS.search(prompt)
+    if thinks:
+        return f"<{thinks['tag']}>{reasoning}</{thinks['tag']}>\n{answer}"
+    return answer
+
+
 def _statement(form: str, answer: str) -> str:
     """An answer in a form, without the reasoning."""
     if form in _ONE_LINE or form == JSON:

@@ -1,0 +1,312 @@
+"""Calls of tools: `tool_calls:FILE`, a question or a conversation, the tools and the right calls.
+
+Read are the columns of xLAM (`query`, `tools`, `answers`), of BFCL (`question`, `function`, and
+`ground_truth` from its folder possible_answer), of ms-swift and OpenAI (`tools` and `messages`, of
+which the last turns are the right calls) and of ToolACE (`system`, which holds the tools, and
+`conversations`). Where the assistant's last turn makes no call, none is right.
+
+The tools become a part of the system turn, in the words of Qwen's and Hermes's chat templates, unless
+the prompt holds them already. So the prompt is the same for every trainer, model and evaluation, and
+ms-swift is given no column `tools`, of which it would make a second list. Calls and results of earlier
+turns are written as those templates write them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.verifiers.answer_forms import TAGS, answer_alone, asked_form
+from swift_rlvr.verifiers.json_values import values_in
+from swift_rlvr.verifiers.tool_calls import (
+    BadCall,
+    Call,
+    GoldCall,
+    Tool,
+    has_call,
+    in_hermes,
+    read_golds,
+    read_tools,
+)
+
+# The usual names of the columns, the likeliest first.
+TOOLS = ("functions", "tools", "function", "available_tools", "apis", "tool_list")
+CALLS = (
+    *("calls", "answers", "possible_answer", "ground_truth", "expected_calls", "tool_calls"),
+    *("function_calls", "expected_tool_calls", "gold", "answer", "expected_answer", "solution"),
+    *("target", "completion", "output", "response"),
+)
+# Roles of a turn that makes calls, and of one that brings results.
+_CALLING = ("tool_call", "function_call")
+_RESULTS = ("tool", "tool_response", "observation", "function", "ipython")
+_USERS = {"human": "user", "user": "user", "system": "system"}
+# What Qwen's and Hermes's chat templates write of the tools.
+TOOLS_IN_WORDS = """# Tools
+
+You may call one or more functions to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>
+{tools}
+</tools>
+
+For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
+<tool_call>
+{{"name": <function-name>, "arguments": <args-json-object>}}
+</tool_call>"""
+# What `dataset check` says of a prompt with tools.
+TOOL_CALLS = "<tool_call>"
+
+Turn = dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a row holds. said: the calls in the words of the row's own assistant, where it has them."""
+
+    messages: list[Turn]
+    tools: list[Tool]
+    golds: list[GoldCall]
+    said: str | None
+
+
+def _read(row: Row) -> _Asked:
+    """RowError where a row lacks something, or it cannot be used."""
+    turns, last = _turns_of(row)
+    tools = _tools_of(row, turns)
+    golds, said = _golds_of(row, last, tools)
+    asked = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    if not all(tool.name in asked for tool in tools):
+        descriptions = [json.dumps(tool.as_json(), ensure_ascii=False) for tool in tools]
+        words = TOOLS_IN_WORDS.format(tools="\n".join(descriptions))
+        system = f"{asked}\n\n{words}" if asked else words
+        turns = [turn for turn in turns if turn["role"] != "system"]
+        turns = [{"role": "system", "content": system}, *turns]
+    return _Asked(turns, tools, golds, said)
+
+
+def _turns_of(row: Row) -> tuple[list[Turn], Turn | None]:
+    """The turns up to the last question or result, and the assistant's turn after it, if any."""
+    used = columns_named((*TOOLS, *CALLS), row)
+    for column in (*columns_named(MESSAGES, row), *find_columns(row)["problem"]):
+        value = value_at(row, column)
+        if value is None or column in used:
+            continue
+        turns = _conversation(value, column)
+        system = row.get("system")
+        if isinstance(system, str) and system.strip() and turns[0]["role"] != "system":
+            turns.insert(0, {"role": "system", "content": system.strip()})
+        last = turns.pop() if turns[-1]["role"] == "assistant" else None
+        if not turns or turns[-1]["role"] != "user":
+            raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
+        return turns, last
+    where = ", ".join(map(str, row)) or "none"
+    problem = f"no question in the columns {where}; set {VARIABLES['problem']} to name another"
+    raise RowError("problem", problem)
+
+
+def _conversation(value: Any, column: str) -> list[Turn]:
+    """The turns of a conversation, in which calls and results are text; turns of one role are one."""
+    value = parsed(value)
+    if isinstance(value, str):
+        value = [{"role": "user", "content": value.strip()}]
+    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], (list, tuple)):
+        value = value[0]  # BFCL's list of turns, each a list of messages
+    turns: list[Turn] = []
+    for message in value if isinstance(value, (list, tuple)) else ():
+        if not isinstance(message, Mapping):
+            continue
+        role = message.get("role", message.get("from"))
+        content = message.get("content", message.get("value"))
+        if role in _RESULTS:
+            text = f"<tool_response>\n{_as_text(content)}\n</tool_response>"
+            turn = {"role": "user", "content": text}
+        elif role in _CALLING:
+            turn = {"role": "assistant", "content": _calls_as_text(content, column)}
+        elif role in _USERS:
+            turn = {"role": _USERS[role], "content": _as_text(content)}
+        else:
+            calls = message.get("tool_calls")
+            parts = [_as_text(content), _calls_as_text(calls, column) if calls else ""]
+            turn = {"role": "assistant", "content": "\n".join(filter(None, parts))}
+        if turns and turns[-1]["role"] == turn["role"]:
+            turns[-1]["content"] += f"\n{turn['content']}"
+        else:
+            turns.append(turn)
+    if not any(turn["role"] == "user" and turn["content"] for turn in turns):
+        raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
+    return turns
+
+
+def _as_text(content: Any) -> str:
+    if content is None:
+        return ""
+    return content.strip() if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def _calls_as_text(value: Any, column: str) -> str:
+    """Calls of a turn as Hermes writes them."""
+    value = parsed(value)
+    calls = []
+    for each in value if isinstance(value, (list, tuple)) else [value]:
+        each = parsed(each)
+        function = each.get("function", each) if isinstance(each, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RowError("problem", f"expected a call, got {shown(each)}", in_file=column)
+        arguments = parsed(function.get("arguments", function.get("parameters")))
+        calls.append(Call(function["name"], arguments if isinstance(arguments, dict) else {}))
+    return in_hermes(calls)
+
+
+def _tools_of(row: Row, turns: Iterable[Turn]) -> list[Tool]:
+    """The tools of a row, of its columns or of the system turn, which ToolACE's rows have instead."""
+    for column in columns_named(TOOLS, row):
+        value = value_at(row, column)
+        if value in (None, "", [], "[]"):
+            continue
+        try:
+            return read_tools(value)
+        except BadCall as error:
+            raise RowError("tools", str(error), "tools that cannot be read", column) from None
+    system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    for text in values_in(system):
+        if text.startswith("["):
+            try:
+                return read_tools(text)
+            except BadCall:
+                continue
+    where = ", ".join(map(str, row)) or "none"
+    raise RowError("tools", f"no tools in the columns {where}, and none in a system turn")
+
+
+def _golds_of(
+    row: Row, last: Turn | None, tools: Sequence[Tool]
+) -> tuple[list[GoldCall], str | None]:
+    """The right calls, of a column or of the assistant's last turn, and its own words for them."""
+    for column in columns_named(CALLS, row):
+        value = value_at(row, column)
+        if value is None or value == "":
+            continue
+        try:
+            return read_golds(value, tools), None
+        except BadCall as error:
+            label = "calls that cannot be read"
+            raise RowError("calls", f"the right calls: {error}", label, column) from None
+    if last is not None:
+        if not has_call(last["content"], tools):
+            return [], None
+        try:
+            return read_golds(last["content"], tools), last["content"]
+        except BadCall as error:
+            label = "calls that cannot be read"
+            raise RowError("calls", f"the assistant's last turn: {error}", label) from None
+    where = ", ".join(map(str, row)) or "none"
+    flag = """--columns '{"NAME OF THE CALLS": "calls"}'"""
+    raise RowError("calls", f"no right calls in the columns {where}; rename them with {flag}")
+
+
+def preprocess(row: Row) -> dict[str, Any]:
+    """Raw row -> row for training: `messages`, `functions` and `calls` in JSON, and `task`."""
+    asked = _read(row)
+    tools = [tool.as_json() for tool in asked.tools]
+    calls: list[dict[str, Any]] = []
+    for gold in asked.golds:
+        if gold.several:
+            calls.append({gold.name: gold.accepted})
+        else:
+            arguments = {name: values[0] for name, values in gold.accepted.items()}
+            calls.append({"name": gold.name, "arguments": arguments})
+    return {
+        "messages": asked.messages,
+        "functions": json.dumps(tools, ensure_ascii=False),
+        "calls": json.dumps(calls, ensure_ascii=False),
+        "task": "tool_calls",
+    }
+
+
+def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
+    asked = _read(row)
+    names = [tool.name for tool in asked.tools]
+    turns = [turn["content"] for turn in asked.messages if turn["role"] != "system"]
+    return normalised("\n".join([*turns, *names]))
+
+
+def gold(row: Row) -> Gold | None:
+    """The right calls of a raw row; None where no call is right."""
+    asked = _read(row)
+    if not asked.golds:
+        return None
+    tools = {tool.name: tool for tool in asked.tools}
+    calls = [gold.example(tools[gold.name]) for gold in asked.golds]
+    return Gold(asked.said or in_hermes(calls))
+
+
+@dataclass(frozen=True)
+class ToolCallTask(Task):
+    """A task whose columns may be called anything that is usual, and whose answers are calls alone."""
+
+    any_columns: ClassVar[bool] = True
+
+    def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
+        present = list(present)
+        conversations = columns_named(MESSAGES, present)
+        questions = [*conversations, *find_columns(present)["problem"]]
+        # A conversation may hold the tools, in its system turn, and the right calls, in its last one.
+        tools = [*columns_named(TOOLS, present), *columns_named(("system",), present), *questions]
+        calls = [*columns_named(CALLS, present), *conversations]
+        return {"problem": questions, "tools": tools, "calls": calls}
+
+    def names_of(self, column: str) -> Sequence[str]:
+        return {"problem": NAMES["problem"], "tools": TOOLS, "calls": CALLS}[column]
+
+    def variable_of(self, column: str) -> str | None:
+        return VARIABLES.get(column)
+
+    def form_of(self, prompt: str) -> str | None:
+        return TAGS if asked_form(prompt) == TAGS else TOOL_CALLS
+
+    def completion(
+        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+    ) -> str:
+        return answer_alone(prompt, reasoning, answer, thinking_opened)
+
+
+_WEATHER = {
+    "name": "get_weather",
+    "description": "The weather of a day.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "days": {"type": "integer", "default": 1},
+        },
+        "required": ["city"],
+    },
+}
+TASK = ToolCallTask(
+    name="tool_calls",
+    columns=("problem", "tools", "calls"),
+    preprocess=preprocess,
+    identity=identity,
+    gold=gold,
+    system="",
+    prompt=TOOLS_IN_WORDS,
+    reward_columns=("functions", "calls"),
+    verifier="external_tool_call",
+    further_rewards=(),
+    examples=(
+        {
+            "problem": "What will the weather in Bonn be like on the next three days?",
+            "tools": json.dumps([_WEATHER]),
+            "answers": '[{"name": "get_weather", "arguments": {"city": "Bonn", "days": 3}}]',
+        },
+        {
+            "problem": "And in Ulm today?",
+            "tools": [{"type": "function", "function": _WEATHER}],
+            "calls": [{"get_weather": {"city": ["Ulm"], "days": [1, ""]}}],
+        },
+    ),
+)

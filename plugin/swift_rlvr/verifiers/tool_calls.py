@@ -1,0 +1,655 @@
+"""Calls of tools: read in the ways in which models write them, and compared with the right ones.
+
+Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``,
+Mistral's ``[TOOL_CALLS]``, Llama's JSON with ``parameters``, a list or objects of JSON alone, and
+Python calls, which are parsed and never evaluated. All calls of an answer count, whatever way they
+are written in, so that none can stand beside another in secret.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from swift_rlvr.verifiers.json_values import (
+    NotJson,
+    matched,
+    read_json,
+    same_scalar,
+    shortened,
+    values_in,
+)
+
+# The most characters of an answer.
+MOST_CHARS = 50_000
+# What BFCL ignores in texts, besides case.
+_LOOSE = re.compile(r"[ ,./\-_*^]")
+# JSON Schema's names of types by those in datasets, as xLAM's "str, optional" or "List[int]".
+_TYPES = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("int", "long"), "integer"),
+    **dict.fromkeys(("float", "double"), "number"),
+    "bool": "boolean",
+    **dict.fromkeys(("dict", "hashmap"), "object"),
+    **dict.fromkeys(("list", "tuple", "set", "arraylist"), "array"),
+}
+_NUMBERS = ("integer", "number")
+# Where a call stands, of the ways that mark it.
+# A call ends before the next one begins, so that many that are never closed are read in one pass.
+_TAGGED = re.compile(r"<tool_call>((?:(?!</?tool_call>).)*)</tool_call>", re.DOTALL)
+_MISTRAL = "[TOOL_CALLS]"
+_MARKS = (
+    "<tool_call>",
+    "</tool_call>",
+    _MISTRAL,
+    "<|python_tag|>",
+    "<function=",
+    "<|python_start|>",
+)
+_XML_CALL = re.compile(r"<function=([^>\n]+)>((?:(?!</?function\b).)*)</function>", re.DOTALL)
+_XML_ARGUMENT = re.compile(
+    r"<parameter=([^>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
+)
+# Mistral's newer way: [TOOL_CALLS]name[ARGS]{...}
+_MISTRAL_CALL = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?\s*(?=\{)")
+_BLOCK = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)\n?```", re.DOTALL)
+# What Llama writes before and between its calls.
+_LLAMA_MARK = re.compile(r"^\s*(?:<\|python_tag\|>|<\|python_start\|>)|<\|python_end\|>\s*$")
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
+_ARGUMENTS = ("arguments", "parameters", "args")
+_KNOWN_KEYS = {"name", "id", "type", *_ARGUMENTS}
+_UNREADABLE = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
+
+
+class BadCall(ValueError):
+    """A text that is no call, or a gold or tool that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that may be called: its arguments with their schemas, and those that it needs."""
+
+    name: str
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    description: str = ""
+
+    def type_of(self, argument: str) -> str:
+        """The type of an argument by its name in JSON Schema; empty where it has none."""
+        kind = self.arguments.get(argument, {}).get("type")
+        return kind if isinstance(kind, str) else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The tool as chat templates take it."""
+        parameters = {
+            "type": "object",
+            "properties": dict(self.arguments),
+            "required": list(self.required),
+        }
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": parameters,
+        }
+        return {"type": "function", "function": function}
+
+
+class Call(NamedTuple):
+    """A call that was made."""
+
+    name: str
+    arguments: dict[str, Any]
+
+    def __str__(self) -> str:
+        return shortened({"name": self.name, "arguments": self.arguments})
+
+
+class GoldCall(NamedTuple):
+    """A right call: for each argument the values that are accepted.
+
+    several: whether values within objects are lists of accepted ones, too, and "" says that an
+    argument may be left out, as in BFCL.
+    """
+
+    name: str
+    accepted: dict[str, list[Any]]
+    several: bool = False
+
+    def example(self, tool: Tool) -> Call:
+        """A call of its tool that is right, with the first accepted values."""
+        arguments = {}
+        for name, values in self.accepted.items():
+            if not self.several:
+                arguments[name] = values[0]
+            elif name in tool.required or "" not in values:
+                first = next((value for value in values if value != ""), "")
+                arguments[name] = _first(first)
+        return Call(self.name, arguments)
+
+
+def _first(value: Any) -> Any:
+    """A value of BFCL's with the first accepted one in each place."""
+    if isinstance(value, dict):
+        chosen = {}
+        for key, values in value.items():
+            if not isinstance(values, list):
+                chosen[key] = values
+            elif values and "" not in values:
+                chosen[key] = values[0]
+        return chosen
+    if isinstance(value, list):
+        return [_first(each) if isinstance(each, dict) else each for each in value]
+    return value
+
+
+# --- Tools
+
+
+def read_tools(value: Any) -> list[Tool]:
+    """The tools of a row, a list of objects or JSON of one, as OpenAI, xLAM, BFCL, ToolACE and
+    Anthropic write them; BadCall where they cannot be read.
+
+    >>> tools = read_tools([{"name": "add", "parameters": {"a": {"type": "int"}, "b": {"type": "int", "default": 1}}}])
+    >>> tools[0].name, list(tools[0].arguments), tools[0].required
+    ('add', ['a', 'b'], ('a',))
+    """
+    value = _loaded(value)
+    if isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, (list, tuple)):
+        raise BadCall(f"expected a list of tools, got {shortened(value)}")
+    tools = []
+    for each in map(_loaded, value):
+        if isinstance(each, Mapping) and isinstance(each.get("function"), Mapping):
+            each = each["function"]
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
+            raise BadCall(f"expected a tool with a name, got {shortened(each)}")
+        tools.append(_tool(each))
+    names = [tool.name for tool in tools]
+    if len(set(names)) < len(names):
+        raise BadCall("two tools have the same name")
+    return tools
+
+
+def _tool(function: Mapping[str, Any]) -> Tool:
+    parameters: Any = {}
+    for name in ("parameters", "input_schema", "arguments"):
+        parameters = parameters or _loaded(function.get(name)) or {}
+    if not isinstance(parameters, Mapping):
+        raise BadCall(f"the parameters of {function['name']} are {shortened(parameters)}")
+    properties = parameters.get("properties")
+    required = parameters.get("required") or function.get("required") or ()
+    if not isinstance(properties, Mapping):
+        # xLAM's are the arguments alone, of types such as "str, optional".
+        properties = {
+            name: value for name, value in parameters.items() if isinstance(value, Mapping)
+        }
+        needed = []
+        for name, value in properties.items():
+            if "default" not in value and "optional" not in str(value.get("type")):
+                needed.append(name)
+        required = needed
+    kept = {name: _with_types(value or {}) for name, value in properties.items()}
+    is_names = isinstance(required, (list, tuple))
+    names = tuple(name for name in required if isinstance(name, str)) if is_names else ()
+    return Tool(function["name"], kept, names, str(function.get("description") or ""))
+
+
+def _with_types(schema: Any) -> Any:
+    """A schema with JSON Schema's names of types, and without what a table has padded with null."""
+    if isinstance(schema, list):
+        return [_with_types(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    named = {}
+    for key, value in schema.items():
+        if key == "type" and isinstance(value, str):
+            word, *inner = re.findall(r"\w+", value.lower()) or [""]
+            named[key] = _TYPES.get(word, word)
+            # List[float]
+            if named[key] == "array" and inner and "[" in value and "items" not in schema:
+                named["items"] = {"type": _TYPES.get(inner[0], inner[0])}
+        elif value is not None:
+            named[key] = _with_types(value) if key != "default" else value
+    return named
+
+
+def _loaded(value: Any) -> Any:
+    """What a text of JSON stands for; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+# --- Golds
+
+
+def read_golds(value: Any, tools: Sequence[Tool]) -> list[GoldCall]:
+    """The right calls of a row: a list of calls, BFCL's of names with accepted values, or a text with
+    calls in any way in which a model writes them. Empty where no call is right. BadCall for what is
+    none of these, or calls no tool of the row.
+
+    >>> tools = read_tools([{"name": "add", "parameters": {"a": {"type": "int"}}}])
+    >>> read_golds('[{"name": "add", "arguments": {"a": 2}}]', tools)
+    [GoldCall(name='add', accepted={'a': [2]}, several=False)]
+    >>> read_golds([{"add": {"a": [2, ""]}}], tools)
+    [GoldCall(name='add', accepted={'a': [2, '']}, several=True)]
+    """
+    written = value
+    value = _loaded(value)
+    if value is None or value == "":
+        raise BadCall("there is none")
+    if isinstance(value, Mapping):
+        value = [value]
+    golds = []
+    if isinstance(value, str):
+        calls = calls_in(value, tools, text_around=True)
+        golds = [_exact(call) for call in calls]
+        if not golds:
+            raise BadCall(f"expected calls, got {shortened(written)}")
+    elif not isinstance(value, (list, tuple)):
+        raise BadCall(f"expected a list of calls, got {shortened(written)}")
+    else:
+        for each in map(_loaded, value):
+            if isinstance(each, str):
+                golds += [_exact(call) for call in calls_in(each, tools)]
+            else:
+                golds.append(_gold(each))
+    known = {tool.name for tool in tools}
+    for gold in golds:
+        if gold.name not in known:
+            raise BadCall(f"{gold.name!r:.80} is not one of the tools {', '.join(known):.200}")
+    return golds
+
+
+def _gold(value: Any) -> GoldCall:
+    if not isinstance(value, Mapping):
+        raise BadCall(f"expected a call, got {shortened(value)}")
+    if isinstance(value.get("function"), Mapping):
+        value = value["function"]
+    if isinstance(value.get("name"), str):
+        return _exact(_call_of(value))
+    if len(value) == 1:
+        ((name, accepted),) = value.items()
+        if isinstance(accepted, Mapping) and all(
+            isinstance(values, list) and values for values in accepted.values()
+        ):
+            return GoldCall(name, dict(accepted), several=True)
+        if isinstance(accepted, Mapping):
+            return _exact(Call(name, dict(accepted)))
+    raise BadCall(f"expected a call, got {shortened(value)}")
+
+
+def _exact(call: Call) -> GoldCall:
+    return GoldCall(call.name, {name: [value] for name, value in call.arguments.items()})
+
+
+# --- Reading calls
+
+
+def has_call(text: str, tools: Sequence[Tool]) -> bool:
+    """Whether a text makes a call, or tries to: a mark of one, or a call that can be read."""
+    if any(mark in text for mark in _MARKS):
+        return True
+    try:
+        return bool(calls_in(text, tools, text_around=True))
+    except BadCall:
+        return True
+
+
+def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> list[Call]:
+    """The calls of a text, in order; empty where it makes none.
+
+    text_around: whether other text may stand around them. BadCall for text around them where it may
+    not, and for what begins like a call and cannot be read.
+
+    >>> tools = read_tools([{"name": "add", "parameters": {"a": {"type": "integer"}, "b": {"type": "integer"}}}])
+    >>> for text in (
+    ...     '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>',
+    ...     '[TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "b": 2}}]',
+    ...     '{"name": "add", "parameters": {"a": 1, "b": 2}}',
+    ...     "[add(a=1, b=2)]",
+    ... ):
+    ...     assert calls_in(text, tools) == [Call("add", {"a": 1, "b": 2})]
+    >>> calls_in("I can add numbers.", tools)
+    []
+    """
+    reader = _Reader(tools)
+    if any(mark in text for mark in ("<tool_call>", "</tool_call>", "<function=")):
+        calls, rest = reader.tagged(text)
+    elif _MISTRAL in text:
+        before, _, after = text.partition(_MISTRAL)
+        calls, rest = reader.mistral(after), before
+    else:
+        return reader.plain(text, text_around)
+    if rest.strip() and (not text_around or reader.plain(rest, True)):
+        raise BadCall(f"there is text around the calls: {rest.strip()!r:.80}")
+    return calls
+
+
+class _Reader:
+    """Reads calls of these tools."""
+
+    def __init__(self, tools: Sequence[Tool]):
+        self.tools = {tool.name: tool for tool in tools}
+        # Names that are no name in Python, as ToolACE's "Market Trends API", the longest first.
+        strange = [name for name in self.tools if not name.replace(".", "_").isidentifier()]
+        self.placeholders = {
+            name: f"_tool_{number}_" for number, name in enumerate(sorted(strange, key=len)[::-1])
+        }
+
+    def tagged(self, text: str) -> tuple[list[Call], str]:
+        """The calls in tags, and what stands around them."""
+        calls = []
+        if "tool_call>" not in text:
+            return self._xml(text)
+        for content in _TAGGED.findall(text):
+            if "<function=" in content:
+                inside, around = self._xml(content)
+                if around.strip():
+                    raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
+                calls += inside
+            else:
+                calls += _json_calls(content)
+        rest = _TAGGED.sub("", text)
+        if "<tool_call>" in rest or "</tool_call>" in rest:
+            raise BadCall("a <tool_call> is not closed, or never opened")
+        return calls, rest
+
+    def _xml(self, text: str) -> tuple[list[Call], str]:
+        """Qwen3-Coder's calls; a value is read by the type of its argument."""
+        calls = []
+        for name, content in _XML_CALL.findall(text):
+            arguments: dict[str, Any] = {}
+            for argument, value in _XML_ARGUMENT.findall(content):
+                if argument in arguments:
+                    raise BadCall(f"the argument {argument!r:.80} stands twice")
+                kind = self.tools[name].type_of(argument) if name in self.tools else ""
+                # As the reader of vLLM does it: a text is what is written, all else is JSON.
+                loaded = value if kind == "string" else _loaded(value)
+                if isinstance(loaded, str) and value in ("True", "False", "None"):
+                    loaded = _CONSTANTS[value.lower()]
+                arguments[argument] = loaded
+            if _XML_ARGUMENT.sub("", content).strip():
+                raise BadCall(f"the arguments of {name!r:.80} cannot be read")
+            calls.append(Call(name.strip(), arguments))
+        rest = _XML_CALL.sub("", text)
+        if "<function=" in rest:
+            raise BadCall("a <function=...> is not closed")
+        return calls, rest
+
+    def mistral(self, text: str) -> list[Call]:
+        """What follows [TOOL_CALLS]: a list, or names with their arguments."""
+        text = text.strip()
+        if text.startswith(("[{", "[ ", "[\n", "{")):
+            return _json_calls(text)
+        calls = []
+        for part in text.split(_MISTRAL):
+            head = _MISTRAL_CALL.match(part)
+            if head is None:
+                raise BadCall(f"expected a name and its arguments, got {part!r:.80}")
+            calls.append(_call_of({"name": head[1], "arguments": _json(part[head.end() :])}))
+        return calls
+
+    def plain(self, text: str, text_around: bool) -> list[Call]:
+        """Calls without a mark: JSON or Python, in a block of Markdown or without one."""
+        text = _LLAMA_MARK.sub("", text).strip()
+        blocks = _BLOCK.findall(text)
+        if blocks and (text_around or not _BLOCK.sub("", text).strip()):
+            calls = []
+            for block in blocks:
+                calls += self._whole(block.strip()) or []
+            around = _BLOCK.sub("\n", text)
+            return calls + self.plain(around, True) if around.strip() else calls
+        whole = self._whole(text)
+        if whole is not None:
+            return whole
+        scattered = self._scattered(text)
+        if scattered and not text_around:
+            raise BadCall("there is text around the calls")
+        return scattered
+
+    def _whole(self, text: str) -> list[Call] | None:
+        """The calls that a text is as a whole; None where it is something else."""
+        if text == "[]":
+            return []
+        if text.startswith(("{", "[{", "[ {", "[\n")):
+            try:
+                return _json_calls(text)
+            except BadCall:
+                # Llama's calls, one after another
+                parts = values_in(text)
+                rest = text
+                for part in parts:
+                    rest = rest.replace(part, "", 1)
+                if len(parts) > 1 and not rest.strip(" \n\t;,"):
+                    return [call for part in parts for call in _json_calls(part)]
+                if not text.startswith("["):
+                    return None
+        return self._python(text)
+
+    def _scattered(self, text: str) -> list[Call]:
+        """The calls that stand somewhere in a text."""
+        calls: list[Call] = []
+        for part in values_in(text):
+            try:
+                calls += _json_calls(part)
+            except BadCall:
+                continue
+        if calls:
+            return calls
+        for name in self.tools:
+            if re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", text):
+                break
+        else:
+            return []
+        # From the first bracket or name to its end, and each line alone.
+        first, last = text.find("["), text.rfind("]")
+        pieces = [text[first : last + 1]] if 0 <= first < last else []
+        for piece in [*pieces, *text.splitlines()]:
+            calls += self._python(piece.strip().strip("`*- ")) or []
+            if calls and piece in pieces:
+                break
+        return calls
+
+    def _python(self, text: str) -> list[Call] | None:
+        """The calls that a text of Python is: one, a list of them, or one a line."""
+        if "(" not in text or len(text) > MOST_CHARS:
+            return None
+        for name, placeholder in self.placeholders.items():
+            text = re.sub(rf"(?<![\w\"']){re.escape(name)}\s*\(", f"{placeholder}(", text)
+        try:
+            body = ast.parse(text.strip()).body
+            nodes: list[ast.expr] = []
+            for statement in body:
+                if not isinstance(statement, ast.Expr):
+                    return None
+                expression = statement.value
+                is_list = isinstance(expression, (ast.List, ast.Tuple))
+                nodes += expression.elts if is_list else [expression]  # type: ignore[attr-defined]
+            if not nodes or not all(isinstance(node, ast.Call) for node in nodes):
+                return None
+            return [self._python_call(node) for node in nodes]  # type: ignore[arg-type]
+        except _UNREADABLE:
+            return None
+
+    def _python_call(self, node: ast.Call) -> Call:
+        name = ast.unparse(node.func)
+        for original, placeholder in self.placeholders.items():
+            if name == placeholder:
+                name = original
+        arguments: dict[str, Any] = {}
+        tool = self.tools.get(name)
+        places = list(tool.arguments) if tool else []
+        if len(node.args) > len(places):
+            raise BadCall(f"{name} has too many arguments without a name")
+        for place, value in zip(places, node.args, strict=False):
+            arguments[place] = self._python_value(value)
+        for keyword in node.keywords:
+            if keyword.arg is None or keyword.arg in arguments:
+                raise BadCall(f"an argument of {name} stands twice, or has no name")
+            arguments[keyword.arg] = self._python_value(keyword.value)
+        return Call(name, arguments)
+
+    def _python_value(self, node: ast.expr) -> Any:
+        """A literal; ValueError for anything that would have to be evaluated."""
+        match node:
+            case ast.Name(id=name) if name.lower() in _CONSTANTS:
+                return _CONSTANTS[name.lower()]
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return [self._python_value(element) for element in elements]
+            case ast.Dict(keys=keys, values=values):
+                written = {}
+                for key, inner in zip(keys, values, strict=True):
+                    word = self._python_value(key) if key is not None else None
+                    if not isinstance(word, str) or word in written:
+                        raise BadCall("a key stands twice, or is no text")
+                    written[word] = self._python_value(inner)
+                return written
+        value: Any = ast.literal_eval(node)
+        if isinstance(value, str):
+            for original, placeholder in self.placeholders.items():
+                value = value.replace(placeholder, original)
+        elif not isinstance(value, (bool, int, float, type(None))):
+            raise BadCall(f"{value!r:.80} is no value of JSON")
+        return value
+
+
+def _json(text: str) -> Any:
+    try:
+        return read_json(text.strip())
+    except NotJson as error:
+        raise BadCall(f"{error.reason}: {error}") from None
+
+
+def _json_calls(text: str) -> list[Call]:
+    """The calls of a text that is JSON, an object or a list of them; BadCall for anything else."""
+    value = _json(text)
+    values = value if isinstance(value, list) else [value]
+    return [_call_of(each) for each in values]
+
+
+def _call_of(value: Any) -> Call:
+    """A call of an object with a name and arguments, which may be JSON again."""
+    if isinstance(value, Mapping) and isinstance(value.get("function"), Mapping):
+        value = value["function"]
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        raise BadCall(f"expected a call, got {shortened(value)}")
+    named = [name for name in _ARGUMENTS if name in value]
+    if len(named) > 1 or not set(value) <= _KNOWN_KEYS:
+        raise BadCall(f"expected name and arguments, got the keys {', '.join(value):.80}")
+    arguments = value[named[0]] if named else None
+    if isinstance(arguments, str):
+        arguments = _json(arguments) if arguments.strip() else {}
+    if arguments is None and not (named or len(value) == 1):
+        raise BadCall(f"expected name and arguments, got {shortened(value)}")
+    if not isinstance(arguments or {}, Mapping):
+        raise BadCall(f"expected an object of arguments, got {shortened(arguments)}")
+    return Call(value["name"], dict(arguments or {}))
+
+
+# --- Comparing
+
+
+class Difference(NamedTuple):
+    """What of a call is wrong: an argument, or empty where it is the call as a whole."""
+
+    argument: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Says whether a call is right.
+
+    loose_text: whether texts are compared as BFCL does: without case, spaces and ,./-_*^
+    """
+
+    tools: Mapping[str, Tool]
+    loose_text: bool = False
+
+    def differences(self, gold: GoldCall, call: Call) -> list[Difference]:
+        """What of a call is wrong by a gold; empty where it is right."""
+        if call.name != gold.name:
+            return [Difference("", f"expected a call of {gold.name}, got {call.name!r:.80}")]
+        tool = self.tools[gold.name]
+        wrong = []
+        for name, accepted in gold.accepted.items():
+            if name in call.arguments:
+                value = call.arguments[name]
+                if not any(
+                    self._fits(each, value, tool.type_of(name), gold.several) for each in accepted
+                ):
+                    expected = " or ".join(shortened(each) for each in accepted[:3])
+                    wrong.append(Difference(name, f"expected {expected}, got {shortened(value)}"))
+            elif not self._may_be_missing(name, accepted, tool, gold.several):
+                wrong.append(Difference(name, "is missing"))
+        for name, value in call.arguments.items():
+            if name in gold.accepted:
+                continue
+            if name not in tool.arguments:
+                wrong.append(Difference(name, "is no argument of this tool"))
+            elif not self._is_default(name, value, tool):
+                wrong.append(Difference(name, f"is not asked for, got {shortened(value)}"))
+        return wrong
+
+    def _may_be_missing(self, name: str, accepted: list[Any], tool: Tool, several: bool) -> bool:
+        if name in tool.required:
+            return False
+        if several and "" in accepted:
+            return True
+        return any(self._is_default(name, value, tool) for value in accepted)
+
+    def _is_default(self, name: str, value: Any, tool: Tool) -> bool:
+        """Whether a tool takes this value for an argument that is left out."""
+        schema = tool.arguments.get(name, {})
+        return "default" in schema and self._fits(schema["default"], value, tool.type_of(name))
+
+    def _fits(self, gold: Any, value: Any, kind: str = "", several: bool = False) -> bool:
+        """Whether a value is the gold's. kind: the type in the tool's schema."""
+        if isinstance(gold, dict):
+            if not isinstance(value, dict):
+                return False
+            for key, inner in gold.items():
+                accepted = inner if several and isinstance(inner, list) else [inner]
+                if key not in value:
+                    if not (several and "" in accepted):
+                        return False
+                # As in BFCL, what lies deeper is one value.
+                elif not any(self._fits(each, value[key]) for each in accepted):
+                    return False
+            return set(value) <= set(gold)
+        if isinstance(gold, list):
+            if not isinstance(value, list) or len(value) != len(gold):
+                return False
+            pairs = zip(gold, value, strict=True)
+            return all(self._fits(one, other, "", several) for one, other in pairs)
+        if isinstance(gold, str) and isinstance(value, str):
+            return self._text(gold) == self._text(value)
+        if isinstance(gold, str) and kind in _NUMBERS and isinstance(value, (int, float)):
+            # A dataset writes "5" where its own schema says that it is a number.
+            gold = _loaded(gold)
+        return not isinstance(value, (dict, list)) and same_scalar(gold, value)
+
+    def _text(self, text: str) -> str:
+        if self.loose_text:
+            return _LOOSE.sub("", text).lower().replace("'", '"')
+        return text.strip()
+
+    def pairs(self, golds: Sequence[GoldCall], calls: Sequence[Call]) -> dict[int, int]:
+        """As many golds as can be with a call that is right, by their indexes."""
+        return matched(golds, calls, lambda gold, call: not self.differences(gold, call))
+
+
+def in_hermes(calls: Iterable[Call]) -> str:
+    """Calls as Hermes and Qwen write them."""
+    lines = []
+    for call in calls:
+        written = json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+        lines.append(f"<tool_call>\n{written}\n</tool_call>")
+    return "\n".join(lines)

@@ -1,0 +1,385 @@
+"""external_tool_call: the ways to write calls, what is right, and everything that must not be paid."""
+
+import json
+
+import pytest
+from swift_rlvr.rewards import REWARDS
+
+TOOLS = [
+    {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "days": {"type": "integer", "default": 1},
+                "unit": {"type": "string"},
+                "places": {"type": "array", "items": {"type": "number"}},
+                "more": {"type": "object"},
+            },
+            "required": ["city"],
+        },
+    },
+    {"name": "math.add", "parameters": {"a": {"type": "float"}, "b": {"type": "float"}}},
+    {"name": "Market Trends API", "parameters": {"kind": {"type": "str"}}},
+    {"name": "clear", "parameters": {}},
+]
+WEATHER = {"name": "get_weather", "arguments": {"city": "Bonn", "days": 3}}
+ADD = {"name": "math.add", "arguments": {"a": 1, "b": 2.5}}
+ULM = {"name": "get_weather", "arguments": {"city": "Ulm"}}
+
+
+def hermes(*calls):
+    return "\n".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in calls)
+
+
+def graded(text, golds=(WEATHER,), tools=TOOLS, **parameters):
+    golds = golds if isinstance(golds, str) else json.dumps(list(golds))
+    columns = {"functions": [json.dumps(tools)], "calls": [golds]}
+    ((reward, reason),) = REWARDS["tool_call"](**parameters).grades([text], **columns)
+    return reward, reason
+
+
+LLAMA = [{"name": call["name"], "parameters": call["arguments"]} for call in (WEATHER, ADD)]
+OPENAI = [
+    {
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])},
+    }
+    for number, call in enumerate((WEATHER, ADD))
+]
+PYTHON = "get_weather(city='Bonn', days=3), math.add(a=1, b=2.5)"
+CODER = """<tool_call>
+<function=get_weather>
+<parameter=city>
+Bonn
+</parameter>
+<parameter=days>
+3
+</parameter>
+</function>
+</tool_call>
+<tool_call>
+<function=math.add>
+<parameter=a>1</parameter>
+<parameter=b>2.5</parameter>
+</function>
+</tool_call>"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        hermes(WEATHER, ADD),
+        hermes(ADD, WEATHER) + "<|im_end|>",
+        f"<think>\n{hermes(ULM)}\n</think>\n\n{hermes(WEATHER, ADD)}",
+        f"<tool_call>{json.dumps([WEATHER, ADD])}</tool_call>",
+        CODER,
+        f"[TOOL_CALLS]{json.dumps([WEATHER, ADD])}</s>",
+        f"[TOOL_CALLS] {json.dumps([WEATHER, ADD])}",
+        '[TOOL_CALLS]get_weather[ARGS]{"city": "Bonn", "days": 3}[TOOL_CALLS]math.add{"a": 1, "b": 2.5}',
+        json.dumps([WEATHER, ADD]),
+        json.dumps(LLAMA, indent=2),
+        "\n".join(map(json.dumps, LLAMA)),
+        "; ".join(map(json.dumps, LLAMA)),
+        f"<|python_tag|>{json.dumps(LLAMA[0])}; {json.dumps(LLAMA[1])}<|eom_id|>",
+        json.dumps(OPENAI),
+        f"```json\n{json.dumps([WEATHER, ADD])}\n```",
+        f"[{PYTHON}]",
+        PYTHON,
+        PYTHON.replace("), ", ")\n"),
+        f"```python\n[{PYTHON}]\n```",
+        f"```tool_code\n{PYTHON.replace('), ', ')' + chr(10))}\n```",
+        f"<|python_start|>[{PYTHON}]<|python_end|>",
+        "[get_weather('Bonn', 3), math.add(1, 2.5)]",
+        f"<answer>{hermes(WEATHER, ADD)}</answer>",
+    ],
+)
+def test_calls_are_read_in_every_way_in_which_models_write_them(text):
+    assert graded(text, [WEATHER, ADD]) == (1.0, "correct")
+
+
+def test_a_name_may_be_no_name_of_python():
+    gold = [{"name": "Market Trends API", "arguments": {"kind": "A (Market Trends API(x)"}}]
+    text = '[Market Trends API(kind="A (Market Trends API(x)")]'
+    assert graded(text, gold) == (1.0, "correct")
+    assert graded("[clear()]", [{"name": "clear", "arguments": {}}]) == (1.0, "correct")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gold", "reward"),
+    [
+        # 1 is 1.0, and is neither true nor a text
+        ({"city": "Bonn", "days": 3.0}, {"city": "Bonn", "days": 3}, 1.0),
+        ({"city": "Bonn", "days": "3"}, {"city": "Bonn", "days": 3}, 0.0),
+        ({"city": "Bonn", "days": True}, {"city": "Bonn", "days": 1}, 0.0),
+        # a dataset writes a text where its schema says a number
+        ({"city": "Bonn", "days": 3}, {"city": "Bonn", "days": "3"}, 1.0),
+        # a default may be given or left out, if it is right
+        ({"city": "Bonn"}, {"city": "Bonn", "days": 1}, 1.0),
+        ({"city": "Bonn", "days": 1}, {"city": "Bonn"}, 1.0),
+        ({"city": "Bonn"}, {"city": "Bonn", "days": 2}, 0.0),
+        ({"city": "Bonn", "days": 2}, {"city": "Bonn"}, 0.0),
+        ({"city": "Bonn", "unit": "F"}, {"city": "Bonn"}, 0.0),
+        ({"city": "Bonn", "unit": None}, {"city": "Bonn"}, 0.0),
+        ({"city": "Bonn", "town": "Bonn"}, {"city": "Bonn"}, 0.0),
+        ({}, {"city": "Bonn"}, 0.0),
+        # lists in order, objects without
+        ({"city": "B", "places": [1, 2.0]}, {"city": "B", "places": [1.0, 2]}, 1.0),
+        ({"city": "B", "places": [2, 1]}, {"city": "B", "places": [1, 2]}, 0.0),
+        ({"city": "B", "places": [1]}, {"city": "B", "places": [1, 2]}, 0.0),
+        ({"city": "B", "more": {"b": [1], "a": 1}}, {"city": "B", "more": {"a": 1, "b": [1]}}, 1.0),
+        ({"city": "B", "more": {"a": 1, "b": 2}}, {"city": "B", "more": {"a": 1}}, 0.0),
+        ({"city": " Bonn "}, {"city": "Bonn"}, 1.0),
+        ({"city": "bonn"}, {"city": "Bonn"}, 0.0),
+    ],
+)
+def test_arguments_are_compared_by_the_schema_of_the_tool(arguments, gold, reward):
+    call = {"name": "get_weather", "arguments": arguments}
+    assert graded(hermes(call), [{"name": "get_weather", "arguments": gold}])[0] == reward
+
+
+def test_several_values_are_accepted_as_in_bfcl():
+    gold = [
+        {
+            "get_weather": {
+                "city": ["Bonn", "Bonn, NRW"],
+                "days": [3, 4],
+                "unit": ["C", ""],
+                "more": [{"wind": [True], "sea": ["high", ""]}, ""],
+            }
+        }
+    ]
+
+    def reward(**arguments):
+        text = hermes({"name": "get_weather", "arguments": arguments})
+        return graded(text, gold)[0]
+
+    assert reward(city="Bonn, NRW", days=4) == 1.0
+    assert reward(city="Bonn", days=3, unit="C", more={"wind": True}) == 1.0
+    assert reward(city="Bonn", days=3, more={"wind": True, "sea": "high"}) == 1.0
+    assert reward(city="Bonn", days=3, more={"wind": False}) == 0.0
+    assert reward(city="Bonn", days=3, more={"wind": True, "rain": 1}) == 0.0
+    assert reward(city="Bonn", days=3, unit="F") == 0.0
+    assert reward(city="Bonn", days=5) == 0.0
+    assert reward(city="Bonn") == 0.0
+    assert reward(city=["Bonn", "Bonn, NRW"], days=3) == 0.0
+    loose = hermes({"name": "get_weather", "arguments": {"city": "bonn nrw", "days": 3}})
+    assert graded(loose, gold)[0] == 0.0
+    assert graded(loose, gold, loose_text=True)[0] == 1.0
+
+
+def test_two_calls_find_the_golds_that_they_fit():
+    """The first gold that the first call fits is the only one that the second fits."""
+    golds = [{"get_weather": {"city": ["Bonn", "Ulm"]}}, {"get_weather": {"city": ["Bonn"]}}]
+    bonn = {"name": "get_weather", "arguments": {"city": "Bonn"}}
+    for calls in ((bonn, ULM), (ULM, bonn)):
+        assert graded(hermes(*calls), golds) == (1.0, "correct")
+
+
+def test_the_order_of_calls_is_a_setting():
+    assert graded(hermes(ADD, WEATHER), [WEATHER, ADD]) == (1.0, "correct")
+    assert graded(hermes(ADD, WEATHER), [WEATHER, ADD], ordered=True) == (0.0, "wrong order")
+    assert graded(hermes(WEATHER, ADD), [WEATHER, ADD], ordered=True) == (1.0, "correct")
+
+
+RIGHT = hermes(WEATHER)
+BARE = json.dumps(WEATHER)
+WRONG = {"name": "get_weather", "arguments": {"city": "Bonn", "days": 4}}
+EVERY = [
+    WEATHER,
+    {"name": "math.add", "arguments": {"a": 1, "b": 1}},
+    {"name": "clear", "arguments": {}},
+]
+# The right call with text around it.
+AROUND = [
+    f"Sure: {RIGHT}",
+    f"{RIGHT} That is all.",
+    f"Not {RIGHT}",
+    f"I would not call {BARE}",
+    f"{BARE} is wrong",
+    "The call is get_weather(city='Bonn', days=3).",
+    "# get_weather(city='Bonn', days=3)",
+    f"```json\n{BARE}\n```\nis wrong",
+]
+UNPAID = [
+    "",
+    " ",
+    "...",
+    "[]",
+    "{}",
+    "null",
+    "0",
+    "get_weather",
+    "get_weather()",
+    "The weather in Bonn will be fine for 3 days.",
+    "I cannot do that.",
+    json.dumps(TOOLS),
+    json.dumps([]),
+    # more or other calls than are right
+    hermes(*EVERY),
+    hermes(WEATHER, WEATHER),
+    hermes(WEATHER, WRONG),
+    hermes(WRONG, WEATHER),
+    hermes(*({"name": "get_weather", "arguments": {"city": "Bonn", "days": n}} for n in range(9))),
+    hermes(WEATHER, {"name": "get_time", "arguments": {}}),
+    json.dumps(EVERY),
+    f"{BARE}\n{json.dumps(WRONG)}",
+    f"{json.dumps(WRONG)}; {BARE}",
+    "[get_weather(city='Bonn', days=3), get_weather(city='Bonn', days=4)]",
+    "[get_weather(city='Bonn', days=3), clear()]",
+    f"[TOOL_CALLS]{json.dumps([WEATHER, WRONG])}",
+    f"{RIGHT}[get_weather(city='Bonn', days=4)]",
+    f"{json.dumps(WRONG)}{RIGHT}",
+    f"{RIGHT}[TOOL_CALLS]{json.dumps([WRONG])}",
+    f"[TOOL_CALLS]{json.dumps([WEATHER])}{hermes(WRONG)}",
+    f"```json\n{BARE}\n```\n```json\n{json.dumps(WRONG)}\n```",
+    f"```python\nget_weather(city='Bonn', days=4)\n```\n{BARE}",
+    # in the thinking alone
+    f"<think>{RIGHT}</think>",
+    f"<think>{RIGHT}",
+    f"<think>{RIGHT}</think>Done.",
+    f"<think>{BARE}</think>",
+    f"[THINK]{RIGHT}[/THINK]I do not know.",
+    # not closed, or not a call
+    RIGHT.replace("</tool_call>", ""),
+    RIGHT.replace("<tool_call>", "", 1),
+    f"<tool_call>{RIGHT}</tool_call>",
+    f"<tool_call>{BARE}{BARE}</tool_call>",
+    f"<tool_call>{BARE[:-1]}</tool_call>",
+    f"<tool_call>{str(WEATHER)}</tool_call>",
+    f"[TOOL_CALLS]{BARE[:-1]}",
+    "[TOOL_CALLS]get_weather",
+    # two answers in one
+    '{"name": "get_weather", "arguments": {"city": "Ulm", "city": "Bonn", "days": 3}}',
+    '{"name": "math.add", "name": "get_weather", "arguments": {"city": "Bonn", "days": 3}}',
+    '{"name": "get_weather", "arguments": {"city": "Bonn", "days": 3}, "parameters": {"city": "Ulm"}}',
+    '{"name": "get_weather", "arguments": {"city": "Bonn", "days": 3}, "or": {"city": "Ulm"}}',
+    "get_weather(city='Ulm', city='Bonn', days=3)",
+    "get_weather('Bonn', city='Bonn', days=3)",
+    "get_weather(**{'city': 'Bonn', 'days': 3})",
+    "get_weather(*['Bonn', 3])",
+    # what would have to be evaluated
+    "get_weather(city='Bo' + 'nn', days=3)",
+    "get_weather(city='Bonn', days=1 + 2)",
+    "get_weather(city='Bonn', days=int('3'))",
+    "get_weather(city=__import__('os').popen('echo Bonn').read(), days=3)",
+    "[get_weather(city='Bonn', days=d) for d in [3]]",
+    "(lambda: get_weather(city='Bonn', days=3))()",
+    "x = get_weather(city='Bonn', days=3)",
+    "get_weather(city='Bonn', days=3) or clear()",
+    "if True: get_weather(city='Bonn', days=3)",
+    "print(get_weather(city='Bonn', days=3))",
+    "get_weather(city='Bonn', days=3).clear()",
+    # other arguments
+    hermes({"name": "get_weather", "arguments": {"city": "Bonn", "days": 3, "unit": "C"}}),
+    hermes({"name": "get_weather", "arguments": {"city": "Bonn", "days": 3, "x": 1}}),
+    hermes({"name": "get_weather", "arguments": {"city": "Bonn"}}),
+    hermes({"name": "get_weather", "arguments": {"city": "Bonn or Ulm", "days": 3}}),
+    hermes({"name": "get_weather", "arguments": {"city": ["Bonn", "Ulm"], "days": 3}}),
+    hermes({"name": "get_weather", "arguments": {"city": "", "days": 3}}),
+    hermes({"name": "get_weather", "arguments": ["Bonn", 3]}),
+    hermes({"name": "Get_Weather", "arguments": {"city": "Bonn", "days": 3}}),
+    hermes({"name": "weather", "arguments": {"city": "Bonn", "days": 3}}),
+    hermes({"name": ["get_weather", "clear"], "arguments": {"city": "Bonn", "days": 3}}),
+    '{"name": "get_weather", "arguments": {"city": "Bonn", "days": NaN}}',
+    # long and deep
+    "[" * 50_000,
+    "(" * 50_000,
+    "get_weather(" * 20_000,
+    "<tool_call>" * 10_000,
+    "<tool_call>" + "[" * 40_000 + "</tool_call>",
+    "get_weather(city=" + "-" * 40_000 + "1)",
+    "[TOOL_CALLS]" * 10_000,
+    "```json\n" * 10_000,
+    '{"name":' * 10_000,
+    "get_weather(city='Bonn', days=3)\n" * 1000,
+]
+
+
+def test_at_least_sixty_attempts_are_made():
+    assert len({*UNPAID, *AROUND}) >= 60
+
+
+@pytest.mark.parametrize("text", UNPAID, ids=range(len(UNPAID)))
+def test_nothing_else_is_paid(text):
+    assert graded(text)[0] == 0.0
+    assert graded(text, text_around=True)[0] == 0.0
+
+
+@pytest.mark.parametrize("text", AROUND)
+def test_text_around_is_not_paid_unless_it_is_allowed(text):
+    assert graded(text)[0] == 0.0
+
+
+def test_text_around_is_a_setting_and_all_calls_count():
+    assert graded(f"I look it up.\n{RIGHT}") == (0.0, "unreadable call")
+    assert graded(f"I look it up.\n{RIGHT}", text_around=True) == (1.0, "correct")
+    assert graded(f"I call:\n```json\n{BARE}\n```", text_around=True) == (1.0, "correct")
+    assert graded(f"I call {BARE} now.", text_around=True) == (1.0, "correct")
+    text = f"{json.dumps(WRONG)} or rather {RIGHT}"
+    assert graded(text, text_around=True) == (0.0, "unreadable call")
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        ("None of these tools can write a poem.", 1.0),
+        ("The sea (calm) is {blue}.", 1.0),
+        ("[]", 1.0),
+        ("没有合适的工具可用", 1.0),
+        ("", 0.0),
+        ("271828183", 0.0),
+        ("Yes", 0.0),
+        ("{}", 0.0),
+        ("<think>No tool fits.</think>", 0.0),
+        (RIGHT, 0.0),
+        (f"I cannot, but: {RIGHT}", 0.0),
+        (BARE, 0.0),
+        (f"No: {BARE}", 0.0),
+        ("[get_weather(city='Bonn')]", 0.0),
+        ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
+        ("<tool_call>{broken", 0.0),
+        ("[TOOL_CALLS]", 0.0),
+        (f"<think>{RIGHT}</think>No tool fits.", 1.0),
+    ],
+)
+def test_where_no_call_is_right_any_answer_without_one_is(text, reward):
+    assert graded(text, [])[0] == reward
+
+
+@pytest.mark.parametrize(
+    ("tools", "calls", "reason"),
+    [
+        ("no tools", "[]", "bad tools"),
+        ([{"description": "no name"}], "[]", "bad tools"),
+        ([TOOLS[0], TOOLS[0]], "[]", "bad tools"),
+        (TOOLS, "", "bad gold"),
+        (TOOLS, "call it", "bad gold"),
+        (TOOLS, "[1]", "bad gold"),
+        (TOOLS, '[{"name": "other", "arguments": {}}]', "bad gold"),
+        (TOOLS, '[{"name": "clear", "arguments": [1]}]', "bad gold"),
+        (TOOLS, '[{"get_weather": {"city": []}, "b": 1}]', "bad gold"),
+    ],
+)
+def test_what_cannot_be_read_is_not_graded(tools, calls, reason):
+    columns = {"functions": [tools] * 3, "calls": [calls] * 3}
+    grades = REWARDS["tool_call"]().grades([RIGHT, "", "No tool fits."], **columns)
+    assert [tuple(grade) for grade in grades] == [(None, reason)] * 3
+
+
+def test_explain_lists_every_argument_that_failed():
+    call = {"name": "get_weather", "arguments": {"days": "4", "x": 1}}
+    row = {"functions": json.dumps(TOOLS), "calls": json.dumps([WEATHER, ADD])}
+    further = {"name": "clear", "arguments": {}}
+    explanation = REWARDS["tool_call"]().explain(hermes(call, further), row)
+    failed = [rule.name for rule in explanation.rules if rule.passed is False]
+    assert failed == [
+        "each right function is called as often as is right",
+        "call 1, get_weather: city",
+        "call 1, get_weather: days",
+        "call 1, get_weather: x",
+        "call 2, math.add",
+        "no further call",
+    ]

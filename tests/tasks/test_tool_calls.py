@@ -1,0 +1,188 @@
+"""tool_calls:FILE: the columns of public data sets, and the rows that are refused."""
+
+import json
+
+import pytest
+from swift_rlvr.evaluation.prompts import ask
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS, RowError
+
+TASK = TASKS["tool_calls"]
+ADD = {
+    "name": "add",
+    "description": "Adds two numbers.",
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    },
+}
+WRAPPED = {"type": "function", "function": ADD}
+CALL = {"name": "add", "arguments": {"a": 1, "b": 2}}
+OPENAI_CALL = {
+    "id": "1",
+    "type": "function",
+    "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
+}
+QUESTION = {"role": "user", "content": "How much is 1 + 2?"}
+XLAM = {
+    "id": 0,
+    "query": "How much is 1 + 2?",
+    "answers": json.dumps([CALL]),
+    "tools": json.dumps(
+        [
+            {
+                "name": "add",
+                "description": "",
+                "parameters": {
+                    "a": {"type": "int"},
+                    "b": {"type": "float, optional"},
+                    "c": {"type": "List[str], optional"},
+                },
+            }
+        ]
+    ),
+}
+BFCL = {
+    "id": "simple_0",
+    "question": [[QUESTION]],
+    "function": [
+        {
+            "name": "add",
+            "description": "",
+            "parameters": {
+                "type": "dict",
+                "properties": {"a": {"type": "integer"}, "b": {"type": "float"}},
+                "required": ["a"],
+            },
+        }
+    ],
+    "ground_truth": [{"add": {"a": [1], "b": [2.0, 2]}}],
+}
+TOOLACE = {
+    "system": "You can compose functions. Here is a list of them in JSON format:\n"
+    + json.dumps(
+        [
+            {
+                "name": "add",
+                "description": "",
+                "parameters": {
+                    "type": "dict",
+                    "properties": ADD["parameters"]["properties"],
+                    "required": ["a"],
+                },
+                "required": None,
+            }
+        ]
+    )
+    + "\nReturn [func_name1(params_name1=params_value1), func_name2(...)] and no other text.",
+    "conversations": [
+        {"from": "user", "value": "How much is 1 + 2?"},
+        {"from": "assistant", "value": "[add(a=1, b=2)]"},
+    ],
+}
+MS_SWIFT = {
+    "tools": json.dumps([WRAPPED]),
+    "messages": [QUESTION, {"role": "tool_call", "content": json.dumps(CALL)}],
+}
+OPENAI = {
+    "tools": [WRAPPED],
+    "messages": [QUESTION, {"role": "assistant", "content": None, "tool_calls": [OPENAI_CALL]}],
+}
+SHAREGPT = {
+    "tools": json.dumps([ADD]),
+    "conversations": [
+        {"from": "human", "value": "How much is 1 + 2?"},
+        {"from": "function_call", "value": json.dumps(CALL)},
+    ],
+}
+SHAPES = {
+    "xlam": XLAM,
+    "bfcl": BFCL,
+    "toolace": TOOLACE,
+    "ms-swift": MS_SWIFT,
+    "openai": OPENAI,
+    "sharegpt": SHAREGPT,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_public_columns_need_no_other_names(name):
+    asked = ask(TASK, SHAPES[name])
+    reward = REWARDS["tool_call"]()
+    columns = {column: [asked.row[column]] * 2 for column in reward.columns}
+    assert reward([asked.ideal, asked.answering("2")], **columns) == [1.0, 0.0]
+    assert "How much is 1 + 2?" in asked.prompt and '"add"' in asked.prompt
+    assert [turn["role"] for turn in asked.messages] == ["system", "user"]
+    assert asked.row["calls"].count("add") == 1
+
+
+def test_tools_stand_in_the_prompt_once():
+    for name, row in SHAPES.items():
+        prompt = ask(TASK, row).prompt
+        assert prompt.count('"name": "add"') == 1, name
+    # ToolACE's own instruction stays alone.
+    assert ask(TASK, TOOLACE).prompt.startswith(TOOLACE["system"])
+    assert ask(TASK, TOOLACE).ideal == "[add(a=1, b=2)]"
+
+
+def test_earlier_calls_and_results_are_part_of_the_prompt():
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        QUESTION,
+        {"role": "tool_call", "content": json.dumps(CALL)},
+        {"role": "tool_response", "content": "3"},
+    ]
+    row = {"tools": [WRAPPED], "messages": [*turns, {"role": "assistant", "content": "It is 3."}]}
+    prepared = TASK.preprocess(row)
+    assert [turn["role"] for turn in prepared["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert prepared["messages"][0]["content"].startswith("Be brief.\n\n# Tools")
+    assert prepared["messages"][2]["content"].startswith("<tool_call>")
+    assert prepared["messages"][3]["content"] == "<tool_response>\n3\n</tool_response>"
+    # The assistant's last turn makes no call, so none is right.
+    assert prepared["calls"] == "[]" and TASK.gold(row) is None
+
+
+def test_the_words_are_those_of_a_chat_template_of_hermes():
+    system = TASK.preprocess(XLAM)["messages"][0]["content"]
+    start, end = "within <tools></tools> XML tags:\n<tools>\n", "\n</tools>"
+    tool = json.loads(system.partition(start)[2].partition(end)[0])
+    assert tool["type"] == "function"
+    parameters = tool["function"]["parameters"]
+    assert parameters["properties"] == {
+        "a": {"type": "integer"},
+        "b": {"type": "number"},
+        "c": {"type": "array", "items": {"type": "string"}},
+    }
+    assert parameters["required"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**XLAM, "tools": "[]"}, "column 'tools': no tools"),
+        (
+            {**XLAM, "tools": '[{"description": "x"}]'},
+            "column 'tools': expected a tool with a name",
+        ),
+        ({**XLAM, "answers": "call add"}, "column 'answers': the right calls: expected calls"),
+        (
+            {**XLAM, "answers": '[{"name": "sub"}]'},
+            "column 'answers': .*'sub' is not one of the tools",
+        ),
+        ({**XLAM, "query": ""}, "column 'query': expected a question"),
+        (
+            {"tools": XLAM["tools"], "query": "1 + 2?"},
+            "column 'calls': no right calls in the columns",
+        ),
+        ({**MS_SWIFT, "messages": [{"role": "tool_call", "content": "x"}]}, "column 'messages'"),
+    ],
+)
+def test_rows_that_cannot_be_used_say_why(row, message):
+    with pytest.raises(RowError, match=message):
+        TASK.preprocess(row)

@@ -160,6 +160,12 @@ def test_nothing_else_is_paid(text):
     assert 0.0 <= partial < 1.0
 
 
+def test_the_reason_says_what_is_wrong_first():
+    assert graded(RIGHT + OTHER) == (0.0, "several values")
+    assert graded(f"Sure: {RIGHT}") == (0.0, "text around")
+    assert graded("1 + 2 is 3") == (0.0, "not JSON")
+
+
 def test_text_around_is_a_setting_and_two_values_are_none():
     assert graded(f"Sure: {RIGHT} That is it.", text_around=True) == (1.0, "correct")
     assert graded(f"It is ```json\n{RIGHT}\n```", text_around=True) == (1.0, "correct")

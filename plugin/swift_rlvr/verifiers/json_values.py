@@ -56,8 +56,9 @@ def read_json(text: str) -> Any:
         raise NotJson(TOO_DEEP, f"lists and objects lie deeper than {DEEPEST}") from None
     except json.JSONDecodeError as error:
         detail = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        # json has no other sign of it.
-        reason = TWO_VALUES if error.msg == "Extra data" else NOT_JSON
+        # json has no other sign of it. A number before a text is no value of an answer.
+        is_first = error.msg == "Extra data" and text.lstrip().startswith(("{", "["))
+        reason = TWO_VALUES if is_first else NOT_JSON
         raise NotJson(reason, detail) from None
     if depth_of(value) > DEEPEST:
         raise NotJson(TOO_DEEP, f"lists and objects lie deeper than {DEEPEST}")

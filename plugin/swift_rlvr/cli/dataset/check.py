@@ -103,6 +103,11 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
         console.print(text, soft_wrap=True)
 
+    if findings.ways:
+        ways = [f"{findings.ways[way]:,} {way}" for way in checking.WAYS]
+        text = f"Rows whose reference passes its tests: {', '.join(ways)}."
+        console.print(Text(text, "dim"), soft_wrap=True)
+
     if findings.rewards and (findings.bad or findings.disagreements):
         console.print("", _rewards_table(findings), "", sep="\n")
     row_counts = _row_counts(findings)

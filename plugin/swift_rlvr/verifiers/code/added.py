@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import read_calls
 from swift_rlvr.verifiers.code.cases import Form, read_form, read_tests, same_output
-from swift_rlvr.verifiers.code.check import PASSED, check
+from swift_rlvr.verifiers.code.check import PASSED, check, passes_together
 from swift_rlvr.verifiers.code.nearby import nearby_calls, nearby_texts
 from swift_rlvr.verifiers.code.process import Limits
 from swift_rlvr.verifiers.code.run import run_program
@@ -149,6 +149,8 @@ def _passing(
             failure = ": ".join(filter(None, failed[0][:2]))
         if len(passing) == _REFERENCES:
             break
+    if not passing and passes_together(references[0], own_tests, limits):
+        raise NoTests("the reference passes only with together=true")
     if not passing:
         raise NoTests(f"the reference fails the row's own tests ({failure[:200]})")
     return passing

@@ -96,36 +96,43 @@ def check(
     return _run_all(code, tests, limits, all_tests, zygotes)
 
 
-def check_together(
-    code: str, tests: Sequence[Any], limits: Limits, all_tests: bool, zygotes: Zygotes
-) -> list[Verdict]:
-    """As `check`, with the code and its test programs in one process, where everything works and
-    code may lie to its tests. Other tests are left out.
+def passes_together(
+    code: str,
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
+    limits: Limits,
+    zygotes: Zygotes | None = None,
+) -> bool:
+    """Whether code passes tests whose programs run in one process with it, where everything works
+    and code may lie; other tests are run as `check` does it. Raises as that does.
+
+    >>> from swift_rlvr.verifiers.code import read_tests
+    >>> tests = read_tests("items = [2, 1]\\nassert order(items) is items and items == [1, 2]")
+    >>> passes_together("def order(items): items.sort(); return items", tests, Limits())
+    True
     """
+    if zygotes is None:
+        with closing(Zygotes(limits.packages, limits.landlock)) as own:
+            return passes_together(code, tests, limits, own)
+
     units = [unit for unit in tests if isinstance(unit, UnitTest)]
-    verdicts: list[Verdict] = []
+    others: Any = [test for test in tests if not isinstance(test, UnitTest)]
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        job = {
-            "kind": "together",
-            "code": code,
-            "goes_on": all_tests,
-            "packages": limits.packages,
-        }
+        job = {"kind": "together", "code": code, "packages": limits.packages}
         try:
             with run.child() as child:
                 child.allow(min(len(units), ALL_TESTS) * limits.seconds)
-                report = child.ask(job)
-                if report.get("kind") != "loaded":
-                    return [_reported(report)]
+                if child.ask(job).get("kind") != "loaded":
+                    return False
                 for program, group in groupby(units, lambda unit: unit.program):
-                    verdicts += _run_together(child, program, list(group))
-                    if verdicts[-1].reason != PASSED and not all_tests:
-                        break
-        except Ended as ended:
-            verdicts.append(_stopped(ended, limits))
-    return verdicts
+                    for verdict in _run_together(child, program, list(group)):
+                        if verdict.reason != PASSED:
+                            return False
+        except Ended:
+            return False
+    verdicts = check(code, others, limits, zygotes=zygotes) if others else []
+    return all(verdict.reason == PASSED for verdict in verdicts)
 
 
 def _run_together(child: Child, program: Program, units: list[UnitTest]) -> list[Verdict]:

@@ -119,7 +119,7 @@ class _Steps:
         self.steps: list[tuple[str, bool]] = []
         self._candidate = candidate
         self._fixed = _FixedLengths(body)
-        self._body = [each for each in body if not _does_nothing(each)]
+        self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
         self._checking = _checking_names(self._functions)
         self._once = _called_once(self._body, self._functions)
@@ -151,10 +151,10 @@ class _Steps:
             elif _is_future(statement):
                 divided.append(statement)
             elif self._is_test(statement):
-                last = self._step([*before, statement], _text(statement), is_fair)
+                last = self._step([*before, statement], text_of(statement), is_fair)
                 divided.append(last)
                 before = []
-            elif not _does_nothing(statement):
+            elif not does_nothing(statement):
                 before.append(statement)
 
         calls = [each for each in before if _calls(each)]
@@ -165,7 +165,7 @@ class _Steps:
             last.body += before
         elif calls and not divided:
             # It must not raise: that is all that is asked for.
-            divided.append(self._step(before, _text(calls[-1]), is_fair))
+            divided.append(self._step(before, text_of(calls[-1]), is_fair))
         else:
             divided += before
         return divided or [ast.Pass()]
@@ -478,7 +478,7 @@ def _is_static(function: _Function) -> bool:
     return any(ast.unparse(each) == "staticmethod" for each in function.decorator_list)
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
+def does_nothing(statement: ast.stmt) -> bool:
     """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, or a value
     nobody asks for.
 
@@ -501,7 +501,8 @@ def _is_future(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
-def _text(statement: ast.stmt) -> str:
+def text_of(statement: ast.stmt) -> str:
+    """What a statement of tests says, for people."""
     return ast.unparse(statement.test if isinstance(statement, ast.Assert) else statement)
 
 

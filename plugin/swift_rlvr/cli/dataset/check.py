@@ -104,9 +104,9 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print(text, soft_wrap=True)
 
     if findings.ways:
-        ways = [f"{findings.ways[way]:,} {way}" for way in checking.WAYS]
-        text = f"Rows whose reference passes its tests: {', '.join(ways)}."
-        console.print(Text(text, "dim"), soft_wrap=True)
+        ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
+        text = Text(f"Rows whose reference passes its tests: {ways}.", "dim")
+        console.print(text, soft_wrap=True)
 
     if findings.rewards and (findings.bad or findings.disagreements):
         console.print("", _rewards_table(findings), "", sep="\n")

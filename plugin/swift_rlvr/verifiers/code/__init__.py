@@ -18,7 +18,7 @@ function is the code's. Calls with arguments of JSON (`calls`), and asserts such
 parent compares.
 
 Some right code does not work across two processes. `passes_together` runs a test program in one with
-the code. There code can lie to its tests, so that a pass is no proof.
+the code. There code can lie to its tests, which `inside.seal` makes hard, so that a pass is no proof.
 
 Code cannot
 

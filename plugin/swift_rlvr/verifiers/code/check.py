@@ -25,7 +25,7 @@ from swift_rlvr.verifiers.code.process import (
     new_folder,
     sandboxed,
 )
-from swift_rlvr.verifiers.code.sources import Program, UnitTest
+from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
 
 # The reasons of a verdict.
 PASSED = "passed"
@@ -119,7 +119,8 @@ def passes_together(
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        job = {"kind": "together", "code": code, "packages": limits.packages}
+        imports = sorted({name for unit in units for name in unit.program.imports})
+        job = {"kind": "together", "code": code, "packages": limits.packages, "imports": imports}
         try:
             with run.child() as child:
                 child.allow(min(len(units), ALL_TESTS) * limits.seconds)
@@ -139,9 +140,9 @@ def _run_together(child: Child, program: Program, units: list[UnitTest]) -> list
     """The verdicts on the steps of a program. Raises Ended where there are none."""
     # Code that writes a report in place of the tests' does not know this number before they run.
     nonce = secrets.token_hex(16)
-    message = program._asdict() | {"nonce": nonce}
+    message = with_equalities(program)._asdict() | {"nonce": nonce}
     report = child.ask(message, _LONGEST_MESSAGE)
-    if report.get("nonce") != nonce:
+    if report.get("nonce") != nonce or report.get("is_sound") is not True:
         raise Ended("ended early")
     tallies = {unit.step: _Tally() for unit in units}
     for number, kind, detail in _validated(report, tallies).outcomes:

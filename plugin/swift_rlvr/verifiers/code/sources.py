@@ -59,6 +59,8 @@ class Program(NamedTuple):
     has_arrays: bool
     # whether it and the code would be one file elsewhere, since it does not import the code
     shares_names: bool
+    # the modules that it imports
+    imports: tuple[str, ...]
 
 
 class UnitTest(NamedTuple):
@@ -97,6 +99,7 @@ def read_source(
             seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
             shares_names="solution" not in _modules(tree),
+            imports=tuple(sorted(_modules(ast.parse(written)))),
         )
     except BadTests:
         raise
@@ -283,6 +286,26 @@ class _Asserts(ast.NodeTransformer):
                 text = ast.unparse(node.test)
                 call = _compare("true", node.test, ast.Constant(text[:200]))
         return ast.Assert(call, None)
+
+
+class _Equalities(ast.NodeTransformer):
+    """``a == b`` -> ``__equal__(a, b)``, wherever it stands."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(left, [ast.Eq()], [right]):
+                return ast.Call(_load("__equal__"), [left, right], [])
+        return node
+
+
+@lru_cache(maxsize=64)
+def with_equalities(program: Program) -> Program:
+    """The program as it is run in one process with the code (`inside.together`), whose objects may
+    say that they are equal to anything.
+    """
+    tree = _Equalities().visit(ast.parse(program.source))
+    return program._replace(source=ast.unparse(ast.fix_missing_locations(tree)))
 
 
 class _FixedLengths:

@@ -49,6 +49,10 @@ class Recorder:
         """Whether one of them is an object of the code that says it is equal to anything."""
         return False
 
+    def is_skipped(self, error: BaseException | None) -> bool:
+        """Whether the tests have left out the rest of one of them, as unittest lets them."""
+        return type(error).__name__ == "SkipTest" and not vars(error).get("_has_crossed_")
+
     def record(self, number: int, kind: str, detail: str = "") -> None:
         """Keep what came of a step."""
         self.seen.add(number)
@@ -191,7 +195,7 @@ class _Step:
         if not self.is_outer:
             return False
         self.harness.current = None
-        if isinstance(error, _Stop) or _is_skipped(error):
+        if isinstance(error, _Stop) or self.harness.is_skipped(error):
             return False
         return self.harness.judge(self.number, error)
 
@@ -210,7 +214,7 @@ class _Guard:
         pass
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
-        if error is None or isinstance(error, _Stop) or _is_skipped(error):
+        if error is None or isinstance(error, _Stop) or self.harness.is_skipped(error):
             return False
         missed = [number for number in self.numbers if number not in self.harness.seen]
         first, *others = missed or self.numbers[-1:]
@@ -227,6 +231,9 @@ class _Compare:
         self.harness = harness
 
     def equal(self, left: Any, right: Any, expects_left: bool) -> bool:
+        if self.harness.is_equal_to_all(left, right):
+            return self._fail("an object says that it is equal to anything")
+        # again: its first answer may be another than its next
         if _true(left == right) and not self.harness.is_equal_to_all(left, right):
             return True
         expected, got = (left, right) if expects_left else (right, left)
@@ -311,7 +318,7 @@ def _run_test(function: Callable) -> None:
             asyncio.run(result)
 
 
-def _run_method(cls: type, name: str) -> None:
+def _run_method(recorder: Recorder, cls: type, name: str) -> None:
     """Run a test of a class, as unittest and pytest do it."""
     is_case = any(base.__name__ == "TestCase" for base in cls.__mro__)
     for case in stand_ins.cases_of(getattr(cls, name)):
@@ -323,13 +330,8 @@ def _run_method(cls: type, name: str) -> None:
             finally:
                 _call_if_there(instance, "tearDown", "teardown_method")
         except Exception as error:
-            if not _is_skipped(error):
+            if not recorder.is_skipped(error):
                 raise
-
-
-def _is_skipped(error: BaseException | None) -> bool:
-    """Whether the tests have left out the rest of one of them, as unittest lets them."""
-    return type(error).__name__ == "SkipTest" and not vars(error).get("_has_crossed_")
 
 
 def _call_if_there(owner: Any, *names: str) -> None:
@@ -388,13 +390,15 @@ def marks(recorder: Recorder) -> dict[str, Any]:
         "__guard__": lambda first, end: _Guard(recorder, first, end),
         "__compare__": _Compare(recorder),
         "__run_test__": _run_test,
-        "__run_method__": _run_method,
+        "__run_method__": lambda cls, name: _run_method(recorder, cls, name),
         "__call_if_there__": _call_if_there,
     }
 
 
-def execute(program: dict, recorder: Recorder, space: dict) -> None:
-    """Run a program of tests, whose names are those of `space`."""
+def execute(program: dict, recorder: Recorder, space: dict) -> bool:
+    """Run a program of tests, whose names are those of `space`; whether it came to its end or to a
+    test that has failed.
+    """
     # Where a comparison is not implemented, its value is true: no test may pass by that.
     warnings.filterwarnings("error", "NotImplemented should not be used")
     recorder.seen.clear()
@@ -405,4 +409,5 @@ def execute(program: dict, recorder: Recorder, space: dict) -> None:
         with _Guard(recorder, 0, program["steps"]):
             exec(compiled, space)
     except _Stop:
-        pass
+        return any(kind != "passed" for _, kind, _ in recorder.outcomes)
+    return True

@@ -532,7 +532,7 @@ class Child:
         """See what it does and has used. Raises Ended where it has too many threads or has written
         too much.
         """
-        self._clock.look(self._is_answering())
+        self._clock.look(self._is_answering)
         if self.folder is None:
             return
         process = self._process.pid

@@ -457,7 +457,6 @@ class _Harness:
             "kind": "tests",
             "goes_on": all_tests,
             "packages": run.limits.packages,
-            "seeds": any(program.seeds for program in programs),
             "has_arrays": any(program.has_arrays for program in programs),
         }
 

@@ -53,8 +53,6 @@ class Program(NamedTuple):
     names: tuple[str, ...]
     # names of builtins that the code may define and the tests mean
     taken_over: tuple[str, ...]
-    # whether it sets the seed of random numbers, which the code then draws too
-    seeds: bool
     # whether it looks at numpy's arrays as such
     has_arrays: bool
     # whether it and the code would be one file elsewhere, since it does not import the code
@@ -96,7 +94,6 @@ def read_source(
             len(steps.steps),
             _asked_for(tree, candidate),
             _taken_over(tree, candidate),
-            seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
             shares_names="solution" not in _modules(tree),
             imports=tuple(sorted(_modules(ast.parse(written)))),

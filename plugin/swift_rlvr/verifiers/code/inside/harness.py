@@ -101,7 +101,6 @@ class _Harness(Recorder):
         self.is_ended = False
         self._receive = receive
         self._report = report
-        self._own_stdout = sys.stdout
         self._thread = get_ident()
         self.peer = self._new_peer()
         self.names: dict[str, Any] = {}
@@ -125,8 +124,6 @@ class _Harness(Recorder):
         if get_ident() != self._thread:
             # One side at a time has something to say: two threads would wait for each other.
             raise RuntimeError("another thread of the tests cannot ask for the code")
-        if sys.stdout is not self._own_stdout:
-            message["is_printed"] = True
         self._report({"outcomes": self.outcomes, "step": self.current, "ask": message})
         self.outcomes = []
         answer = self._receive() or sys.exit()
@@ -138,10 +135,7 @@ class _Harness(Recorder):
             self.is_ended = True
             raise _Ended
         self._know(answer["names"])
-        reply = answer["answer"]
-        if "printed" in reply and sys.stdout is not self._own_stdout:
-            sys.stdout.write(str(reply["printed"]))
-        return reply
+        return answer["answer"]
 
     def find(self, name: str) -> Any:
         """What the code's module has under a name. Raises NameError."""
@@ -341,30 +335,13 @@ def _call_if_there(owner: Any, *names: str) -> None:
 
 
 def _prepare_modules(harness: _Harness, job: dict) -> None:
-    """The modules that tests import: the code's, stand-ins, and seeds for both processes."""
+    """The modules that tests import: the code's, and stand-ins."""
     solution = _Solution("solution")
     vars(solution)["_harness"] = harness
     sys.modules["solution"] = solution
     for name, module in stand_ins.build().items():
         if name.partition(".")[0] not in job["packages"]:
             sys.modules[name] = module
-    if job["seeds"]:
-        import random
-
-        _share_seed(harness, random, "random")
-        if "numpy" in job["packages"]:
-            _share_seed(harness, sys.modules["numpy"].random, "numpy.random")
-
-
-def _share_seed(harness: _Harness, module: Any, name: str) -> None:
-    """What draws from the tests' seed may be the code, which has a generator of its own."""
-    own = module.seed
-
-    def seed(value: object = None, *others: object) -> None:
-        own(value, *others)
-        harness.peer.request("seed", name, value)
-
-    module.seed = seed
 
 
 def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:

@@ -33,6 +33,8 @@ BY_JUDGE = "the judge accepts it"
 # The reason of a completion that passes the tests that it may have seen, and fails those that were
 # added to the row: it knows the tests by heart, or solves only a part of the task.
 MEMORISED = "passes only the visible tests"
+# The reason of code that passes its tests only in one process with them.
+ONLY_TOGETHER = "passes only together with its tests"
 # The reason of a completion on which a function raised an error, which then earns nothing.
 RAISED = "raised an error"
 
@@ -66,14 +68,14 @@ KNOWN_ROLES = {
 }
 
 
-def error_shares(figures: Mapping[str, float]) -> dict[str, float]:
-    """The shares of completions on which functions raised, among the figures of a step: by the names
-    of the rewards, without those that raised on none.
+def shares_of(reason: str, figures: Mapping[str, float]) -> dict[str, float]:
+    """The shares of completions with a reason, among the figures of a step: by the names of the
+    rewards, without those that gave it to none.
 
-    >>> error_shares({"reasons/Short/raised_an_error": 0.25, "reasons/Long/raised_an_error": 0.0})
+    >>> shares_of(RAISED, {"reasons/Short/raised_an_error": 0.25, "reasons/Long/raised_an_error": 0.0})
     {'Short': 0.25}
     """
-    suffix = f"/{RAISED.replace(' ', '_')}"
+    suffix = f"/{reason.replace(' ', '_')}"
     shares = {}
     for name, share in figures.items():
         if share and name.startswith("reasons/") and name.endswith(suffix):

@@ -436,6 +436,29 @@ def test_what_was_not_graded_is_not_green(tmp_path):
     assert "1 row: the tests were not tried" in shown and "Every gold earns" not in shown
 
 
+def test_how_references_pass_is_counted_and_what_they_need_is_named(tmp_path, monkeypatch):
+    patched = "with unittest.mock.patch('solution.y', len): assert f1([3]) == 1"
+    sources = {
+        "f0": ("def f0(x): return x", "assert f0(1) == 1"),
+        "f1": ("def f1(x): return y(x)\ndef y(x): return x", f"import unittest.mock\n{patched}"),
+        "f2": ("import os\ndef f2(x): return os.fork()", "assert f2(1) == 1"),
+        # A program that does nothing is not graded here; that says nothing of the reference.
+        "F3": ("class F3: pass", "assert not isinstance(1, F3)"),
+    }
+    rows = [
+        {"question": f"Write {name}.", "solution": code, "tests": tests}
+        for name, (code, tests) in sources.items()
+    ]
+    dataset = f"code:{write(tmp_path / 'code.jsonl', rows)}"
+    shown = ran("check", dataset, columns=400)
+    assert "Rows whose reference passes its tests: 2 apart, 1 only together, 1 not at all." in shown
+    assert "line 2: the reference passes only with external_code's together=true" in shown
+    assert "line 3: external_code does not grade the reference: refused by the sandbox" in shown
+    monkeypatch.setenv("EXTERNAL_CODE_TOGETHER", "true")
+    shown = ran("check", dataset, columns=400)
+    assert "2 apart, 1 only together" in shown and "line 2" not in shown
+
+
 def test_a_task_of_a_mixed_file_that_nobody_grades_is_named(tmp_path):
     rows = []
     for n in range(12):

@@ -128,6 +128,12 @@ def test_the_input_of_a_program_keeps_its_lines_and_sizes():
             "fails the row's own tests .*expected 3, got 1",
         ),
         (["def add(a, b): return a +"], ADD_TESTS, "", "fails the row's own tests .*syntax error"),
+        (
+            ["def f(x): return y(x)\ndef y(x): return x"],
+            "import unittest.mock\nwith unittest.mock.patch('solution.y', len): assert f([3]) == 1",
+            "",
+            "the reference passes only with together=true",
+        ),
         ([ADD], ADD_TESTS, "Return any valid answer.", "several results are right"),
         ([ADD], ["assert add(1, 2) > 0"], "", "no test compares the result"),
         (

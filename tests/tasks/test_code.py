@@ -254,6 +254,16 @@ def test_messages_stay_as_they_are_and_a_name_that_they_lack_is_remarked():
     assert REWARDS["code"].remarks({**prepared, "messages": named}) == []
 
 
+def test_what_ms_swift_takes_beside_the_messages_is_kept():
+    tools, images = '[{"name": "run"}]', ["https://example.org/graph.png"]
+    row = {"question": "Write add.", "test": ASSERT, "Tools": tools, "image": images, "level": 1}
+    prepared = CODE.preprocess(row)
+    assert (prepared["tools"], prepared["images"]) == (tools, images)
+    assert "level" not in prepared
+    illustrated = {**row, "question": "Write add: ![](https://example.org/add.png)", "image": None}
+    assert "images" not in CODE.preprocess(illustrated)
+
+
 def test_cases_in_several_columns_all_count_and_parts_of_a_question_are_shown():
     row = {
         "description": "Add two numbers.",

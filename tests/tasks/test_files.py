@@ -197,6 +197,7 @@ def test_columns_may_lead_into_a_column(tmp_path):
         ([{"problem": "1 + 1?", "solution": "2"}] * 3, "write math:"),
         ([{"question": "1 + 1?", "answer": "2"}] * 3, "write math:"),
         ([{"question": "?", "Options": ["a", "b"], "answer": "A"}] * 3, "write choice:"),
+        ([{"Question": "?", "Test List": ["assert f(1) == 1"]}] * 3, "write code:"),
         (
             [{"problem": "1 + 1?", "solution": r"\boxed{2}"}, {"problem": "?", "solution": "2"}],
             None,

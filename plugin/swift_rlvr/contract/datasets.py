@@ -24,7 +24,7 @@ from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
-from swift_rlvr.success import FORMAT, SHAPING, VERIFIER
+from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
@@ -43,6 +43,8 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
+# How a reference passes its tests: in a process of its own, only in one with them, or not at all.
+WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
 
 # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5.
 _DECIMAL_COMMA = re.compile(
@@ -98,6 +100,8 @@ class Findings:
     # other columns say what is right.
     verified: Counter = field(default_factory=Counter)
     untried: Counter = field(default_factory=Counter)
+    # Rows by how the reference passes its tests: APART, TOGETHER or NOT_AT_ALL.
+    ways: Counter = field(default_factory=Counter)
     # Rows by a column that seems to belong to the question and is not used.
     unused: Counter = field(default_factory=Counter)
     # Rows by a column that neither the prompt nor a reward gets anything from.
@@ -459,8 +463,13 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
         if ideal.reason == OTHER_TASK:
             continue
         is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
-        value, reason = guess if reward.columns and guess.reward is None else ideal
+        # A gold that no answer can be compared with. What is wrong with a program says nothing of the
+        # row's reference.
+        is_unreadable = reward.columns and guess.reward is None and not reward.runs_code
+        value, reason = guess if is_unreadable else ideal
         findings.verified[asked.task.name] += is_verifier and value is not None
+        if is_verifier and reward.runs_code:
+            findings.ways[_way(value == reward.full_reward, reason)] += 1
         # What a reward of one's own pays at most is not known.
         if value == reward.full_reward or (value and not is_owed):
             paid.full += 1
@@ -471,11 +480,20 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
         paid.reasons[reason] += 1
         if value is None:
             paid.none += 1
-            outcome = "cannot read the gold"
+            outcome = "does not grade the reference" if reward.runs_code else "cannot read the gold"
         else:
             paid.less += 1
             outcome = f"gives the gold {value:g}"
-        if not is_verifier and reason == guess.reason:
+        if value is None and reason == ONLY_TOGETHER:
+            yield asked.line, f"the reference passes only with {reward.name}'s together=true"
+        elif not is_verifier and reason == guess.reason:
             findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
         else:
             yield asked.line, f"{reward.name} {outcome}: {reason}"
+
+
+def _way(is_paid: bool, reason: str) -> str:
+    """How a reference passes its tests; paid or not, one that needs them beside it has this reason."""
+    if reason == ONLY_TOGETHER:
+        return TOGETHER
+    return APART if is_paid else NOT_AT_ALL

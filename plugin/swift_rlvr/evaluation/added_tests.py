@@ -31,7 +31,7 @@ from swift_rlvr.evaluation.mutants import mutants
 from swift_rlvr.evaluation.nearby import nearby_calls, nearby_texts
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import Form, ProgramTest, read_form, read_tests, same_output
-from swift_rlvr.verifiers.code.check import PASSED, check
+from swift_rlvr.verifiers.code.check import PASSED, check, passes_together
 from swift_rlvr.verifiers.code.inside.prelude import NAMES
 from swift_rlvr.verifiers.code.inside.values import same_value
 from swift_rlvr.verifiers.code.plain import AssertTest, Tolerance, read_asserts
@@ -260,6 +260,8 @@ def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[
             failure = ": ".join(filter(None, failed[0][:2]))
         if len(passing) == _REFERENCES:
             break
+    if not passing and passes_together(references[0], own_tests, limits):
+        raise NoTests("the reference passes only with together=true")
     if not passing:
         raise NoTests(f"the reference fails the row's own tests ({failure[:200]})")
     return passing

@@ -23,7 +23,7 @@ from swift_rlvr.rewards.base import (
     rules_in_order,
 )
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.success import MEMORISED, VERIFIER
+from swift_rlvr.success import MEMORISED, ONLY_TOGETHER, VERIFIER
 from swift_rlvr.tasks.code import unnamed
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
@@ -48,7 +48,6 @@ from swift_rlvr.verifiers.code.sources import UnitTest
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
 _NO_ROOM = "no room to run it"
-_ONLY_TOGETHER = "passes only together with its tests"
 _LONGEST_CODE = 100_000  # characters; the longest solutions that people submit have a tenth of that
 ADDED = "added_tests"
 _RULES = {
@@ -102,7 +101,7 @@ class CodeReward(Reward):
     }
     reasons = (
         *(_ALL_PASSED, _SOME_FAILED, MEMORISED),
-        *(_BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM, _ONLY_TOGETHER),
+        *(_BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG, _NO_ROOM, ONLY_TOGETHER),
         *(failure for failure in FAILURES if failure != WRONG),
     )
     examples = (
@@ -256,7 +255,7 @@ class CodeReward(Reward):
         if only_together:
             # Here code can lie to its tests, so that this alone is no proof.
             paid = 1.0 if self.parameters.together else None
-            return explained._replace(reward=paid, reason=_ONLY_TOGETHER), repeatable
+            return explained._replace(reward=paid, reason=ONLY_TOGETHER), repeatable
         ungraded = [reason for reason in failures if reason in UNGRADED]
         if ungraded:
             return explained._replace(reward=None, reason=ungraded[0]), repeatable
@@ -277,16 +276,11 @@ class CodeReward(Reward):
         """
         partial = self.parameters.partial
         outcomes = sandbox.check(code, tests, self.limits, partial, self._zygotes)
-        programs = [test for test in tests if isinstance(test, UnitTest)]
+        has_programs = any(isinstance(test, UnitTest) for test in tests)
         failures = _failures(outcomes)
-        if not programs or not failures or failures[0] not in (WRONG, "error", *UNGRADED):
+        if not has_programs or not failures or failures[0] not in (WRONG, "error", *UNGRADED):
             return outcomes, False
-        together = sandbox.check_together(code, programs, self.limits, False, self._zygotes)
-        if _failures(together):
-            return outcomes, False
-        others: Any = [test for test in tests if not isinstance(test, UnitTest)]
-        verdicts = sandbox.check(code, others, self.limits, False, self._zygotes) if others else []
-        return outcomes, not _failures(verdicts)
+        return outcomes, sandbox.passes_together(code, tests, self.limits, self._zygotes)
 
     def _read_tests(self, row: Row) -> Tests:
         return self._read(row["tests"], row)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import BY_JUDGE, RAISED, error_shares
+from swift_rlvr.success import BY_JUDGE, RAISED, shares_of
 from swift_rlvr.utils.jsonl import read_jsonl
 
 KINDS = (
@@ -334,7 +334,7 @@ class Alarms:
 
     def _of_errors(self) -> Warnings:
         # In a single step: a run that learns from zeros is to be seen at once.
-        for name, share in error_shares(self._rows[-1]).items():
+        for name, share in shares_of(RAISED, self._rows[-1]).items():
             if share >= ERRORS:
                 yield (
                     "errors",

@@ -22,7 +22,7 @@ from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import MEMORISED, Judgement, Judges, error_shares
+from swift_rlvr.success import MEMORISED, ONLY_TOGETHER, RAISED, Judgement, Judges, shares_of
 from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 # Before the name of a reward: the seconds that it took in a step.
@@ -241,9 +241,11 @@ def line(row: Mapping[str, Any]) -> str:
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
     success is logged; the loss where there is no reward either, as in `swift sft`. memorised: the
     share that passes only the visible tests, where tests were added. length: tokens of a
-    completion. errors: the share on which a function raised, and which one. Then the seconds that
-    the step took, or the mean step, and the time that is left. grading: the seconds that slow
-    rewards took, where that is a good part of the step.
+    completion. only together: the share of code that passes its tests only in one process with
+    them, which `external_code` grades with together=true alone. errors: the share on which a
+    function raised, and which one. Then the seconds that the step took, or the mean step, and the
+    time that is left. grading: the seconds that slow rewards took, where that is a good part of the
+    step.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
@@ -253,6 +255,9 @@ def line(row: Mapping[str, Any]) -> str:
     'step  7/60 reward 1.20  9.6 s left 8:28 grading 4.2 s (external_code)'
     >>> line({"reward": 1.2, "reasons/ShortReward/raised_an_error": 0.125, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20 errors 0.12 (ShortReward)'
+    >>> share = {"reasons/CodeReward/passes_only_together_with_its_tests": 0.25}
+    >>> line({"success": 0.5, **share, "global_step/max_steps": "7/60"})
+    'step  7/60 success 0.50 only together 0.25'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20'
     >>> line({"loss": 0.8123, "global_step/max_steps": "7/60"})
@@ -310,7 +315,10 @@ def _step_parts(known: Mapping[str, float]) -> list[str]:
         parts.append(f"length {known['completions/mean_length']:3.0f}")
     if "kl" in known:
         parts.append(f"KL {known['kl']:<6.2g}")
-    errors = error_shares(known)
+    together = shares_of(ONLY_TOGETHER, known)
+    if together:
+        parts.append(f"only together {max(together.values()):.2f}")
+    errors = shares_of(RAISED, known)
     if errors:
         parts.append(f"errors {max(errors.values()):.2f} ({', '.join(errors)})")
     return parts

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import ColumnSettings
+from swift_rlvr.tasks.columns import ColumnSettings, kept_columns
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, folded_name, normalised, shown
@@ -369,13 +369,14 @@ def _is_code(text: str) -> bool:
 
 def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `tests`, `entry_point` and `added_tests` where there
-    are any, and `task`. A row that has `messages` and `tests` keeps its other columns too.
+    are any, and `task`. A row that has `messages` and `tests` keeps its other columns too, any other
+    what ms-swift takes beside the messages, such as images and tools.
     """
     messages = messages_of(row)
     tests, entry_point = tests_of(row)
     columns = find_columns(row)
     is_plain = columns["messages"][:1] == ["messages"] and columns["tests"][:1] == ["tests"]
-    kept = dict(row) if is_plain else {}
+    kept = dict(row) if is_plain else kept_columns(row, "", "")
     prepared = {**kept, "messages": messages, "tests": tests, "task": "code"}
     added_tests = _known_names(row).get("added_tests")
     for name, value in (("entry_point", entry_point), ("added_tests", added_tests)):

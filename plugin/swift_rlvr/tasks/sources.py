@@ -329,7 +329,7 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
     if not fitting:
         choices = [value_at(first, name) for name in columns_named(CHOICES, first)]
         likely = "choice" if any(choices) else "math"
-        if {*ONLY_TESTS} & first.keys():
+        if columns_named(ONLY_TESTS, first):
             likely = "code"
         raise InputError(
             f"{path}: no task is sure to fit the columns {', '.join(first)}; write {likely}:{path}"

@@ -600,28 +600,6 @@ assert app(m, 3) == 5
 m.assert_called_once_with(3)
 """,
     ),
-    "asynchronous functions": (
-        """
-import asyncio
-async def f(x):
-    await asyncio.sleep(0); return x + 1
-async def ag(n):
-    for i in range(n): yield i
-class A:
-    async def m(self): return 4
-""",
-        """
-import asyncio, inspect
-assert asyncio.run(f(1)) == 2
-assert inspect.iscoroutinefunction(f)
-async def main():
-    r = await asyncio.gather(f(1), f(2))
-    return r, [x async for x in ag(2)], await A().m()
-assert asyncio.run(main()) == ([2,3],[0,1],4)
-async def test_x():
-    assert await f(3) == 4
-""",
-    ),
     "values of many types, and names that change": (
         """
 from collections import *
@@ -665,27 +643,6 @@ import solution
 assert solution.counter == 2 and solution.f("by") == b"x"
 from solution import *
 assert f("by") == b"x"
-""",
-    ),
-    "what is printed": (
-        """def f(): print('hi'); print(3)""",
-        """
-import io, contextlib
-out = io.StringIO()
-with contextlib.redirect_stdout(out):
-    f()
-assert out.getvalue() == "hi\\n3\\n"
-""",
-    ),
-    "random numbers from the tests' seed": (
-        """import random
-def f(): return random.random()""",
-        """
-import random
-random.seed(42)
-a = f()
-random.seed(42)
-assert f() == a == random.Random(42).random()
 """,
     ),
     "errors": (
@@ -741,7 +698,7 @@ def f(given):
         ["operate", "__call__", ["yours", 0]],
         ["setattr", ["yours", 0], "__code__", 1],
         ["setattr", ["yours", 0], "x", 1],
-        ["name", "g"], ["names"], ["seed", "random", 1], ["await", ["yours", 0]],
+        ["name", "g"], ["names"],
         ["nonsense"], ["getattr"], [], None, {"a": 1}, 7,
     ]
     return [ask for ask, answer in zip(asks, answers(asks)) if "raised" not in answer]
@@ -765,7 +722,7 @@ def test_the_code_gets_no_more_of_the_tests_than_it_is_given():
         '{"raised": {"yours": 0}}',
         *('{"request": ["call"]}', '{"request": 7}', '{"ended": true}', '{"kind": "loaded"}'),
         '{"outcomes": [[0, "passed", ""]], "is_done": true}',
-        '{"changed": [], "value": ["object", 0, null, [0, "int", ["ValueError"], []]]}',
+        '{"changed": [], "value": ["object", 0, [0, "int", ["ValueError"], []]]}',
         '{"changed": [], "value": ' + "[" * 400 + "]" * 400 + "}",
         "x" * 3000,
     ],

@@ -30,7 +30,7 @@ TOGETHER = {
     *("environment", "bcb subprocess patched", "bcb socket", "bcb urllib", "thread pool callback"),
     *("classeval", "uses a class of the tests", "int enum", "eq to plain class", "protocol"),
     *("generator throw", "pickle", "weakref", "exit caught", "warnings", "main prints", "uuid"),
-    "array",
+    *("array", "async", "random seed", "stdout is captured"),
 }
 
 

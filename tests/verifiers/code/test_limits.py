@@ -186,16 +186,35 @@ def test_what_speaks_for_the_time_since_the_last_look(states, asleep, blocked, m
     clock = Clock(os.getpid(), longest=0.1)
     clock.waited(0.04)
     clock.waited(99)  # this process got no core for so long; the other may have got none either
-    clock.look()
-    clock.look()  # nothing has passed
+    clock.look(lambda: False)
+    clock.look(lambda: False)  # nothing has passed
     assert (clock.asleep, clock.blocked) == (asleep, blocked)
+
+
+def test_an_answer_that_comes_while_it_is_looked_at_is_no_sleep(monkeypatch):
+    answers = []
+
+    def answers_and_sleeps(process):
+        answers.append("{}")
+        return "S"
+
+    monkeypatch.setattr(usage, "_states_of_threads", answers_and_sleeps)
+    clock = Clock(os.getpid(), longest=0.1)
+    clock.waited(0.1)
+    clock.look(lambda: bool(answers))
+    clock.judge(is_done=True)
+    assert clock.asleep == 0.0
+    clock.waited(0.1)
+    clock.look(lambda: bool(answers))
+    clock.judge(is_done=False)  # it was no answer
+    assert clock.asleep == 0.1
 
 
 def test_looks_come_at_times_that_nobody_can_tell():
     clock = Clock(os.getpid(), longest=0.1)
     pauses = []
     for _ in range(50):
-        clock.look()
+        clock.look(lambda: False)
         pauses.append(clock.next_look - time.monotonic())
     assert len(set(pauses)) == 50
     assert max(pauses) <= 0.1 and max(pauses) - min(pauses) > 0.02

@@ -112,6 +112,11 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
             names += f" and {len(unread) - SHOWN_COLUMNS} more"
         console.print(f"Neither the prompt nor a reward gets: {names}.", style="dim", markup=False)
 
+    if findings.ways:
+        ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
+        text = Text(f"Rows whose reference passes its tests: {ways}.", "dim")
+        console.print(text, soft_wrap=True)
+
     if findings.rewards and (findings.bad or findings.disagreements):
         console.print("", _rewards_table(findings), "", sep="\n")
     row_counts = _row_counts(findings)

@@ -17,8 +17,8 @@ function is the code's. Calls with arguments of JSON (`calls`), and asserts such
 ``assert f(1) == 2`` in which all else is written down (`plain`), need no process of the tests: the
 parent compares.
 
-Some right code does not work across two processes. `check_together` runs a test program in one with
-the code. There code can lie to its tests, so that a pass is no proof.
+Some right code does not work across two processes. `passes_together` runs a test program in one with
+the code. There code can lie to its tests, which `inside.seal` makes hard, so that a pass is no proof.
 
 Code cannot
 
@@ -47,9 +47,9 @@ Known limits:
   plain, code may write a class in its place whose ``-`` or ``in`` says what is wanted.
 - What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
   that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
-  derive from a class of the code, nor patch a builtin or standard input for it, and a function of
-  the tests that the code awaits does not run in the tests' event loop. `check_together` can tell
-  whether that is why code fails.
+  derive from a class of the code, nor patch a builtin or standard input for it, await its functions,
+  capture what it prints, or seed its random numbers. `passes_together` can tell whether that is why
+  code fails.
 - The limit of time holds for the code and for the tests each.
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above
@@ -78,8 +78,8 @@ from swift_rlvr.verifiers.code.check import (
     WRONG,
     Verdict,
     check,
-    check_together,
     leaves_no_trace,
+    passes_together,
 )
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
 from swift_rlvr.verifiers.code.sources import BadTests
@@ -94,7 +94,7 @@ __all__ = [
     "SandboxError",
     "Verdict",
     "check",
-    "check_together",
     "leaves_no_trace",
+    "passes_together",
     "read_tests",
 ]

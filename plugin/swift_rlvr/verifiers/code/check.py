@@ -25,7 +25,7 @@ from swift_rlvr.verifiers.code.process import (
     new_folder,
     sandboxed,
 )
-from swift_rlvr.verifiers.code.sources import Program, UnitTest
+from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
 
 # The reasons of a verdict.
 PASSED = "passed"
@@ -96,45 +96,53 @@ def check(
     return _run_all(code, tests, limits, all_tests, zygotes)
 
 
-def check_together(
-    code: str, tests: Sequence[Any], limits: Limits, all_tests: bool, zygotes: Zygotes
-) -> list[Verdict]:
-    """As `check`, with the code and its test programs in one process, where everything works and
-    code may lie to its tests. Other tests are left out.
+def passes_together(
+    code: str,
+    tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
+    limits: Limits,
+    zygotes: Zygotes | None = None,
+) -> bool:
+    """Whether code passes tests whose programs run in one process with it, where everything works
+    and code may lie; other tests are run as `check` does it. Raises as that does.
+
+    >>> from swift_rlvr.verifiers.code import read_tests
+    >>> tests = read_tests("items = [2, 1]\\nassert order(items) is items and items == [1, 2]")
+    >>> passes_together("def order(items): items.sort(); return items", tests, Limits())
+    True
     """
+    if zygotes is None:
+        with closing(Zygotes(limits.packages, limits.landlock)) as own:
+            return passes_together(code, tests, limits, own)
+
     units = [unit for unit in tests if isinstance(unit, UnitTest)]
-    verdicts: list[Verdict] = []
+    others: Any = [test for test in tests if not isinstance(test, UnitTest)]
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
         run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        job = {
-            "kind": "together",
-            "code": code,
-            "goes_on": all_tests,
-            "packages": limits.packages,
-        }
+        imports = sorted({name for unit in units for name in unit.program.imports})
+        job = {"kind": "together", "code": code, "packages": limits.packages, "imports": imports}
         try:
             with run.child() as child:
                 child.allow(min(len(units), ALL_TESTS) * limits.seconds)
-                report = child.ask(job)
-                if report.get("kind") != "loaded":
-                    return [_reported(report)]
+                if child.ask(job).get("kind") != "loaded":
+                    return False
                 for program, group in groupby(units, lambda unit: unit.program):
-                    verdicts += _run_together(child, program, list(group))
-                    if verdicts[-1].reason != PASSED and not all_tests:
-                        break
-        except Ended as ended:
-            verdicts.append(_stopped(ended, limits))
-    return verdicts
+                    for verdict in _run_together(child, program, list(group)):
+                        if verdict.reason != PASSED:
+                            return False
+        except Ended:
+            return False
+    verdicts = check(code, others, limits, zygotes=zygotes) if others else []
+    return all(verdict.reason == PASSED for verdict in verdicts)
 
 
 def _run_together(child: Child, program: Program, units: list[UnitTest]) -> list[Verdict]:
     """The verdicts on the steps of a program. Raises Ended where there are none."""
     # Code that writes a report in place of the tests' does not know this number before they run.
     nonce = secrets.token_hex(16)
-    message = program._asdict() | {"nonce": nonce}
+    message = with_equalities(program)._asdict() | {"nonce": nonce}
     report = child.ask(message, _LONGEST_MESSAGE)
-    if report.get("nonce") != nonce:
+    if report.get("nonce") != nonce or report.get("is_sound") is not True:
         raise Ended("ended early")
     tallies = {unit.step: _Tally() for unit in units}
     for number, kind, detail in _validated(report, tallies).outcomes:
@@ -449,7 +457,6 @@ class _Harness:
             "kind": "tests",
             "goes_on": all_tests,
             "packages": run.limits.packages,
-            "seeds": any(program.seeds for program in programs),
             "has_arrays": any(program.has_arrays for program in programs),
         }
 

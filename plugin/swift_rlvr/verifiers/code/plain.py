@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.inside.values import same_value
-from swift_rlvr.verifiers.code.sources import _does_nothing, _text
+from swift_rlvr.verifiers.code.sources import does_nothing, text_of
 
 _UNREADABLE = (
     *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),
@@ -172,7 +172,7 @@ def _of_class(cls: ast.ClassDef) -> Iterator[AssertTest]:
     _require(not cls.decorator_list, not cls.keywords)
     _require({*map(ast.unparse, cls.bases)} <= _CASES)
     for each in cls.body:
-        if _does_nothing(each):
+        if does_nothing(each):
             continue
         if not isinstance(each, ast.FunctionDef) or not each.name.startswith("test"):
             raise _NotPlain
@@ -203,9 +203,9 @@ def _of_body(body: list[ast.stmt], tested: dict[str, str]) -> Iterator[AssertTes
             case ast.Assert(ast.Constant(value)) if value:
                 continue
             case ast.Assert(test):
-                yield names.assertion(test, _text(statement))
+                yield names.assertion(test, text_of(statement))
             case ast.Expr(ast.Call(ast.Attribute(ast.Name("self"), method), arguments, keywords)):
-                yield names.method(method, arguments, keywords, _text(statement))
+                yield names.method(method, arguments, keywords, text_of(statement))
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
                 ast.Name(name), _, ast.expr() as value
             ):
@@ -215,7 +215,7 @@ def _of_body(body: list[ast.stmt], tested: dict[str, str]) -> Iterator[AssertTes
             case ast.ImportFrom(module, _, 0):
                 _require(str(module).partition(".")[0] in _MODULES)
             case _:
-                _require(_does_nothing(statement))
+                _require(does_nothing(statement))
     _require(not names.waiting)
 
 

@@ -532,7 +532,7 @@ class Child:
         """See what it does and has used. Raises Ended where it has too many threads or has written
         too much.
         """
-        self._clock.look(self._is_answering())
+        self._clock.look(self._is_answering)
         if self.folder is None:
             return
         process = self._process.pid
@@ -588,16 +588,20 @@ class Child:
             poll.register(pipe, select.POLLIN)
 
         def wait(seconds: float) -> list[tuple[int, int]]:
-            time.sleep(pause)
+            if pause:  # 0 would yield the core
+                time.sleep(pause)
             return poll.poll(1000 * seconds)
 
         return {descriptor for descriptor, _ in self._within_limits(wait)}
 
     def _send(self, pipe: FileIO, content: bytes) -> None:
-        """Have `_exchange` write this. Standard input is closed after it."""
+        """Write this, as far as there is room, and have `_exchange` write the rest. Standard input is
+        closed after it.
+        """
         # A child that does not read must not block the parent.
         os.set_blocking(pipe.fileno(), False)
         self._unsent[pipe] = memoryview(content)
+        self._write(pipe)
 
     def _write(self, pipe: FileIO) -> None:
         unsent = self._unsent.pop(pipe)

@@ -53,12 +53,12 @@ class Program(NamedTuple):
     names: tuple[str, ...]
     # names of builtins that the code may define and the tests mean
     taken_over: tuple[str, ...]
-    # whether it sets the seed of random numbers, which the code then draws too
-    seeds: bool
     # whether it looks at numpy's arrays as such
     has_arrays: bool
     # whether it and the code would be one file elsewhere, since it does not import the code
     shares_names: bool
+    # the modules that it imports
+    imports: tuple[str, ...]
 
 
 class UnitTest(NamedTuple):
@@ -94,9 +94,9 @@ def read_source(
             len(steps.steps),
             _asked_for(tree, candidate),
             _taken_over(tree, candidate),
-            seeds=".seed(" in source,
             has_arrays="numpy" in used & {*packages},
             shares_names="solution" not in _modules(tree),
+            imports=tuple(sorted(_modules(ast.parse(written)))),
         )
     except BadTests:
         raise
@@ -119,7 +119,7 @@ class _Steps:
         self.steps: list[tuple[str, bool]] = []
         self._candidate = candidate
         self._fixed = _FixedLengths(body)
-        self._body = [each for each in body if not _does_nothing(each)]
+        self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
         self._checking = _checking_names(self._functions)
         self._once = _called_once(self._body, self._functions)
@@ -151,10 +151,10 @@ class _Steps:
             elif _is_future(statement):
                 divided.append(statement)
             elif self._is_test(statement):
-                last = self._step([*before, statement], _text(statement), is_fair)
+                last = self._step([*before, statement], text_of(statement), is_fair)
                 divided.append(last)
                 before = []
-            elif not _does_nothing(statement):
+            elif not does_nothing(statement):
                 before.append(statement)
 
         calls = [each for each in before if _calls(each)]
@@ -165,7 +165,7 @@ class _Steps:
             last.body += before
         elif calls and not divided:
             # It must not raise: that is all that is asked for.
-            divided.append(self._step(before, _text(calls[-1]), is_fair))
+            divided.append(self._step(before, text_of(calls[-1]), is_fair))
         else:
             divided += before
         return divided or [ast.Pass()]
@@ -283,6 +283,26 @@ class _Asserts(ast.NodeTransformer):
                 text = ast.unparse(node.test)
                 call = _compare("true", node.test, ast.Constant(text[:200]))
         return ast.Assert(call, None)
+
+
+class _Equalities(ast.NodeTransformer):
+    """``a == b`` -> ``__equal__(a, b)``, wherever it stands."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(left, [ast.Eq()], [right]):
+                return ast.Call(_load("__equal__"), [left, right], [])
+        return node
+
+
+@lru_cache(maxsize=64)
+def with_equalities(program: Program) -> Program:
+    """The program as it is run in one process with the code (`inside.together`), whose objects may
+    say that they are equal to anything.
+    """
+    tree = _Equalities().visit(ast.parse(program.source))
+    return program._replace(source=ast.unparse(ast.fix_missing_locations(tree)))
 
 
 class _FixedLengths:
@@ -478,7 +498,7 @@ def _is_static(function: _Function) -> bool:
     return any(ast.unparse(each) == "staticmethod" for each in function.decorator_list)
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
+def does_nothing(statement: ast.stmt) -> bool:
     """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, or a value
     nobody asks for.
 
@@ -501,7 +521,8 @@ def _is_future(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
-def _text(statement: ast.stmt) -> str:
+def text_of(statement: ast.stmt) -> str:
+    """What a statement of tests says, for people."""
     return ast.unparse(statement.test if isinstance(statement, ast.Assert) else statement)
 
 

@@ -6,7 +6,7 @@ written to files that are removed already and held by a descriptor or a mapping.
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
@@ -59,12 +59,13 @@ class Clock:
         # other may have waited too.
         self._unseen = min(self._unseen + seconds, self._longest)
 
-    def look(self, has_answered: bool = False) -> None:
-        """See what it does now; `has_answered`: something from it lies in a pipe, so that it may
-        rightly wait for this process. `judge` says later whether that was so.
+    def look(self, has_answered: Callable[[], bool]) -> None:
+        """See what it does now; `has_answered` says whether something from it lies in a pipe, so
+        that it may rightly wait for this process. `judge` says later whether that was so.
         """
         state = _state(self.process)
-        if state == SLEEPS and has_answered:
+        # Asked after that: on a busy machine it may answer and fall asleep between the two.
+        if state == SLEEPS and has_answered():
             self._in_doubt += self._unseen
         elif state == SLEEPS:
             self.asleep += self._unseen

@@ -27,9 +27,6 @@ _LONGEST_TEXT = 1000  # characters of an error
 _KEPT = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)
 # whose attributes name them
 _WITH_FRAMES = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-# Errors that mean the end of an iteration, and the requests that may give them.
-_ENDS = (StopIteration, StopAsyncIteration)
-_ENDING = ("send", "await next")
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, type)
 
 
@@ -87,11 +84,8 @@ class Peer:
             reply = self._exchange(self.answer(reply["request"]))
         if "raised" in reply:
             error = self._read_error(reply["raised"])
-            if (
-                isinstance(error, _ENDS)
-                and operation not in _ENDING
-                and operands[:1] != ("__next__",)
-            ):
+            is_asked_for_next = operation == "send" or operands[:1] == ("__next__",)
+            if isinstance(error, StopIteration) and not is_asked_for_next:
                 # ``all(map(f, ...))`` would take it for the end of what it goes over.
                 raise RuntimeError(f"the call raised {type(error).__name__}") from error
             raise error
@@ -206,12 +200,8 @@ class Peer:
         number = self._number(value)
         if is_class:
             return ["class", *self._description(value)]  # type: ignore[arg-type]
-        return [
-            _kind(value),
-            number,
-            getattr(value, "__name__", None),
-            self._description(type(value)),
-        ]
+        kind = "generator" if isinstance(value, types.GeneratorType) else "object"
+        return [kind, number, self._description(type(value))]
 
     def _number_there(self, peer: "Peer", number: int) -> int:
         if peer is not self:
@@ -248,20 +238,17 @@ class Peer:
             return self._objects[number]
         if kind == "class":
             return self._class(rest)
-        number, name, description = rest
+        number, description = rest
         proxy = self._object(self._class(description), number, False)
-        match kind:
-            case "object":
-                return proxy
-            case "generator":
-                return self._once(number, lambda: _generate(self, proxy))
-            case "coroutine":
-                return self._once(number, lambda: _wait(self, proxy))
-            case "coroutine function":
-                return self._once(number, lambda: _coroutine_function(proxy, name))
-            case "async generator":
-                return self._once(number, lambda: _generate_later(self, proxy))
-        raise ValueError("unknown kind of value")
+        if kind == "object":
+            return proxy
+        if kind != "generator":
+            raise ValueError("unknown kind of value")
+        # in place of the proxy by which it is asked
+        key = -1 - number, False
+        if key not in self._proxies:
+            self._proxies[key] = _generate(self, proxy)
+        return self._proxies[key]
 
     def _class(self, description: list) -> type:
         number, *rest = description
@@ -280,13 +267,6 @@ class Peer:
         key = number, is_made
         if key not in self._proxies:
             self._proxies[key] = build_object(self, cls, number, is_made)
-        return self._proxies[key]
-
-    def _once(self, number: int, build: Callable[[], Any]) -> Any:
-        """What stands for a generator and the like, in place of the proxy by which it is asked."""
-        key = -1 - number, False
-        if key not in self._proxies:
-            self._proxies[key] = build()
         return self._proxies[key]
 
     # --- errors ---
@@ -371,20 +351,6 @@ def _is_test_case(value: object) -> bool:
     return unittest is not None and isinstance(value, unittest.TestCase)
 
 
-def _kind(value: object) -> str:
-    # without `inspect`, which takes long to import
-    if isinstance(value, types.GeneratorType):
-        return "generator"
-    if isinstance(value, types.CoroutineType):
-        return "coroutine"
-    if isinstance(value, types.AsyncGeneratorType):
-        return "async generator"
-    function = getattr(value, "__func__", value) if isinstance(value, types.MethodType) else value
-    if isinstance(function, types.FunctionType) and function.__code__.co_flags & 0x80:
-        return "coroutine function"
-    return "object"
-
-
 def _generate(peer: Peer, proxy: Any) -> Iterator[Any]:
     """A generator that has the other side's go on."""
     sent = None
@@ -394,27 +360,6 @@ def _generate(peer: Peer, proxy: Any) -> Iterator[Any]:
         except StopIteration as end:
             return end.value
         sent = yield value
-
-
-async def _wait(peer: Peer, proxy: Any) -> Any:
-    return peer.request("await", proxy)
-
-
-async def _generate_later(peer: Peer, proxy: Any) -> Any:
-    while True:
-        try:
-            value = peer.request("await next", proxy)
-        except StopAsyncIteration:
-            return
-        yield value
-
-
-def _coroutine_function(proxy: Any, name: str | None) -> Callable:
-    async def function(*arguments: object, **keywords: object) -> Any:
-        return await proxy(*arguments, **keywords)
-
-    function.__name__ = str(name)
-    return function
 
 
 __all__ = ["Control", "Foreign", "ForeignClass", "Gone", "Peer"]

@@ -49,6 +49,10 @@ class Recorder:
         """Whether one of them is an object of the code that says it is equal to anything."""
         return False
 
+    def is_skipped(self, error: BaseException | None) -> bool:
+        """Whether the tests have left out the rest of one of them, as unittest lets them."""
+        return type(error).__name__ == "SkipTest" and not vars(error).get("_has_crossed_")
+
     def record(self, number: int, kind: str, detail: str = "") -> None:
         """Keep what came of a step."""
         self.seen.add(number)
@@ -97,7 +101,6 @@ class _Harness(Recorder):
         self.is_ended = False
         self._receive = receive
         self._report = report
-        self._own_stdout = sys.stdout
         self._thread = get_ident()
         self.peer = self._new_peer()
         self.names: dict[str, Any] = {}
@@ -121,8 +124,6 @@ class _Harness(Recorder):
         if get_ident() != self._thread:
             # One side at a time has something to say: two threads would wait for each other.
             raise RuntimeError("another thread of the tests cannot ask for the code")
-        if sys.stdout is not self._own_stdout:
-            message["is_printed"] = True
         self._report({"outcomes": self.outcomes, "step": self.current, "ask": message})
         self.outcomes = []
         answer = self._receive() or sys.exit()
@@ -134,10 +135,7 @@ class _Harness(Recorder):
             self.is_ended = True
             raise _Ended
         self._know(answer["names"])
-        reply = answer["answer"]
-        if "printed" in reply and sys.stdout is not self._own_stdout:
-            sys.stdout.write(str(reply["printed"]))
-        return reply
+        return answer["answer"]
 
     def find(self, name: str) -> Any:
         """What the code's module has under a name. Raises NameError."""
@@ -191,7 +189,7 @@ class _Step:
         if not self.is_outer:
             return False
         self.harness.current = None
-        if isinstance(error, _Stop) or _is_skipped(error):
+        if isinstance(error, _Stop) or self.harness.is_skipped(error):
             return False
         return self.harness.judge(self.number, error)
 
@@ -210,7 +208,7 @@ class _Guard:
         pass
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
-        if error is None or isinstance(error, _Stop) or _is_skipped(error):
+        if error is None or isinstance(error, _Stop) or self.harness.is_skipped(error):
             return False
         missed = [number for number in self.numbers if number not in self.harness.seen]
         first, *others = missed or self.numbers[-1:]
@@ -227,6 +225,9 @@ class _Compare:
         self.harness = harness
 
     def equal(self, left: Any, right: Any, expects_left: bool) -> bool:
+        if self.harness.is_equal_to_all(left, right):
+            return self._fail("an object says that it is equal to anything")
+        # again: its first answer may be another than its next
         if _true(left == right) and not self.harness.is_equal_to_all(left, right):
             return True
         expected, got = (left, right) if expects_left else (right, left)
@@ -311,7 +312,7 @@ def _run_test(function: Callable) -> None:
             asyncio.run(result)
 
 
-def _run_method(cls: type, name: str) -> None:
+def _run_method(recorder: Recorder, cls: type, name: str) -> None:
     """Run a test of a class, as unittest and pytest do it."""
     is_case = any(base.__name__ == "TestCase" for base in cls.__mro__)
     for case in stand_ins.cases_of(getattr(cls, name)):
@@ -323,13 +324,8 @@ def _run_method(cls: type, name: str) -> None:
             finally:
                 _call_if_there(instance, "tearDown", "teardown_method")
         except Exception as error:
-            if not _is_skipped(error):
+            if not recorder.is_skipped(error):
                 raise
-
-
-def _is_skipped(error: BaseException | None) -> bool:
-    """Whether the tests have left out the rest of one of them, as unittest lets them."""
-    return type(error).__name__ == "SkipTest" and not vars(error).get("_has_crossed_")
 
 
 def _call_if_there(owner: Any, *names: str) -> None:
@@ -339,30 +335,13 @@ def _call_if_there(owner: Any, *names: str) -> None:
 
 
 def _prepare_modules(harness: _Harness, job: dict) -> None:
-    """The modules that tests import: the code's, stand-ins, and seeds for both processes."""
+    """The modules that tests import: the code's, and stand-ins."""
     solution = _Solution("solution")
     vars(solution)["_harness"] = harness
     sys.modules["solution"] = solution
     for name, module in stand_ins.build().items():
         if name.partition(".")[0] not in job["packages"]:
             sys.modules[name] = module
-    if job["seeds"]:
-        import random
-
-        _share_seed(harness, random, "random")
-        if "numpy" in job["packages"]:
-            _share_seed(harness, sys.modules["numpy"].random, "numpy.random")
-
-
-def _share_seed(harness: _Harness, module: Any, name: str) -> None:
-    """What draws from the tests' seed may be the code, which has a generator of its own."""
-    own = module.seed
-
-    def seed(value: object = None, *others: object) -> None:
-        own(value, *others)
-        harness.peer.request("seed", name, value)
-
-    module.seed = seed
 
 
 def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
@@ -388,13 +367,15 @@ def marks(recorder: Recorder) -> dict[str, Any]:
         "__guard__": lambda first, end: _Guard(recorder, first, end),
         "__compare__": _Compare(recorder),
         "__run_test__": _run_test,
-        "__run_method__": _run_method,
+        "__run_method__": lambda cls, name: _run_method(recorder, cls, name),
         "__call_if_there__": _call_if_there,
     }
 
 
-def execute(program: dict, recorder: Recorder, space: dict) -> None:
-    """Run a program of tests, whose names are those of `space`."""
+def execute(program: dict, recorder: Recorder, space: dict) -> bool:
+    """Run a program of tests, whose names are those of `space`; whether it came to its end or to a
+    test that has failed.
+    """
     # Where a comparison is not implemented, its value is true: no test may pass by that.
     warnings.filterwarnings("error", "NotImplemented should not be used")
     recorder.seen.clear()
@@ -405,4 +386,5 @@ def execute(program: dict, recorder: Recorder, space: dict) -> None:
         with _Guard(recorder, 0, program["steps"]):
             exec(compiled, space)
     except _Stop:
-        pass
+        return any(kind != "passed" for _, kind, _ in recorder.outcomes)
+    return True

@@ -6,23 +6,18 @@ can write. It sees names, arguments and objects that it was given, and never wha
 
 import _thread
 import errno
-import io
 import json
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .crossing import Peer
 from .values import Opaque, encode
 
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
 LONGEST_DETAIL = 300
 # how the kernel answers what the sandbox does not allow
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
-_LONGEST_PRINT = 1 << 16  # characters that the tests see of what a call prints
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -79,12 +74,7 @@ def run(
         return
 
     peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
-    peer.operations |= {
-        "name": names.find,
-        "seed": _seed,
-        "await": _wait,
-        "await next": lambda generator: _wait(generator.__anext__()),
-    }
+    peer.operations["name"] = names.find
     known = {}
     for name in job["names"]:
         value = vars(module).get(name)
@@ -95,7 +85,7 @@ def run(
         if "function" in request:
             send(_call(names, request))
         else:
-            send(_answer(peer, request))
+            send(peer.answer(request["request"]))
 
 
 # as the harness reads it: an assertion that fails, and no value
@@ -195,44 +185,3 @@ def _with_int_keys(arguments: list) -> list:
         case [dict(only)] if all(key.removeprefix("-").isdecimal() for key in only):
             return [{int(key): value for key, value in only.items()}]
     return arguments
-
-
-def _answer(peer: Peer, message: dict) -> dict:
-    """The reply to a request, with what the code has printed where the tests look at that."""
-    if not message.get("is_printed"):
-        return peer.answer(message["request"])
-    printed = io.StringIO()
-    before, sys.stdout = sys.stdout, printed
-    try:
-        reply = peer.answer(message["request"])
-    finally:
-        sys.stdout = before
-    return reply | {"printed": printed.getvalue()[:_LONGEST_PRINT]}
-
-
-def _seed(module: str, value: object) -> None:
-    """The code draws from a generator of this process."""
-    if module == "numpy.random":
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(value)
-        return
-    import random
-
-    random.seed(value)  # type: ignore[arg-type]
-
-
-_LOOPS: dict[int, "AbstractEventLoop"] = {}
-
-
-def _wait(awaitable: object) -> object:
-    """Run what the code has written as async, in a loop that goes on from one call to the next."""
-    import asyncio
-
-    thread = _thread.get_ident()
-    if thread not in _LOOPS:
-        _LOOPS[thread] = asyncio.new_event_loop()
-
-    async def wait() -> object:
-        return await awaitable  # type: ignore[misc]
-
-    return _LOOPS[thread].run_until_complete(wait())

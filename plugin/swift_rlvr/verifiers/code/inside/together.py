@@ -1,17 +1,16 @@
 """The process of a completion's code together with its tests: the second way to run a test program.
 
 Here everything works as in any Python: files, patches, threads, mutation, identity. In return, code
-may lie to the tests. So what comes of it is no proof that the code is right; it tells whether code
-that the other way (`harness`) refuses may be right all the same.
+may lie to the tests. `seal` makes that hard, and no more: what comes of it is no proof that the code
+is right; it tells whether code that the other way (`harness`) refuses may be right all the same.
 """
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from . import stand_ins
+from . import seal, stand_ins
 from .harness import RECURSION_LIMIT, Recorder, Space, execute, marks
 from .solution import Names, failure
 
@@ -19,8 +18,8 @@ from .solution import Names, failure
 class _Local(Recorder):
     """Finds the names of the code in its own module."""
 
-    def __init__(self, goes_on: bool, module: ModuleType):
-        super().__init__(goes_on)
+    def __init__(self, module: ModuleType):
+        super().__init__(goes_on=False)
         self.module = module
         self.names = Names(module)
 
@@ -30,9 +29,25 @@ class _Local(Recorder):
         return vars(self.module)[name] if kind == "module" else value
 
     def is_equal_to_all(self, *values: object) -> bool:
-        # No object is equal to one that was made just now, unless it lies.
-        stranger = object()
-        return any((value == stranger) is True for value in values)
+        return seal.lies(*values)
+
+    def is_skipped(self, error: BaseException | None) -> bool:
+        return False  # the code may have raised it
+
+
+class _Together(Space):
+    """The names of the tests. Code may use the classes and functions that they define, where both
+    would be one file elsewhere; not the values, which may be those that are expected.
+    """
+
+    module: ModuleType
+    shares_names = False
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        is_definition = isinstance(value, (type, FunctionType)) and name[:2] != "__"
+        if self.shares_names and is_definition:
+            vars(self.module)[name] = value
 
 
 def run(
@@ -43,8 +58,20 @@ def run(
     report: Callable[[dict], None],
 ) -> None:
     """Run the code, and only then receive and run tests, until no more arrive. Each report of
-    outcomes bears the number that came with the tests.
+    outcomes bears the number that came with the tests, and what came of tests that must fail.
     """
+    for name, stand_in in stand_ins.build().items():
+        if name.partition(".")[0] not in job["packages"]:
+            sys.modules[name] = stand_in
+    if "unittest" in job["imports"]:
+        import unittest.case
+
+        seal.doubt_equality(unittest.case.TestCase)
+    judging = seal.Judging(job["imports"])
+    local = _Local(module)
+    own = _Together(marks(local), __equal__=seal.equal, __name__="tests")
+    own.recorder, own.module = local, module
+    seal.close_frames()
     try:
         exec(compiled, vars(module))
     except BaseException as error:
@@ -53,25 +80,18 @@ def run(
     report({"kind": "loaded"})
 
     sys.setrecursionlimit(RECURSION_LIMIT)
-    for name, stand_in in stand_ins.build().items():
-        if name.partition(".")[0] not in job["packages"]:
-            sys.modules.setdefault(name, stand_in)
-    local = _Local(job["goes_on"], module)
     # as in `harness`: what the tests look up is found when they do
     vars(module)["__all__"] = []
-    own = Space(__name__="tests")
-    own.recorder = local
     while program := receive():
         nonce = program.pop("nonce")
-        if program["shares_names"]:
-            # As where code and tests are one file: either may use the other's names.
-            space = vars(module)
-            for name in set(program["names"]) - space.keys():
-                with suppress(NameError):
-                    space[name] = local.find(name)
-        else:
-            space = own
-        space.update(marks(local))
-        execute(program, local, space)
-        report({"outcomes": local.outcomes, "nonce": nonce})
+        own.shares_names = program["shares_names"]
+        local.goes_on = False
+        is_whole = execute(program, local, own)
+        outcomes, local.outcomes, local.goes_on = local.outcomes, [], True
+        source, names = judging.must_fail()
+        steps = source.count("\n") + 1
+        execute({"source": source, "steps": steps, "taken_over": ()}, local, own | names)
+        failed = [number for number, kind, _ in local.outcomes if kind in ("failed", "error")]
+        is_honest = failed == list(range(steps))
+        report({"outcomes": outcomes, "nonce": nonce, "is_sound": is_whole and is_honest})
         local.outcomes = []

@@ -1,0 +1,235 @@
+"""What makes it hard for code to lie that shares a process with its tests (`together`).
+
+- No way to the frames of the tests and of the runner, where expected values and verdicts are: an
+  audit hook, which nothing can remove, refuses frames, tracing, `gc`'s lists of objects, ctypes and
+  code that is put into another's place. Python's own library may ask for a frame where it hands
+  none on, as `namedtuple` and `logging` do.
+- Tests that must fail, after the tests (`MUST_FAIL`): where one of them passes, something that
+  judges is no longer what it was.
+- What tests judge by in the library is compared with what it was before the code was loaded.
+
+Python has no walls within a process, so none of this is a proof. Code can still find the classes of
+the runner by ``object.__subclasses__()`` and put back what it has changed before the tests end; read
+the pipe of the messages before the runner does; or write bytes into the interpreter by a fault of a
+C module.
+"""
+
+import builtins
+import errno
+import importlib
+import os
+import sys
+import types
+from _thread import get_ident
+from collections.abc import Iterable
+from typing import Any
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_FROZEN = "<frozen "
+# Who in the library may ask for a frame or for other code of a function, and by whom it has to be
+# called; None: by anybody.
+_ASKING = {
+    ("asyncio/coroutines.py", "_format_coroutine"): None,
+    ("collections/__init__.py", "namedtuple"): None,
+    ("enum.py", "_create_"): None,
+    ("typing.py", "_caller"): None,
+    ("typing.py", "_allow_reckless_class_checks"): None,
+    ("logging/__init__.py", "<lambda>"): "logging/__init__.py",
+    ("logging/__init__.py", "currentframe"): "logging/__init__.py",
+    ("traceback.py", "clear_frames"): None,
+    ("types.py", "coroutine"): None,
+    ("traceback.py", "walk_tb"): "traceback.py",
+    ("traceback.py", "_walk_tb_with_full_positions"): "traceback.py",
+}
+_FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame"}
+_REFUSED = {
+    *("sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
+    *("sys.monitoring.register_callback", "threading.settrace", "threading.setprofile"),
+    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+}
+
+# Modules of the library by whose functions and classes tests judge.
+_JUDGING = (
+    *("unittest.case", "math", "cmath", "operator", "collections", "itertools", "functools"),
+    *("copy", "json", "re", "statistics", "string", "difflib"),
+)
+# Builtins by which tests judge; others may well be patched, such as `input`.
+_JUDGING_BUILTINS = (
+    *("abs", "all", "any", "bool", "bytes", "callable", "dict", "enumerate", "filter", "float"),
+    *("frozenset", "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "list", "map"),
+    *("max", "min", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple"),
+    *("type", "zip", "AssertionError"),
+)
+_BY_UNITTEST = (
+    *("__case__.assertEqual([1], [2])", "__case__.assertTrue(False)", "__case__.assertIn(1, [2])"),
+    *("__case__.assertAlmostEqual(1, 2)", "__case__.assertRaises(ValueError, int)"),
+    *("__case__.assertDictEqual({1: 2}, {1: 3})", "__case__.assertIs(1, 2)", "__case__.fail()"),
+)
+_BY_PYTEST = ("__pytest__.raises(ValueError, int)", "assert 1 == __pytest__.approx(2)")
+_BY_ITSELF = (
+    *("assert __compare__.equal([1], [2], False)", "assert __compare__.same(1, 2)"),
+    *("assert __compare__.among(1, [2])", "assert __compare__.true([], '')", "assert 0"),
+    "assert __is_changed__()",
+)
+
+
+def close_frames() -> None:
+    """Refuse all that leads to the frames and functions of others, for good."""
+    library, frozen, asking, frames = _LIBRARY, _FROZEN, _ASKING, _FRAMES
+    # taken now: the code can assign to any module
+    refused, getframe, ident = _REFUSED, sys._getframe, get_ident
+    kind, text = type, str
+    error, eperm, length = PermissionError, errno.EPERM, len(_LIBRARY)
+    looking = set()  # threads that ask for the frame of who asks
+
+    def refuse(event: str) -> None:
+        raise error(eperm, f"{event} is refused in one process with the tests")
+
+    def require_library(event: str) -> None:
+        looking.add(ident())
+        try:
+            asks = getframe(2)
+            caller = asks.f_back
+            file, function = asks.f_code.co_filename, asks.f_code.co_name
+            by = caller.f_code.co_filename if caller else ""
+        finally:
+            looking.discard(ident())
+        if file[:8] == frozen and event == "code.__new__":
+            return  # a module is loaded
+        if file[:length] == library and (file[length:], function) in asking:
+            required = asking[file[length:], function]
+            if required is None or by == library + required:
+                return
+        refuse(event)
+
+    def require_importer(event: str) -> None:
+        looking.add(ident())
+        try:
+            file = getframe(2).f_code.co_filename
+        finally:
+            looking.discard(ident())
+        if file[:8] != frozen:
+            refuse(event)
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event in refused or event[:7] == "ctypes.":
+            refuse(event)
+        elif event == "sys._getframe":
+            if ident() not in looking:
+                require_library(event)
+        elif event == "object.__getattr__":
+            if arguments[1] in frames:
+                require_library(arguments[1])
+        elif event == "object.__setattr__":
+            if arguments[1] == "__code__":
+                require_library(event)
+        elif event == "code.__new__":
+            require_library(event)
+        elif event == "marshal.loads":
+            require_importer(event)
+        elif event == "compile" and arguments[1] is not None:
+            # A frame's file name says whose it is, and nobody else may compile under such a name.
+            name = arguments[1]
+            if kind(name) is not text or name[:length] == library or name[:8] == frozen:
+                require_importer(event)
+
+    sys.addaudithook(hook)
+
+
+class Judging:
+    """What tests judge by, as it is now."""
+
+    def __init__(self, imported: Iterable[str]):
+        """imported: the modules that the tests import."""
+        self.imported = {name.partition(".")[0] for name in imported}
+        self._before: list[tuple[dict, dict]] = []
+        for name in _JUDGING:
+            if name.partition(".")[0] in self.imported:
+                self._keep(vars(importlib.import_module(name)), name)
+        space = vars(builtins)
+        self._before.append((space, {name: space[name] for name in _JUDGING_BUILTINS}))
+
+    def _keep(self, space: Any, module: str) -> None:
+        fixed = (types.FunctionType, types.BuiltinFunctionType, type, classmethod, staticmethod)
+        kept = {name: value for name, value in space.items() if isinstance(value, fixed)}
+        self._before.append((space, kept))
+        for value in kept.values():
+            if isinstance(value, type) and value.__module__ == module:
+                self._keep(vars(value), "")
+
+    def is_changed(self) -> bool:
+        """Whether something of it is another now."""
+        for space, kept in self._before:
+            for name, value in kept.items():
+                if space.get(name) is not value:
+                    return True
+        return False
+
+    def must_fail(self) -> tuple[str, dict[str, Any]]:
+        """A program each of whose steps has to fail, as `sources` would have written it, and the
+        names that it needs.
+        """
+        names: dict[str, Any] = {"__is_changed__": self.is_changed}
+        steps = [*_BY_ITSELF]
+        if "unittest" in self.imported:
+            names["__case__"] = sys.modules["unittest.case"].TestCase()
+            steps += _BY_UNITTEST
+        if "pytest" in self.imported:
+            names["__pytest__"] = sys.modules["pytest"]
+            steps += _BY_PYTEST
+        lines = [f"with __step__({number}): {step}" for number, step in enumerate(steps)]
+        return "\n".join(lines), names
+
+
+def lies(*values: object) -> bool:
+    """Whether one of them, or of what they hold, says that it is equal to what was drawn just now."""
+    number = int.from_bytes(os.urandom(7), "little")
+    text = f"{number:x}"
+    strangers = (
+        *(object(), number, -number, float(number), text, text.encode(), [number], [text]),
+        *((number,), (text,), {number}, {number: text}),
+    )
+    waiting, looked_at = list(values), 0
+    while waiting and looked_at < 1000:
+        value = waiting.pop()
+        looked_at += 1
+        if type(value) in (list, tuple, set, frozenset):
+            waiting += value  # type: ignore[arg-type]
+        elif type(value) is dict:
+            waiting += [*value.keys(), *value.values()]
+        # A class that compares by itself.
+        own = not isinstance(type(value).__eq__, types.WrapperDescriptorType)
+        if own and any(_is_equal(value, stranger) for stranger in strangers):
+            return True
+    return False
+
+
+def equal(left: Any, right: Any) -> Any:
+    """What ``left == right`` is, unless one of them `lies`."""
+    return False if lies(left, right) else left == right
+
+
+def _is_equal(value: object, other: object) -> bool:
+    try:
+        return (value == other) is True
+    except Exception:  # an honest class may count on its own kind
+        return False
+
+
+def doubt_equality(case: type) -> None:
+    """Have the methods of unittest's that compare refuse what `lies`."""
+    for name, method in vars(case).copy().items():
+        is_negative = "Not" in name
+        if name.startswith("assert") and name.endswith(("Equal", "In")) and not is_negative:
+            setattr(case, name, _doubting(method))
+
+
+def _doubting(method: Any) -> Any:
+    def compare(self: Any, first: object, second: object, *arguments: Any, **named: Any) -> None:
+        if lies(first, second):
+            self.fail("an object says that it is equal to anything")
+        method(self, first, second, *arguments, **named)
+        if lies(first, second):
+            self.fail("an object says that it is equal to anything")
+
+    return compare

@@ -1,0 +1,244 @@
+# ruff: noqa: E501
+"""Wrong programs that lie to tests in one process with them: name -> (code, tests).
+
+Most look for what is expected, or change what judges. None of them may be paid.
+"""
+
+UNIT = "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n    def test_a(self):\n        x = [f(1)]\n        self.assertEqual(x, [2])\n"
+PLAIN = "y = [1][0] + 1\nassert f(1) == y"
+LIES = {
+    "assertEqual": (
+        "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef f(x): return 9",
+        UNIT,
+    ),
+    "assertEqual late": (
+        "def f(x):\n    import unittest\n    unittest.TestCase.assertEqual = lambda *a: None\n    return 9",
+        UNIT,
+    ),
+    "subclasses unittest": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='TestCase': c.assertEqual = lambda *a: None\n    return 9",
+        UNIT,
+    ),
+    "skip": ("import unittest\ndef f(x): raise unittest.SkipTest", UNIT),
+    "skip assert": ("import unittest\ndef f(x): raise unittest.SkipTest", PLAIN),
+    "builtins bool": ("import builtins\nbuiltins.bool = lambda v: True\ndef f(x): return 9", PLAIN),
+    "builtins vars": (
+        "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.type=lambda v: type('SkipTest',(),{})\ndef f(x): return 9",
+        PLAIN,
+    ),
+    "frame recorder": (
+        "import sys\nfr=sys._getframe()\nwhile fr:\n    g=fr.f_globals\n    if 'execute' in g:\n        R=g['Recorder']\n        R.judge=lambda s,n,e: s.record(n,'passed') or True\n    fr=fr.f_back\ndef f(x): return 9",
+        PLAIN,
+    ),
+    "frame late": (
+        "import sys\ndef f(x):\n    fr=sys._getframe()\n    while fr:\n        g=fr.f_globals\n        for v in list(g.values()):\n            if isinstance(v,type) and hasattr(v,'judge'): v.judge=lambda s,n,e: s.record(n,'passed') or True\n        fr=fr.f_back\n    return 9",
+        PLAIN,
+    ),
+    "frame locals": (
+        "import inspect\ndef f(x): return inspect.currentframe().f_back.f_globals['y']",
+        PLAIN,
+    ),
+    "frame stack": (
+        "import inspect\ndef f(x): return inspect.stack()[1].frame.f_globals['y']",
+        PLAIN,
+    ),
+    "frame traceback": (
+        "def f(x):\n    try: 1/0\n    except Exception as e:\n        fr=e.__traceback__.tb_frame.f_back\n        return fr.f_globals['y']",
+        PLAIN,
+    ),
+    "frame walk_tb": (
+        "import traceback\ndef f(x):\n    try: 1/0\n    except Exception as e:\n        fr=next(traceback.walk_tb(e.__traceback__))[0].f_back\n        return fr.f_globals['y']",
+        PLAIN,
+    ),
+    "frame walk_stack": (
+        "import traceback\ndef f(x):\n    fr=next(traceback.walk_stack(None))[0]\n    while fr:\n        if 'y' in fr.f_globals: return fr.f_globals['y']\n        fr=fr.f_back",
+        PLAIN,
+    ),
+    "frame generator": (
+        "def g():\n    yield h.gi_frame.f_back.f_back\ndef f(x):\n    global h\n    h=g()\n    fr=next(h)\n    while fr:\n        if 'y' in fr.f_globals: return fr.f_globals['y']\n        fr=fr.f_back",
+        PLAIN,
+    ),
+    "current frames": (
+        "import sys\ndef f(x):\n    for fr in sys._current_frames().values():\n        while fr:\n            if 'y' in fr.f_globals: return fr.f_globals['y']\n            fr=fr.f_back",
+        PLAIN,
+    ),
+    "gc": (
+        "import gc\ndef f(x):\n    for o in gc.get_objects():\n        if isinstance(o,dict) and o.get('__name__')=='tests' and 'y' in o: return o['y']",
+        PLAIN,
+    ),
+    "gc module": (
+        "import gc\ndef f(x):\n    for o in gc.get_objects():\n        if type(o).__name__=='_Local': o.judge=lambda n,e: o.record(n,'passed') or True\n    return 9",
+        PLAIN,
+    ),
+    "gc referrers": (
+        "import gc\ndef f(x):\n    for o in gc.get_referrers(f):\n        if isinstance(o,dict) and 'y' in o: return o['y']",
+        UNIT.replace("class", "y=2\nclass"),
+    ),
+    "subclasses recorder": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='Recorder': c.judge=lambda s,n,e: s.record(n,'passed') or True\n    return 9",
+        PLAIN,
+    ),
+    "subclasses compare": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='_Compare': c.equal=lambda *a: True\n    return 9",
+        PLAIN,
+    ),
+    "subclasses step": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='_Step': c.__exit__=lambda s,*a: s.harness.judge(s.number,None)\n    return 9",
+        PLAIN,
+    ),
+    "settrace": (
+        "import sys\ndef f(x):\n    def t(fr,*a):\n        return t\n    seen=[]\n    def p(fr,*a):\n        while fr:\n            if 'y' in fr.f_globals: seen.append(fr.f_globals['y'])\n            fr=fr.f_back\n    sys.setprofile(p)\n    len([])\n    sys.setprofile(None)\n    return seen[0]",
+        PLAIN,
+    ),
+    "modules": (
+        "import sys\ndef f(x):\n    for n,m in list(sys.modules.items()):\n        if hasattr(m,'Recorder'): m.Recorder.judge=lambda s,n,e: s.record(n,'passed') or True\n    return 9",
+        PLAIN,
+    ),
+    "mark globals": (
+        "def f(x): return 9\n__compare__=type('C',(),{'equal':lambda *a:True})",
+        PLAIN,
+    ),
+    "mark in shared names": (
+        "def f(x):\n    globals()['__compare__']=type('C',(),{'equal':lambda *a:True})\n    return 9",
+        "z = 3\n" + PLAIN,
+    ),
+    "step in shared names": (
+        "def f(x):\n    k=globals()['__step__'](0)\n    g=type(k)\n    g.__exit__=lambda s,*a: s.harness.judge(s.number,None)\n    return 9",
+        PLAIN,
+    ),
+    "recorder by step": (
+        "def f(x):\n    k=globals()['__step__'](0)\n    k.harness.record(0,'passed')\n    k.harness.judge=lambda n,e: True\n    return 9",
+        PLAIN,
+    ),
+    "stop": (
+        "def f(x):\n    import sys\n    k=globals()['__compare__']\n    k.harness.goes_on=False\n    raise [c for c in BaseException.__subclasses__() if c.__name__=='Control'][0].__subclasses__()[0]",
+        PLAIN,
+    ),
+    "stop subclasses": (
+        "def f(x):\n    raise [d for c in BaseException.__subclasses__() if c.__name__=='Control' for d in c.__subclasses__() if d.__name__=='_Stop'][0]",
+        UNIT,
+    ),
+    "warnings": ("import warnings\nwarnings.filterwarnings('ignore')\ndef f(x): return 9", PLAIN),
+    "ctypes": ("import ctypes, builtins\ndef f(x):\n    ctypes.pythonapi\n    return 9", PLAIN),
+    "ne": (
+        "class E(int):\n    def __eq__(s,o): return True\n    def __ne__(s,o): return False\ndef f(x): return E(9)",
+        UNIT,
+    ),
+    "eq once": (
+        "class E:\n    def __eq__(s,o): return type(o) is not object\ndef f(x): return E()",
+        PLAIN,
+    ),
+    "code replace": (
+        "def f(x):\n    k=globals()['__compare__'].equal.__func__\n    k.__code__=(lambda *a: True).__code__\n    return 9",
+        PLAIN,
+    ),
+    "json dumps": ("import json\njson.dumps=lambda *a,**k:'x'\ndef f(x): return 9", PLAIN),
+    "thread excepthook": ("import atexit,os\ndef f(x): os._exit(0)", PLAIN),
+    "pytest raises": (
+        "import sys\ndef f(x):\n    return 9",
+        "import pytest\ndef test_f():\n    with pytest.raises(ValueError):\n        f(1)",
+    ),
+    "pytest raises patched": (
+        "def f(x):\n    import pytest\n    pytest.raises=None\n    for c in object.__subclasses__():\n        if c.__name__=='_Raises': c.__exit__=lambda *a: True\n    return 9",
+        "import pytest\ndef test_f():\n    with pytest.raises(ValueError):\n        f(1)",
+    ),
+    "assertRaises patched": (
+        "def f(x):\n    import unittest.case as u\n    u._AssertRaisesContext.__exit__=lambda *a: True\n    return 9",
+        UNIT.replace(
+            "x = [f(1)]\n        self.assertEqual(x, [2])",
+            "with self.assertRaises(ValueError): f(1)",
+        ),
+    ),
+    "sorted patched": (
+        "import builtins\nbuiltins.sorted=lambda *a,**k: 7\nbuiltins.len=lambda *a: 7\ndef f(x): return 9",
+        "x=[3]\nassert sorted(f(1))==sorted(x) and len(f(1))==len(x)",
+    ),
+    "math isclose": (
+        "import math\nmath.isclose=lambda *a,**k: True\ndef f(x): return 9",
+        "import math\nx=[1.5]\nassert math.isclose(f(1), x[0])",
+    ),
+    "globals of tests": ("def f(x): return y", PLAIN),
+    "globals declared": ("y = 0\ndef f(x): return y", PLAIN),
+    "main module": ("import sys\ndef f(x): return sys.modules['tests'].y", PLAIN),
+    "first true": (
+        "class E:\n    n=0\n    def __eq__(s,o):\n        E.n+=1\n        return E.n==1\ndef f(x): return E()",
+        PLAIN,
+    ),
+    "second true": (
+        "class E:\n    n=0\n    def __eq__(s,o):\n        E.n+=1\n        return E.n==2\ndef f(x): return E()",
+        PLAIN,
+    ),
+    "nested": (
+        "class E(int):\n    def __eq__(s,o): return True\n    __hash__=int.__hash__\ndef f(x): return [{'a':E(3)}]",
+        "y=[{'a':2}]\nassert f(1) == y",
+    ),
+    "assertEqual object": (
+        "class E:\n    def __eq__(s,o): return True\ndef f(x): return E()",
+        UNIT.replace("[f(1)]", "f(1)").replace("[2]", "2"),
+    ),
+    "assertIn": (
+        "class E:\n    def __eq__(s,o): return True\ndef f(x): return E()",
+        UNIT.replace("[f(1)]", "f(1)").replace("assertEqual(x, [2])", "assertIn(x, [2])"),
+    ),
+    "assertTrue eq": (
+        "class E:\n    def __eq__(s,o): return True\ndef f(x): return E()",
+        UNIT.replace("self.assertEqual(x, [2])", "self.assertTrue(x == [2])"),
+    ),
+    "compare as expression": (
+        "class E:\n    def __eq__(s,o): return True\ndef f(x): return E()",
+        "y = [2]\nassert all(a == b for a, b in zip([f(1)], y))",
+    ),
+    "isinstance lies": (
+        "class E:\n    __class__ = int\n    def __eq__(s,o): return True\ndef f(x): return E()",
+        "y=[2]\nassert isinstance(f(1), int) and f(1) == y[0]",
+    ),
+    "atexit report": ("import os,atexit\ndef f(x):\n    os._exit(0)", PLAIN),
+    "outcomes list": (
+        "def f(x):\n    import sys\n    for c in object.__subclasses__():\n        if c.__name__=='Recorder': c.record=lambda s,n,k,d='': s.outcomes.append([n,'passed',''])\n    return 9",
+        PLAIN,
+    ),
+    "raise Stop": (
+        "def f(x):\n    def subs(c):\n        for d in c.__subclasses__():\n            yield d\n            yield from subs(d)\n    raise next(d for d in subs(BaseException) if d.__name__=='_Stop')",
+        PLAIN,
+    ),
+    "exit zero": ("import sys\ndef f(x): sys.exit(0)", PLAIN),
+    "system exit in test": ("def f(x): raise SystemExit", UNIT),
+    "generator exit": ("def f(x): raise GeneratorExit", PLAIN),
+    "keyboard": ("def f(x): raise KeyboardInterrupt", PLAIN),
+    "logging frame": (
+        "import logging\ndef f(x):\n    fr=logging.currentframe()\n    while fr:\n        if 'y' in fr.f_globals: return fr.f_globals['y']\n        fr=fr.f_back",
+        PLAIN,
+    ),
+    "record factory": (
+        "import logging\ndef f(x):\n    fr=logging.getLogger().findCaller()\n    return fr",
+        PLAIN,
+    ),
+    "fake file name": (
+        "import collections\nc=compile('import sys\\ndef namedtuple(): return sys._getframe(1)', collections.__file__, 'exec')\nd={}\nexec(c,d)\ndef f(x):\n    fr=d['namedtuple']()\n    while fr:\n        if 'y' in fr.f_globals: return fr.f_globals['y']\n        fr=fr.f_back",
+        PLAIN,
+    ),
+    "code replace name": (
+        "def g():\n    import sys\n    return sys._getframe(1)\ndef f(x):\n    import typing\n    k=type(g)(g.__code__.replace(co_filename=typing.__file__,co_name='_caller'),globals())\n    fr=k()\n    while fr:\n        if 'y' in fr.f_globals: return fr.f_globals['y']\n        fr=fr.f_back",
+        PLAIN,
+    ),
+    "traceback locals": (
+        "import traceback\ndef f(x):\n    s=traceback.StackSummary.extract(traceback.walk_stack(None),capture_locals=True)\n    for e in s:\n        if e.locals and 'y' in e.locals: return int(e.locals['y'])",
+        PLAIN,
+    ),
+    "exception context": (
+        "def f(x):\n    import sys\n    return sys.exc_info()[2].tb_frame.f_back.f_globals['y']",
+        "y=[1][0]+1\ntry: 1/0\nexcept ZeroDivisionError: assert f(1) == y",
+    ),
+    "warnings frame": (
+        "import warnings\ndef f(x):\n    fr=warnings.sys._getframe(1)\n    return fr.f_globals['y']",
+        PLAIN,
+    ),
+    "unraisable": (
+        "import sys\ndef f(x):\n    o=[]\n    sys.unraisablehook=lambda a: o.append(a.exc_traceback.tb_frame.f_back)\n    class D:\n        def __del__(s): 1/0\n    D()\n    return o[0].f_globals['y']",
+        PLAIN,
+    ),
+    "async frame": (
+        "async def g(): pass\ndef f(x):\n    c=g()\n    fr=c.cr_frame\n    return fr.f_back",
+        PLAIN,
+    ),
+}

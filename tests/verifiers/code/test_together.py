@@ -1,0 +1,53 @@
+"""Code in one process with its tests: the lies that are found out, and what honest code needs."""
+
+import pytest
+from lies import LIES
+from swift_rlvr.verifiers.code import Limits, passes_together, read_tests
+
+LIMITS = Limits(seconds=60)
+TESTS = "y = [1][0] + 1\nassert f(1) == y"
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_not_believed(name):
+    code, tests = LIES[name]
+    assert not passes_together(code, read_tests(tests), LIMITS)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # what the library asks frames for
+        "import collections\ndef f(x): return collections.namedtuple('P', 'x y')(1, 2).y",
+        "import enum\ndef f(x): return enum.Enum('E', 'A B').B.value",
+        "import typing\nT = typing.TypeVar('T')\ndef f(x): return 2",
+        "import logging\ndef f(x):\n    logging.warning('x')\n    return 2",
+        "import warnings\ndef f(x):\n    warnings.warn('x')\n    return 2",
+        "import traceback\ndef f(x):\n    try: 1 / 0\n    except ValueError: pass\n"
+        "    except Exception: return traceback.format_exc().count('ZeroDivisionError') + 1",
+        "import asyncio\nasync def g(): return 2\ndef f(x): return asyncio.run(g())",
+        "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int\ndef f(x): return D(2).x",
+        "import contextlib\n@contextlib.contextmanager\ndef c(): yield 2\ndef f(x):\n    with c() as y: return y",
+        "import ast\ndef f(x): return eval(compile(ast.parse('1 + 1', mode='eval'), 'x', 'eval'))",
+        # an equality that is honest
+        "class I(int):\n    def __eq__(s, o): return int(s) == int(o)\n    __hash__ = int.__hash__\n"
+        "def f(x): return I(2)",
+    ],
+)
+def test_honest_code_is(code):
+    assert passes_together(code, read_tests(TESTS), LIMITS)
+
+
+def test_classes_of_the_tests_can_be_used_and_values_cannot():
+    tests = "class Node:\n    def __init__(self, x): self.x = x\ny = f([2][0])\nassert y.x == 2"
+    assert passes_together("def f(x): return Node(x)", read_tests(tests), LIMITS)
+    assert not passes_together("def f(x): return y", read_tests(TESTS), LIMITS)
+    # Elsewhere they would be in another file.
+    imported = f"from solution import f\n{tests}"
+    assert not passes_together("def f(x): return Node(x)", read_tests(imported), LIMITS)
+
+
+def test_tests_that_are_left_out_are_no_pass():
+    tests = "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.skipTest('')"
+    tests += "\n        self.assertEqual(f([1]), 2)"
+    assert not passes_together("def f(x): return 2", read_tests(tests), LIMITS)

@@ -157,6 +157,26 @@ def test_known_lies_are_not_paid_together(code, tests):
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "def f(*a): return [1]\ndef tuple(*a): return 1",
+        f"{EQUAL}def f(*a): return [1]\ndef tuple(*a): return E()",
+    ],
+)
+def test_a_builtin_of_the_tests_is_not_the_codes_where_its_function_is_named(code):
+    """HumanEval/37: `tuple(candidate(x)) == tuple(y)` has no other name that is free."""
+    tests = "def check(candidate):\n    assert tuple(candidate([5, 3])) == tuple([3, 5])\n"
+    (grade,) = CodeReward().grades([f"```python\n{code}\n```"], tests=[tests], entry_point=["f"])
+    assert grade.reward == 0.0
+
+
+def test_a_refusal_that_a_library_tells_without_a_number_is_none():
+    code = "def f(x):\n    raise PermissionError('Operation not permitted (os error 1)')"
+    (grade,) = CodeReward().grades([f"```python\n{code}\n```"], tests=[["assert f(1) == 2"]])
+    assert grade.reward is None
+
+
+@pytest.mark.parametrize(
     "report",
     [
         *("{}", "[]", '{"outcomes": 7}', '{"outcomes": [[99, "passed", ""]]}'),

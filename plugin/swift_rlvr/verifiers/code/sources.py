@@ -600,11 +600,11 @@ def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
 def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     """Builtins that are the code's: a function may well be called `sum`.
 
-    Only the one that is named as its function, or all that a source names that asks for nothing
-    else: a `sorted` of the code's own must not judge what its `f` returns.
+    Only the one that is named as its function or, where none is, all that a source names that asks
+    for nothing else: a `sorted` of the code's own must not judge what its `f` returns.
     """
-    if candidate is not None and candidate in vars(builtins):
-        return (candidate,)
+    if candidate is not None:
+        return (candidate,) if candidate in vars(builtins) else ()
     free = {name for name in _free(tree) if name[:2] != "__"}
     own = {
         name

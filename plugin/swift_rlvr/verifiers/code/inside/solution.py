@@ -21,7 +21,9 @@ _REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the sandbox has refused something."""
+    """Whether the sandbox has refused something. Libraries in Rust tell it without a number."""
+    if isinstance(error, PermissionError) and error.errno is None:
+        return True
     return isinstance(error, OSError) and error.errno in _REFUSALS
 
 

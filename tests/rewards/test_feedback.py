@@ -11,7 +11,8 @@ from swift_rlvr.tasks import TASKS
 
 ROW = {"nums": [3, 5, 7], "target": 22}
 RIGHT = "<think>5*3=15</think><answer>5*3+7</answer>"
-IN_THE_PROMPT = {"external_countdown"}  # their gold is no secret: the task is to find the way to it
+# What is right stands in the prompt, and is no secret: the numbers and the target, the constraints.
+IN_THE_PROMPT = {"external_countdown", "external_instructions"}
 # A row with a secret, the secret, and wrong answers that reach different rules.
 SECRETS = {
     "external_accuracy": ({"solution": r"so \boxed{48271}"}, "48271", ["<answer>3</answer>", "3", "<answer>x="]),

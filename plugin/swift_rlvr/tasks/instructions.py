@@ -133,6 +133,9 @@ class InstructionsTask(Task):
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present)
 
+    def read_columns(self, row: Row) -> list[str]:
+        return [*super().read_columns(row), "kwargs"]
+
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "prompt" else CONSTRAINTS
 

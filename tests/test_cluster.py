@@ -245,7 +245,7 @@ def test_a_node_of_kubeflows_pytorch_job(tmp_path, pytorch_job, release, rank):
         "exec bash", "env | grep -E '^(PET_|RANK=|WORLD_SIZE=)' && exit 9; exec bash"
     )
     node = tmp_path / "node.sh"
-    node.write_text(f"cd {ROOT}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n")
+    node.write_text(f"cd {shlex.quote(str(ROOT))}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n")
     shown = run(str(node), gpus=8, folder=tmp_path, **variables)
     *_, trainer = commands(shown)
     expected = OPERATOR | {"NNODES": "2", "NODE_RANK": str(rank), "NPROC_PER_NODE": "4"}
@@ -295,7 +295,7 @@ def test_a_node_of_skypilots_task(tmp_path, task, rank, nodes):
     variables |= task["envs"]
     variables |= {"OUTPUT": str(tmp_path / "out"), "FLAGS": f"{RECIPE} --learning_rate 2e-6"}
     node = tmp_path / "node.sh"
-    node.write_text(f"cd {ROOT}\n{task['run']}")
+    node.write_text(f"cd {shlex.quote(str(ROOT))}\n{task['run']}")
     shown = run(str(node), gpus=8, folder=tmp_path, **variables)
     *_, trainer = commands(shown)
     assert flags(trainer)["learning_rate"] == "2e-6"

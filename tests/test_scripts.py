@@ -107,7 +107,7 @@ def test_the_quickstart_trains_smollm2_on_right_answers_first(tmp_path):
 
 # Stands in for `swift sft`, and is python for everything else.
 SUPERVISED = """#!/bin/bash
-[ "$2" = swift_rlvr.training.ms_swift ] || exec {python} "$@"
+[ "$2" = swift_rlvr.training.ms_swift ] || exec "{python}" "$@"
 while [ $# -gt 0 ]; do
   if [ "$1" = --output_dir ]; then out=$2; fi
   shift

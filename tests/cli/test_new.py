@@ -181,7 +181,7 @@ def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(
             "cosine_length",
             "NAME: 'cosine_length' is taken by the class CosineLengthReward of swift-rlvr",
         ),
-        ("json", "NAME: 'json' is taken by an installed module"),
+        ("json", "NAME: 'json' is taken by a dataset of swift-rlvr"),
         ("rich", "NAME: 'rich' is taken by an installed module"),
         ("tests", "NAME: 'tests' is taken by an installed module"),
     ],

@@ -600,11 +600,11 @@ def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
 def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     """Builtins that are the code's: a function may well be called `sum`.
 
-    Only the one that is named as its function or, where none is, all that a source names that asks
-    for nothing else: a `sorted` of the code's own must not judge what its `f` returns.
+    Only the one that is named as its function, or all that a source names that asks for nothing
+    else: a `sorted` of the code's own must not judge what its `f` returns.
     """
-    if candidate is not None:
-        return (candidate,) if candidate in vars(builtins) else ()
+    if candidate is not None and candidate in vars(builtins):
+        return (candidate,)
     free = {name for name in _free(tree) if name[:2] != "__"}
     own = {
         name
@@ -614,7 +614,10 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
             and issubclass(vars(builtins)[name], BaseException)
         )
     }
-    asks_elsewhere = free - vars(builtins).keys() or any(_from_solution(tree))
+    # `check` gets the function, under a name of its own.
+    has_check = any(isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body)
+    is_given = candidate is not None and has_check
+    asks_elsewhere = is_given or free - vars(builtins).keys() or any(_from_solution(tree))
     return () if asks_elsewhere else tuple(sorted(own))
 
 

@@ -28,6 +28,7 @@ from swift_rlvr.evaluation.sampling.interface import (
 from swift_rlvr.evaluation.sampling.server import open_server
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.utils.inductor import avoid_inductor
 from swift_rlvr.utils.nvcc import choose_sampler
 from swift_rlvr.verifiers.thinking import with_opening
 
@@ -317,6 +318,7 @@ def _load_vllm() -> Any:
     if visible_device() == "cuda":
         choose_sampler(os.environ)
     else:
+        avoid_inductor(os.environ)
         # ms-swift's plugin needs torchvision, which a CPU build of torch lacks.
         os.environ.setdefault("VLLM_PLUGINS", "")
         # GiB; by default it takes nearly all memory, or fails.

@@ -19,6 +19,7 @@ from swift_rlvr.evaluation.models import visible_device
 from swift_rlvr.training.ms_swift import LAUNCHED, RENDEZVOUS, SUPERVISOR
 from swift_rlvr.training.ms_swift.patching import Patch, apply_patches
 from swift_rlvr.training.recipes import read_flags
+from swift_rlvr.utils.inductor import avoid_inductor
 from swift_rlvr.utils.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
 from swift_rlvr.utils.nvcc import choose_sampler
 from swift_rlvr.utils.parallel import end_with_parent
@@ -114,6 +115,8 @@ def set_environment(
         environ.setdefault(name, value)
     if device == "cuda":
         choose_sampler(environ)
+    else:
+        avoid_inductor(environ)
     plugins = environ.get("VLLM_PLUGINS", PLUGIN).split(",")
     if PLUGIN not in plugins:
         environ["VLLM_PLUGINS"] = ",".join([*filter(None, plugins), PLUGIN])

@@ -615,7 +615,9 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
         )
     }
     # `check` gets the function, under a name of its own.
-    has_check = any(isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body)
+    has_check = any(
+        isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body
+    )
     is_given = candidate is not None and has_check
     asks_elsewhere = is_given or free - vars(builtins).keys() or any(_from_solution(tree))
     return () if asks_elsewhere else tuple(sorted(own))

@@ -38,7 +38,9 @@ user.
 What one run could leave for another to see, or tell one that runs at the same time:
 
 - The time at which a file, a folder or a link was read: closed where all files but its own can be
-  mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open.
+  mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open. It cannot
+  be closed there: Landlock has no right for stat and readlink, so any link of the system will do,
+  and a seccomp filter does not see what stat answers. The doctor says so.
 - Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
 - Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
 - Load, free memory, free disk (sysinfo, statfs), /proc: closed.

@@ -7,7 +7,7 @@ It takes 30 s; --hostile takes 20 minutes more on two cores.
 
 The peer is what graders without a sandbox do, as HumanEval's: fork, and `exec` of the code with its
 test, or with a case's standard input. It runs in turns with ours, so that other work on the machine
-slows both. Prints a table and one line of JSON; exits with 1 where ours is less than half as fast.
+slows both. Prints a table and one line of JSON; exits with 1 where ours is slower than LEAST says.
 """
 
 import argparse
@@ -122,30 +122,64 @@ def a_second(work: Callable[[int], None], rows: int) -> Callable[[], float]:
     return turn
 
 
+# Tests that are no plain asserts: `x` is known only when they run.
+UNITTEST = (
+    "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        x = [1][0]\n"
+    + "".join(f"        self.assertEqual(f({number}), {number - 1} + x)\n" for number in range(10))
+)
+RUN_UNITTEST = """
+runner = unittest.TextTestRunner(stream=open('/dev/null', 'w'))
+runner.run(unittest.defaultTestLoader.loadTestsFromTestCase(T))
+"""
+# The share of the peer's speed that ours has at least. The others go through two processes a call.
+LEAST = {"one assert": 0.5, "20 cases": 0.5}
+LOOP = "x = [1][0]\nfor i in range(1000):\n    assert f(i) == i - 1 + x"
+
+
 def beside_the_peer(turns: int = 7) -> dict[str, tuple[float, float]]:
     """Rows a second, ours and the peer's, one at a time, of different completions."""
     cases = {"inputs": ["3"] * 20, "outputs": ["3"] * 20}
-    rewards = [REWARDS["code"](max_workers=1) for _ in range(2)]
+    asserts = [f"assert f({number}) == {number}" for number in range(20)]
 
-    def one_assert(number: int) -> None:
-        text = f"```python\ndef f(x): return x # {number}\n```"
-        assert rewards[0]([text], tests=["assert f(1) == 1"]) == [1.0]
+    def a_function(tests: object) -> Callable[[int], None]:
+        reward = REWARDS["code"](max_workers=1)
 
-    def peer_of_assert(number: int) -> None:
-        assert forked(f"def f(x): return x # {number}\nassert f(1) == 1\nprint(1)") == b"1\n"
+        def work(number: int) -> None:
+            text = f"```python\ndef f(x): return x # {number}\n```"
+            assert reward([text], tests=[tests]) == [1.0]
+
+        return work
+
+    def peer_of_function(tests: str) -> Callable[[int], None]:
+        def work(number: int) -> None:
+            assert forked(f"def f(x): return x # {number}\n{tests}\nprint(1)") == b"1\n"
+
+        return work
+
+    of_programs = REWARDS["code"](max_workers=1)
 
     def twenty_cases(number: int) -> None:
         text = f"```python\nprint(input()) # {number}\n```"
-        assert rewards[1]([text], tests=[cases]) == [1.0]
+        assert of_programs([text], tests=[cases]) == [1.0]
 
     def peer_of_cases(number: int) -> None:
         for _ in range(20):
             assert forked(f"print(input()) # {number}", b"3\n") == b"3\n"
 
-    pairs = {
-        "one assert": (a_second(one_assert, 40), a_second(peer_of_assert, 40)),
-        "20 cases": (a_second(twenty_cases, 3), a_second(peer_of_cases, 3)),
+    works = {
+        "one assert": (a_function(asserts[1]), peer_of_function(asserts[1]), 40),
+        "20 asserts": (a_function(asserts), peer_of_function("\n".join(asserts)), 20),
+        "20 cases": (twenty_cases, peer_of_cases, 3),
+        "unittest of 10 calls": (
+            a_function(f"from solution import f\n{UNITTEST}"),
+            peer_of_function(UNITTEST + RUN_UNITTEST),
+            10,
+        ),
+        "a loop of 1,000 calls": (a_function(LOOP), peer_of_function(LOOP), 2),
     }
+    pairs = {}
+    for name, (ours, peer, rows) in works.items():
+        pairs[name] = a_second(ours, rows), a_second(peer, rows)
     figures = {}
     for name, (ours, peer) in pairs.items():
         ours()  # which starts the process that forks
@@ -165,7 +199,7 @@ def main() -> None:
             f"{ours:7.1f} rows a second, fork and exec {peer:.1f}, {ours / peer:.2f} of it  {name}"
         )
         print(text, flush=True)
-        if ours < peer / 2:
+        if ours < LEAST.get(name, 0) * peer:
             missed.append(name)
     cores, figures = len(os.sched_getaffinity(0)), {}
     numbers = list(map(str, range(200)))
@@ -174,6 +208,11 @@ def main() -> None:
             ["def f(x): return x"] * 100,
             "assert f(1) == 1",
             1,
+        ),
+        "a step of 1,024 completions, one assert each, 16 at a time": (
+            [f"def f(x): return x # {number}" for number in range(1024)],
+            "assert f(1) == 1",
+            16,
         ),
         "a program with 200 cases": (
             ["print(input())"],

@@ -245,7 +245,9 @@ def test_a_node_of_kubeflows_pytorch_job(tmp_path, pytorch_job, release, rank):
         "exec bash", "env | grep -E '^(PET_|RANK=|WORLD_SIZE=)' && exit 9; exec bash"
     )
     node = tmp_path / "node.sh"
-    node.write_text(f"cd {shlex.quote(str(ROOT))}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n")
+    node.write_text(
+        f"cd {shlex.quote(str(ROOT))}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n"
+    )
     shown = run(str(node), gpus=8, folder=tmp_path, **variables)
     *_, trainer = commands(shown)
     expected = OPERATOR | {"NNODES": "2", "NODE_RANK": str(rank), "NPROC_PER_NODE": "4"}

@@ -29,9 +29,9 @@ def probed(tmp_path, model, *flags):
     ]
     summary = read_json(tmp_path / "summary.json")
     assert summary["verdict"] in shown
-    # The tiny model's success is 0.22 and its length 57 tokens; with top-k or another temperature
+    # Success on these tasks is 0.31 (+-0.034 here), the length 57 tokens; with top-k or another temperature
     # neither would be.
-    assert 0.08 < summary["success"] < 0.42
+    assert 0.12 < summary["success"] < 0.5
     assert summary["format"] > 0.9
     assert 40 < summary["mean_tokens"] < 80
     assert len({row["completion"] for row in records}) > 120
@@ -101,7 +101,7 @@ def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):
     shown = ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
     summary = read_json(tmp_path / "probe" / "summary.json")
     # As in the test above: all sampling settings are ours.
-    assert 0.08 < summary["success"] < 0.42
+    assert 0.12 < summary["success"] < 0.5
     assert 40 < summary["mean_tokens"] < 80
     # The prompts leave less of the context than our limit: what is cut off, the context has ended.
     assert 0 < summary["cut_short"] == summary["cut_off"] < 0.4

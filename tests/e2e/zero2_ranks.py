@@ -5,9 +5,9 @@ distances under ZeRO-2 and ZeRO-3.
 """
 
 import json
+import sys
 
 import deepspeed
-import deepspeed.comm.torch
 import torch
 from deepspeed.utils import safe_get_full_grad
 from swift_rlvr.utils.files import TINY_MODEL
@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM
 
 ACCUMULATION = 2  # batches of a rank in one step
 
-deepspeed.comm.torch.build_shm_op = lambda *args: None  # compiles C++
+# It compiles C++. As an attribute of deepspeed.comm the module is hidden by torch itself.
+sys.modules["deepspeed.comm.torch"].build_shm_op = lambda *args: None
 deepspeed.init_distributed("gloo")
 rank = torch.distributed.get_rank()
 tokens = torch.randint(5, 60, (4, 4, 24), generator=torch.Generator().manual_seed(0))

@@ -157,7 +157,9 @@ def test_a_question_alone_asks_for_none(question: str) -> None:
     assert asked_form(question) is None
 
 
-@pytest.mark.parametrize("name", sorted(set(TASKS) - {"code", "instructions", "json", "tool_calls"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(TASKS) - {"code", "instructions", "json", "tool_calls"})
+)
 def test_the_tasks_of_the_package_ask_for_tags(name: str) -> None:
     task = TASKS[name]
     for row in task.examples:

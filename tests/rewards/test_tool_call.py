@@ -343,6 +343,10 @@ def test_text_around_is_a_setting_and_all_calls_count():
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
         ("<tool_call>{broken", 0.0),
         ("[TOOL_CALLS]", 0.0),
+        ("[math.add(a=1e999, b=2)]", 0.0),
+        ("get_weather(city='Bonn'", 0.0),
+        ("x = get_weather(city='Bonn')", 0.0),
+        ("To get_weather (the tool) I would need a city.", 1.0),
         (f"<think>{RIGHT}</think>No tool fits.", 1.0),
     ],
 )

@@ -349,8 +349,10 @@ def _exact(call: Call) -> GoldCall:
 
 
 def has_call(text: str, tools: Sequence[Tool]) -> bool:
-    """Whether a text makes a call, or tries to: a mark of one, or a call that can be read."""
-    if any(mark in text for mark in _MARKS):
+    """Whether a text makes a call, or tries to: a mark of one, a call that can be read, or one of
+    Python's with arguments, wherever it stands.
+    """
+    if any(mark in text for mark in _MARKS) or _Reader(tools).mentions(text):
         return True
     try:
         return bool(calls_in(text, tools, text_around=True))

@@ -3,9 +3,11 @@
 import json
 import socket
 import threading
+import time
 
 import pytest
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.verifiers.json_schema import BadSchema, read_schema
 
 ORDER = {
     "type": "object",
@@ -328,3 +330,79 @@ def test_threads_share_no_bounds():
     for thread in threads:
         thread.join()
     assert grades == [(1.0, "valid")] * 12
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\r\n{RIGHT}\r\n```",
+        f"\ufeff{RIGHT}",
+        f"```json {RIGHT}```",
+        f"```json{RIGHT}```",
+        f"~~~~\n{RIGHT}\n~~~~",
+    ],
+)
+def test_further_ways_to_write_the_answer_are_read(text):
+    assert graded(text) == (1.0, "correct")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```json\n" + " " * 150_000 + "x", "```" + " " * 150_000, "{x " * 60_000, '{"a":' * 30_000],
+)
+def test_no_text_takes_long(text):
+    start = time.process_time()
+    assert graded(text, text_around=True)[0] == 0.0
+    assert time.process_time() - start < 1.5
+
+
+def test_lists_without_order_are_paired_in_bounded_time():
+    objects = [{"a": i, "b": list(range(10))} for i in range(310)]
+    turned = [{"a": i, "b": list(range(10))[::-1]} for i in range(310)][::-1]
+    start = time.process_time()
+    for answer in (objects, turned):
+        text = json.dumps(answer)
+        assert graded(text, True, objects, unordered=True) == (1.0, "correct")
+    text = json.dumps(objects)
+    assert graded(text, True, objects, unordered=True, tolerance=0.01) == (1.0, "correct")
+    deep: list = list(range(10_000))
+    for _ in range(50):
+        deep = [deep]
+    assert graded(json.dumps(deep), True, deep, unordered=True) == (1.0, "correct")
+    assert time.process_time() - start < 3
+
+
+def test_multiples_are_those_of_the_written_numbers():
+    cents = {"type": "number", "multipleOf": 0.01}
+    for text in ("19.99", "0.07", "-4.35", "3", "1e300", "0"):
+        assert graded(text, cents, None)[0] == 1.0
+    assert graded("19.999", cents, None)[0] == 0.0
+    assert graded("5", {"multipleOf": 2}, None)[0] == 0.0
+    assert graded('"5"', {"multipleOf": 2}, None)[0] == 1.0
+
+
+def test_a_second_object_behind_what_is_no_json_counts():
+    for junk in ("{x " * 100, "{x " * 20_000):
+        assert graded(f"{RIGHT} {junk}{OTHER}", text_around=True)[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"not": {}},
+        {"type": "integer", "minimum": 5, "maximum": 3},
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+        {"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]},
+    ],
+)
+def test_schemas_that_no_answer_meets_are_named(schema):
+    remarks = REWARDS["json"].remarks({"schema": json.dumps(schema)})
+    assert remarks == ["no answer is valid against the schema"]
+
+
+def test_a_schema_without_end_cannot_be_used():
+    for schema in ({"$ref": "#"}, {"allOf": [{"$ref": "#"}]}):
+        with pytest.raises(BadSchema, match="without end"):
+            read_schema(schema)
+    read_schema({"type": "object", "properties": {"a": {"$ref": "#"}}})

@@ -1,6 +1,7 @@
 """external_tool_call: the ways to write calls, what is right, and everything that must not be paid."""
 
 import json
+import time
 
 import pytest
 from swift_rlvr.rewards import REWARDS
@@ -342,6 +343,10 @@ def test_text_around_is_a_setting_and_all_calls_count():
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
         ("<tool_call>{broken", 0.0),
         ("[TOOL_CALLS]", 0.0),
+        ("[math.add(a=1e999, b=2)]", 0.0),
+        ("get_weather(city='Bonn'", 0.0),
+        ("x = get_weather(city='Bonn')", 0.0),
+        ("To get_weather (the tool) I would need a city.", 1.0),
         (f"<think>{RIGHT}</think>No tool fits.", 1.0),
     ],
 )
@@ -383,3 +388,130 @@ def test_explain_lists_every_argument_that_failed():
         "call 2, math.add",
         "no further call",
     ]
+
+
+LONG = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[math.add(a={LONG}, b=2.5)]",
+        "[math.add(a=1e999, b=2.5)]",
+        f"[math.add(a=0x{'f' * 5000}, b=2.5)]",
+        f"[math.add(a=1, b=2.5, c=0x{'f' * 5000})]",
+        f"[math.add(a=1, b=[-{LONG}])]",
+        f"<function=math.add><parameter=a>{LONG}</parameter><parameter=b>2.5</parameter></function>",
+        "<function=math.add><parameter=a>Infinity</parameter></function>",
+    ],
+)
+def test_numbers_beyond_64_bits_are_none(text):
+    for around in (False, True):
+        assert graded(text, [ADD], text_around=around)[0] == 0.0
+        assert graded(text, [{"name": "math.add", "arguments": {"a": 2.5}}])[0] == 0.0
+
+
+def test_a_gold_beyond_64_bits_is_not_graded():
+    gold = f'[{{"name": "math.add", "arguments": {{"a": {LONG}}}}}]'
+    assert graded("[math.add(a=2.5)]", gold) == (None, "bad gold")
+
+
+@pytest.mark.parametrize("arguments", ["0", "false", "[]", '"0"', '"[]"'])
+def test_only_null_stands_for_no_arguments(arguments):
+    gold = [{"name": "clear", "arguments": {}}]
+    assert graded(f'{{"name": "clear", "arguments": {arguments}}}', gold)[0] == 0.0
+    assert graded('{"name": "clear", "arguments": null}', gold)[0] == 1.0
+
+
+def test_an_argument_in_tags_is_read_strictly():
+    gold = [{"name": "get_weather", "arguments": {"city": "B", "more": {"a": 2}}}]
+    text = "<function=get_weather><parameter=city>B</parameter><parameter=more>{}</parameter></function>"
+    assert graded(text.replace("{}", '{"a": 2}'), gold)[0] == 1.0
+    assert graded(text.replace("{}", '{"a": 1, "a": 2}'), gold)[0] == 0.0
+
+
+MEANT = "get_weather(city='Bonn', days=3)"
+MEANT_NOT = "get_weather(city='Ulm', days=3)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Ulm? Bonn? I do not know.\n[{MEANT}]  # or {MEANT_NOT}",
+        f"[{MEANT}]  # or {MEANT_NOT}",
+        f"```python\n{MEANT}\n# {MEANT_NOT}\n```",
+        f'{{"function": {BARE}, "alternatives": [{json.dumps(ULM)}]}}',
+        f'{{"name": "get_weather", "function": {BARE}, "arguments": {{"city": "Ulm"}}}}',
+        # several forms
+        f"{BARE}\n{MEANT_NOT}",
+        f"{BARE} or rather {MEANT_NOT}",
+        f"[{MEANT}]\nor {MEANT_NOT}",
+        f"{RIGHT}\nor {MEANT_NOT}",
+        f"```json\n{BARE}\n```\nor {MEANT_NOT}",
+        # behind what is no JSON
+        f"{BARE} {'{x ' * 100}{json.dumps(WRONG)}",
+        f"{BARE} {'{x ' * 15_000}{json.dumps(WRONG)}",
+    ],
+)
+def test_no_hedge_is_hidden_in_a_comment_or_another_form(text):
+    assert graded(text)[0] == 0.0
+    assert graded(text, text_around=True)[0] == 0.0
+
+
+def test_a_comment_is_text_around():
+    assert graded(f"{MEANT}  # the 3 days") == (0.0, "unreadable call")
+    assert graded(f"{MEANT}  # the 3 days", text_around=True) == (1.0, "correct")
+    gold = [{"name": "get_weather", "arguments": {"city": "# Bonn"}}]
+    assert graded("get_weather(city='# Bonn')", gold) == (1.0, "correct")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<function=get_weather>{json.dumps(WEATHER['arguments'])}</function>",
+        '<|python_tag|>get_weather.call(city="Bonn", days=3)<|eom_id|>',
+        f"```json\r\n{BARE}\r\n```",
+    ],
+)
+def test_further_ways_of_one_call_are_read(text):
+    assert graded(text) == (1.0, "correct")
+
+
+def test_two_calls_may_stand_in_one_tag():
+    text = f"<tool_call>\n{BARE}\n{json.dumps(ADD)}\n</tool_call>"
+    assert graded(text, [WEATHER, ADD]) == (1.0, "correct")
+    assert graded(text) == (0.0, "wrong number")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```" + " " * 45_000 + "x",
+        "[TOOL_CALLS]f" + " " * 45_000 + "x",
+        "<function=" * 4900,
+        "{x " * 16_000,
+    ],
+)
+def test_no_text_takes_long(text):
+    start = time.process_time()
+    assert graded(text, text_around=True)[0] == 0.0
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remark"),
+    [
+        ({"city": "Bonn", "days": 3}, None),
+        ({"city": "Bonn", "days": "3", "unit": None}, None),
+        ({"city": "Bonn", "town": "Ulm"}, "does not have"),
+        ({"days": 3}, "requires"),
+        ({"city": 3}, "another type"),
+        ({"city": "Bonn", "days": "three"}, "another type"),
+        ({"city": "Bonn", "days": 2.5}, "another type"),
+    ],
+)
+def test_golds_that_contradict_their_tools_are_named(arguments, remark):
+    calls = json.dumps([{"name": "get_weather", "arguments": arguments}])
+    remarks = REWARDS["tool_call"].remarks({"functions": json.dumps(TOOLS), "calls": calls})
+    assert len(remarks) == (remark is not None)
+    assert not remark or remark in remarks[0]

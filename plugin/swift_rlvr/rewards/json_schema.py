@@ -10,7 +10,13 @@ from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import last_answer
-from swift_rlvr.verifiers.json_schema import BadSchema, Schema, TooMuchWork, read_schema
+from swift_rlvr.verifiers.json_schema import (
+    BadSchema,
+    Schema,
+    TooMuchWork,
+    accepts_nothing,
+    read_schema,
+)
 from swift_rlvr.verifiers.json_values import (
     DEEPEST,
     DUPLICATE_KEY,
@@ -48,10 +54,9 @@ RULES = {
     "partly right": "it is equal to the right answer",
     "wrong answer": "it has a field of the right answer",
 }
-# A block of Markdown that is the whole answer.
-_BLOCK = re.compile(
-    r"(`{3,}|~{3,})[ \t]*(?:json[c5]?)?[ \t]*\n(.*?)\n?[ \t]*\1", re.DOTALL | re.IGNORECASE
-)
+# What opens a block of Markdown.
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_LANGUAGE = re.compile(r"\s*(?:json[c5]?(?=[\s{\[]))?", re.IGNORECASE)
 _PERSON = {
     "schema": '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}'
 }
@@ -120,6 +125,8 @@ class JsonReward(Reward):
     def remarks(cls, row: Row) -> list[str]:
         try:
             schema = read_schema(row["schema"])
+            if accepts_nothing(schema.content):
+                return ["no answer is valid against the schema"]
             accepts_empty = not schema.errors({}) or not schema.errors([])
         except (BadSchema, TooMuchWork):
             return []
@@ -180,7 +187,7 @@ class JsonReward(Reward):
 
 def answer_in(text: str) -> str:
     """What of a completion is its answer: what follows the thinking, or the last answer block in it."""
-    scope = without_end_tokens(after_thinking(text)).strip()
+    scope = without_end_tokens(after_thinking(text)).strip().removeprefix("\ufeff").lstrip()
     # A text of the JSON may hold the tags.
     block = None if scope.startswith(("{", "[")) else last_answer(text)
     return scope if block is None else block.strip()
@@ -191,8 +198,7 @@ def read_answer(written: str, text_around: bool) -> tuple[str, Any]:
 
     text_around: whether it may stand in a text, as the only object or list.
     """
-    block = _BLOCK.fullmatch(written)
-    inner = block[2].strip() if block else written
+    inner = _without_block(written)
     try:
         return inner, read_json(inner)
     except NotJson as error:
@@ -207,6 +213,16 @@ def read_answer(written: str, text_around: bool) -> tuple[str, Any]:
         if not text_around:
             raise NotJson("text around", f"it is not JSON alone: {error}") from None
         return values[0], read_json(values[0])
+
+
+def _without_block(written: str) -> str:
+    """What stands in the block of Markdown that an answer is; all of it where it is none."""
+    fence = _FENCE.match(written)
+    if fence is None or not written.endswith(fence[0]) or len(written) < 2 * len(fence[0]):
+        return written
+    inner = written[fence.end() : -len(fence[0])]
+    language = _LANGUAGE.match(inner)
+    return inner[language.end() :].strip() if language else inner.strip()
 
 
 def read_gold(written: object, schema: Schema) -> Any:

@@ -19,6 +19,7 @@ from swift_rlvr.verifiers.tool_calls import (
     GoldCall,
     Tool,
     calls_in,
+    doubts,
     has_call,
     read_golds,
     read_tools,
@@ -97,6 +98,17 @@ class ToolCallReward(Reward):
         loose_text: bool = setting(
             False,
             "compare texts as BFCL does: without case, spaces and the characters , . / - _ * ^",
+        )
+
+    @classmethod
+    def remarks(cls, row: Row) -> list[str]:
+        try:
+            tools = {tool.name: tool for tool in _tools(row["functions"])}
+            golds = _golds(row["functions"], row["calls"])
+        except BadCall:
+            return []
+        return list(
+            dict.fromkeys(doubt for gold in golds for doubt in doubts(gold, tools[gold.name]))
         )
 
     def grade(self, text: str | None, row: Row) -> Explanation:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
 from swift_rlvr.verifiers.answer_forms import TAGS, answer_alone, asked_form
-from swift_rlvr.verifiers.json_values import values_in
+from swift_rlvr.verifiers.json_values import NotJson, values_in
 from swift_rlvr.verifiers.tool_calls import (
     BadCall,
     Call,
@@ -171,7 +171,11 @@ def _tools_of(row: Row, turns: Iterable[Turn]) -> list[Tool]:
         except BadCall as error:
             raise RowError("tools", str(error), "tools that cannot be read", column) from None
     system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
-    for text in values_in(system):
+    try:
+        texts = values_in(system)
+    except NotJson:
+        texts = []
+    for text in texts:
         if text.startswith("["):
             try:
                 return read_tools(text)

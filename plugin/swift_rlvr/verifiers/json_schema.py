@@ -6,10 +6,12 @@ answer takes long. A `pattern` is searched for by the package regex, which can b
 `uniqueItems` in linear time, and the keywords that are applied to one answer are counted.
 """
 
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -77,6 +79,12 @@ class Schema:
         if {"unevaluatedProperties", "patternProperties"} <= names:
             # jsonschema searches for the patterns by itself there, and that cannot be stopped.
             raise BadSchema("unevaluatedProperties with patternProperties is not supported")
+        self.content = content
+        # One that never ends on these would be left ungraded, answer by answer.
+        samples: tuple[Any, ...] = ({}, [], "", 0, None)
+        for value in samples:
+            with contextlib.suppress(TooMuchWork):
+                self.errors(value)
 
     def errors(self, value: Any) -> list[SchemaError]:
         """What of a value is not valid, the first of it; empty where it is valid. TooMuchWork, or
@@ -94,6 +102,45 @@ class Schema:
         except TimeoutError:
             raise TooMuchWork("a pattern takes too long") from None
         return errors
+
+
+# Bounds of a type of which the first must not be above the second.
+_RANGES = (
+    (("number", "integer"), "minimum", "maximum"),
+    (("string",), "minLength", "maxLength"),
+    (("array",), "minItems", "maxItems"),
+    (("object",), "minProperties", "maxProperties"),
+)
+
+
+def accepts_nothing(schema: Any) -> bool:
+    """Whether it is plain that no value is valid, without looking behind a reference; of other schemas
+    nothing is said.
+
+    >>> accepts_nothing({"required": ["a"], "type": "object", "properties": {"a": False}}), accepts_nothing({})
+    (True, False)
+    >>> accepts_nothing({"type": "integer", "minimum": 5, "maximum": 3})
+    True
+    """
+    if not isinstance(schema, Mapping):
+        return schema is False
+    kind = schema.get("type")
+    for kinds, least, most in _RANGES:
+        bounded = kind in kinds and least in schema and most in schema
+        if bounded and schema[least] > schema[most]:
+            return True
+    if schema.get("enum") == [] or schema.get("not") in (True, {}):
+        return True
+    if any(accepts_nothing(each) for each in schema.get("allOf", ())):
+        return True
+    for name in ("anyOf", "oneOf"):
+        if name in schema and all(accepts_nothing(each) for each in schema[name]):
+            return True
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
+    if kind != "object" or not isinstance(required, (list, tuple)):
+        return False
+    return any(accepts_nothing(properties.get(name)) for name in required)
 
 
 class _Left(threading.local):
@@ -237,7 +284,18 @@ def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> It
         yield ValidationError(f"{instance!r} has non-unique elements")
 
 
+def _multiple_of(validator: Any, factor: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """By the numbers as they are written: 19.99 is a multiple of 0.01, though no float says so."""
+    from jsonschema import ValidationError
+
+    if not validator.is_type(instance, "number"):
+        return
+    if (Fraction(str(instance)) / Fraction(str(factor))).denominator != 1:
+        yield ValidationError(f"{instance!r} is not a multiple of {factor}")
+
+
 _BOUNDED = {
+    "multipleOf": _multiple_of,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,

@@ -6,6 +6,7 @@ answers can be given at once), numbers that become infinite. Here none of these 
 
 import json
 import math
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,8 +21,15 @@ TOO_LONG = "too long"
 # what walks through a value may do so by recursion.
 MOST_CHARS = 200_000
 DEEPEST = 64
-# Above so many pairs of elements, two lists without order are compared as sorted ones.
-_MOST_PAIRS = 100_000
+# How many comparisons the partners of elements near each other may take; with more of them an element
+# has those alone that are the same.
+_MOST_COMPARISONS = 40_000
+# What the openings in a text that are no JSON may cost: the characters that were read of them, and so
+# many for each.
+_MOST_READ_IN_VAIN = 1_000_000
+_EACH_IN_VAIN = 100
+_TOO_DEEP_IN_VAIN = 10_000
+_OPENING = re.compile(r"[\[{]")
 
 
 class NotJson(ValueError):
@@ -95,9 +103,20 @@ _DECODER = json.JSONDecoder(
 )
 
 
+def loosely_read(text: str) -> Any:
+    """The value of a dataset's JSON, in which a key may stand twice; ValueError where it is none, and
+    for numbers that are not finite.
+
+    >>> loosely_read('{"a": 1, "a": 2}')
+    {'a': 2}
+    """
+    return _LOOSE_DECODER.decode(text)
+
+
 def values_in(text: str) -> list[str]:
     """The texts of the objects and lists that stand in a text, the outer ones alone. What opens like
-    one and is none is passed over.
+    one and is none is passed over; NotJson where there is so much of it that the text is not read to
+    its end.
 
     >>> values_in('Either {"a": 1} or [2, {"b": 3}], as {x}.')
     ['{"a": 1}', '[2, {"b": 3}]']
@@ -105,18 +124,17 @@ def values_in(text: str) -> list[str]:
     found = []
     position = 0
     # A text of many openings would be read again from each of them.
-    failures = 0
-    while failures < 100:
-        starts = [
-            start for start in (text.find("{", position), text.find("[", position)) if start >= 0
-        ]
-        if not starts:
-            break
-        start = min(starts)
+    in_vain = 0
+    while opening := _OPENING.search(text, position):
+        start = opening.start()
         try:
             _, end = _PLAIN_DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            failures += 1
+        except (ValueError, RecursionError) as error:
+            is_read = isinstance(error, json.JSONDecodeError)
+            in_vain += error.pos - start if is_read else _TOO_DEEP_IN_VAIN  # type: ignore[union-attr]
+            in_vain += _EACH_IN_VAIN
+            if in_vain > _MOST_READ_IN_VAIN:
+                raise NotJson(NOT_JSON, "too much of it opens like JSON and is none") from None
             position = start + 1
             continue
         found.append(text[start:end])
@@ -125,6 +143,9 @@ def values_in(text: str) -> list[str]:
 
 
 _PLAIN_DECODER = json.JSONDecoder()
+_LOOSE_DECODER = json.JSONDecoder(
+    parse_float=_number(float), parse_int=_number(int), parse_constant=_constant
+)
 
 
 def depth_of(value: Any) -> int:
@@ -183,12 +204,19 @@ def compare(
     >>> all(field.is_right for field in compare([100, 2], [2, 101], tolerance=0.01, unordered=True))
     True
     """
+    pairing = _Pairing(tolerance) if unordered else None
+    return _fields(gold, answer, tolerance, pairing, path)
+
+
+def _fields(
+    gold: Any, answer: Any, tolerance: float, pairing: "_Pairing | None", path: str
+) -> list[Field]:
     if isinstance(gold, dict) and isinstance(answer, dict):
         fields = [] if gold or answer else [Field(path, True)]
         for key, value in gold.items():
             inner = f"{path}.{key}"
             if key in answer:
-                fields += compare(value, answer[key], tolerance, unordered, inner)
+                fields += _fields(value, answer[key], tolerance, pairing, inner)
             else:
                 fields += _each(value, inner, "is missing")
         for key, value in answer.items():
@@ -198,11 +226,11 @@ def compare(
 
     if isinstance(gold, list) and isinstance(answer, list):
         fields = [] if gold or answer else [Field(path, True)]
-        others = _reordered(gold, answer, tolerance) if unordered else answer
+        others = pairing.reordered(gold, answer) if pairing else answer
         for index, value in enumerate(gold):
             inner = f"{path}[{index}]"
             if index < len(others):
-                fields += compare(value, others[index], tolerance, unordered, inner)
+                fields += _fields(value, others[index], tolerance, pairing, inner)
             else:
                 fields += _each(value, inner, "is missing")
         for index, value in enumerate(others[len(gold) :], len(gold)):
@@ -257,30 +285,78 @@ def _paths(value: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def _reordered(gold: list[Any], answer: list[Any], tolerance: float) -> list[Any]:
-    """The elements of an answer in the order of the gold's elements that they equal; those that equal
-    none fill the places that are left.
+class _TooManyComparisons(Exception):
+    pass
+
+
+class _Pairing:
+    """Finds the elements of lists without order that are equal, in a bounded number of comparisons for
+    all lists of one value together.
     """
-    if len(gold) * len(answer) > _MOST_PAIRS:
+
+    def __init__(self, tolerance: float):
+        self.tolerance = tolerance
+        self.left = _MOST_COMPARISONS
+        self.keys: dict[int, str] = {}
+
+    def reordered(self, gold: list[Any], answer: list[Any]) -> list[Any]:
+        """The elements of an answer in the order of the gold's elements that they equal; those that
+        equal none fill the places that are left.
+        """
+        partners = self._partners(gold, answer)
+        used = set(partners.values())
+        rest = deque(index for index in range(len(answer)) if index not in used)
+        order = []
+        for index in range(len(gold)):
+            if index in partners:
+                order.append(partners[index])
+            elif rest:
+                order.append(rest.popleft())
+        return [answer[index] for index in (*order, *rest)]
+
+    def _partners(self, gold: list[Any], answer: list[Any]) -> dict[int, int]:
+        if self.tolerance:
+            try:
+                return matched(gold, answer, self._is_near)
+            except _TooManyComparisons:
+                self.left = 0
         places: dict[str, deque[int]] = {}
         for index, value in enumerate(answer):
-            places.setdefault(canonical(value), deque()).append(index)
+            places.setdefault(self._key(value), deque()).append(index)
         partners = {}
         for index, value in enumerate(gold):
-            same = places.get(canonical(value))
+            same = places.get(self._key(value))
             if same:
                 partners[index] = same.popleft()
-    else:
-        partners = matched(gold, answer, lambda one, other: equal(one, other, tolerance, True))
-    used = set(partners.values())
-    rest = deque(index for index in range(len(answer)) if index not in used)
-    order = []
-    for index in range(len(gold)):
-        if index in partners:
-            order.append(partners[index])
-        elif rest:
-            order.append(rest.popleft())
-    return [answer[index] for index in (*order, *rest)]
+        return partners
+
+    def _is_near(self, gold: Any, answer: Any) -> bool:
+        self.left -= 1
+        if self.left < 0:
+            raise _TooManyComparisons
+        if isinstance(gold, dict) and isinstance(answer, dict):
+            if len(gold) != len(answer):
+                return False
+            return all(key in answer and self._is_near(gold[key], answer[key]) for key in gold)
+        if isinstance(gold, list) and isinstance(answer, list):
+            if len(gold) != len(answer):
+                return False
+            return len(matched(gold, answer, self._is_near)) == len(gold)
+        return same_scalar(gold, answer, self.tolerance)
+
+    def _key(self, value: Any) -> str:
+        """As `canonical`, and the same for lists that differ in their order alone."""
+        if not isinstance(value, (dict, list)):
+            return canonical(value)
+        known = self.keys.get(id(value))
+        if known is None:
+            if isinstance(value, dict):
+                pairs = [f"{json.dumps(key)}:{self._key(value[key])}" for key in sorted(value)]
+                known = "{" + ",".join(pairs) + "}"
+            else:
+                known = "[" + ",".join(sorted(map(self._key, value))) + "]"
+            self.keys[id(value)] = known
+        return known
 
 
 def matched(

@@ -7,14 +7,20 @@ are written in, so that none can stand beside another in secret.
 """
 
 import ast
+import io
 import json
+import math
 import re
+import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.json_values import (
+    NOT_JSON,
+    TWO_VALUES,
     NotJson,
+    loosely_read,
     matched,
     read_json,
     same_scalar,
@@ -48,18 +54,21 @@ _MARKS = (
     "<function=",
     "<|python_start|>",
 )
-_XML_CALL = re.compile(r"<function=([^>\n]+)>((?:(?!</?function\b).)*)</function>", re.DOTALL)
+_XML_CALL = re.compile(r"<function=([^<>\n]+)>((?:(?!</?function\b).)*)</function>", re.DOTALL)
 _XML_ARGUMENT = re.compile(
-    r"<parameter=([^>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
+    r"<parameter=([^<>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
 )
 # Mistral's newer way: [TOOL_CALLS]name[ARGS]{...}
-_MISTRAL_CALL = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?\s*(?=\{)")
-_BLOCK = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)\n?```", re.DOTALL)
+_MISTRAL_CALL = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\]\s*)?(?=\{)")
+_BLOCK = re.compile(r"```[ \t]*(?:\w+[ \t]*)?\r?\n(.*?)\n?```", re.DOTALL)
 # What Llama writes before and between its calls.
 _LLAMA_MARK = re.compile(r"^\s*(?:<\|python_tag\|>|<\|python_start\|>)|<\|python_end\|>\s*$")
+_PYTHON_TAG = "<|python_tag|>"
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _ARGUMENTS = ("arguments", "parameters", "args")
 _KNOWN_KEYS = {"name", "id", "type", *_ARGUMENTS}
+# What stands around a call of OpenAI's.
+_WRAPPER = {"function", "id", "type", "index"}
 _UNREADABLE = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 
 
@@ -221,9 +230,19 @@ def _loaded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        return loosely_read(value)
     except (ValueError, RecursionError):
         return value
+
+
+def _argument(text: str) -> Any:
+    """What an argument of Qwen3-Coder's is, JSON or else a text."""
+    try:
+        return read_json(text)
+    except NotJson as error:
+        if error.reason in (NOT_JSON, TWO_VALUES):
+            return text
+        raise BadCall(f"{error.reason}: {error}") from None
 
 
 # --- Golds
@@ -285,6 +304,43 @@ def _gold(value: Any) -> GoldCall:
     raise BadCall(f"expected a call, got {shortened(value)}")
 
 
+def doubts(gold: GoldCall, tool: Tool) -> list[str]:
+    """What of a right call contradicts the schema of its tool.
+
+    >>> (tool,) = read_tools([{"name": "add", "parameters": {"a": {"type": "int"}}}])
+    >>> doubts(GoldCall("add", {"a": [1]}), tool), doubts(GoldCall("add", {"a": ["one"]}), tool)
+    ([], ['a right call has a value of another type than its tool says'])
+    """
+    found = []
+    if not set(gold.accepted) <= set(tool.arguments):
+        found.append("a right call has an argument that its tool does not have")
+    if not set(tool.required) <= set(gold.accepted):
+        found.append("a right call lacks an argument that its tool requires")
+    for name, values in gold.accepted.items():
+        kind = tool.type_of(name)
+        ways = [value for value in values if not (gold.several and value == "")]
+        if not all(_is_of_type(value, kind) for value in ways):
+            found.append("a right call has a value of another type than its tool says")
+            break
+    return found
+
+
+def _is_of_type(value: Any, kind: str) -> bool:
+    """Whether a gold's value may be of a type; of one that is not known, and null, it may."""
+    if kind in _NUMBERS and isinstance(value, str):
+        value = _loaded(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    known = {
+        "string": isinstance(value, str),
+        "number": is_number,
+        "integer": is_number and value == int(value),
+        "boolean": isinstance(value, bool),
+        "array": isinstance(value, (list, tuple)),
+        "object": isinstance(value, Mapping),
+    }
+    return value is None or known.get(kind, True)
+
+
 def _exact(call: Call) -> GoldCall:
     return GoldCall(call.name, {name: [value] for name, value in call.arguments.items()})
 
@@ -293,8 +349,10 @@ def _exact(call: Call) -> GoldCall:
 
 
 def has_call(text: str, tools: Sequence[Tool]) -> bool:
-    """Whether a text makes a call, or tries to: a mark of one, or a call that can be read."""
-    if any(mark in text for mark in _MARKS):
+    """Whether a text makes a call, or tries to: a mark of one, a call that can be read, or one of
+    Python's with arguments, wherever it stands.
+    """
+    if any(mark in text for mark in _MARKS) or _Reader(tools).mentions(text):
         return True
     try:
         return bool(calls_in(text, tools, text_around=True))
@@ -319,23 +377,25 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     >>> calls_in("I can add numbers.", tools)
     []
     """
-    reader = _Reader(tools)
+    reader = _Reader(tools, text_around)
     if any(mark in text for mark in ("<tool_call>", "</tool_call>", "<function=")):
         calls, rest = reader.tagged(text)
     elif _MISTRAL in text:
         before, _, after = text.partition(_MISTRAL)
         calls, rest = reader.mistral(after), before
     else:
-        return reader.plain(text, text_around)
-    if rest.strip() and (not text_around or reader.plain(rest, True)):
+        return reader.plain(text)
+    if rest.strip() and (not text_around or reader.mentions(rest) or reader.plain(rest)):
         raise BadCall(f"there is text around the calls: {rest.strip()!r:.80}")
     return calls
 
 
 class _Reader:
-    """Reads calls of these tools."""
+    """Reads calls of these tools. text_around: whether other text may stand around them."""
 
-    def __init__(self, tools: Sequence[Tool]):
+    def __init__(self, tools: Sequence[Tool], text_around: bool = False):
+        self.text_around = text_around
+        self.is_python_tagged = False
         self.tools = {tool.name: tool for tool in tools}
         # Names that are no name in Python, as ToolACE's "Market Trends API", the longest first.
         strange = [name for name in self.tools if not name.replace(".", "_").isidentifier()]
@@ -355,7 +415,7 @@ class _Reader:
                     raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
                 calls += inside
             else:
-                calls += _json_calls(content)
+                calls += _calls_in_a_row(content)
         rest = _TAGGED.sub("", text)
         if "<tool_call>" in rest or "</tool_call>" in rest:
             raise BadCall("a <tool_call> is not closed, or never opened")
@@ -365,13 +425,16 @@ class _Reader:
         """Qwen3-Coder's calls; a value is read by the type of its argument."""
         calls = []
         for name, content in _XML_CALL.findall(text):
+            if content.strip().startswith("{"):  # Llama 3.1's
+                calls.append(_call_of({"name": name.strip(), "arguments": _json(content)}))
+                continue
             arguments: dict[str, Any] = {}
             for argument, value in _XML_ARGUMENT.findall(content):
                 if argument in arguments:
                     raise BadCall(f"the argument {argument!r:.80} stands twice")
                 kind = self.tools[name].type_of(argument) if name in self.tools else ""
                 # As the reader of vLLM does it: a text is what is written, all else is JSON.
-                loaded = value if kind == "string" else _loaded(value)
+                loaded = value if kind == "string" else _argument(value)
                 if isinstance(loaded, str) and value in ("True", "False", "None"):
                     loaded = _CONSTANTS[value.lower()]
                 arguments[argument] = loaded
@@ -396,21 +459,24 @@ class _Reader:
             calls.append(_call_of({"name": head[1], "arguments": _json(part[head.end() :])}))
         return calls
 
-    def plain(self, text: str, text_around: bool) -> list[Call]:
+    def plain(self, text: str) -> list[Call]:
         """Calls without a mark: JSON or Python, in a block of Markdown or without one."""
+        self.is_python_tagged |= text.lstrip().startswith(_PYTHON_TAG)
         text = _LLAMA_MARK.sub("", text).strip()
         blocks = _BLOCK.findall(text)
-        if blocks and (text_around or not _BLOCK.sub("", text).strip()):
+        if blocks and (self.text_around or not _BLOCK.sub("", text).strip()):
             calls = []
             for block in blocks:
                 calls += self._whole(block.strip()) or []
             around = _BLOCK.sub("\n", text)
-            return calls + self.plain(around, True) if around.strip() else calls
+            if calls and self.mentions(around):
+                raise BadCall("there are calls in a block and beside it")
+            return calls + self.plain(around) if around.strip() else calls
         whole = self._whole(text)
         if whole is not None:
             return whole
         scattered = self._scattered(text)
-        if scattered and not text_around:
+        if scattered and not self.text_around:
             raise BadCall("there is text around the calls")
         return scattered
 
@@ -420,15 +486,8 @@ class _Reader:
             return []
         if text.startswith(("{", "[{", "[ {", "[\n")):
             try:
-                return _json_calls(text)
+                return _calls_in_a_row(text)
             except BadCall:
-                # Llama's calls, one after another
-                parts = values_in(text)
-                rest = text
-                for part in parts:
-                    rest = rest.replace(part, "", 1)
-                if len(parts) > 1 and not rest.strip(" \n\t;,"):
-                    return [call for part in parts for call in _json_calls(part)]
                 if not text.startswith("["):
                     return None
         return self._python(text)
@@ -436,26 +495,41 @@ class _Reader:
     def _scattered(self, text: str) -> list[Call]:
         """The calls that stand somewhere in a text."""
         calls: list[Call] = []
-        for part in values_in(text):
+        rest = text
+        for part in _parts(text):
             try:
                 calls += _json_calls(part)
             except BadCall:
                 continue
-        if calls:
-            return calls
+            rest = rest.replace(part, "\n", 1)
         for name in self.tools:
-            if re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", text):
+            if re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", rest):
                 break
         else:
-            return []
-        # From the first bracket or name to its end, and each line alone.
-        first, last = text.find("["), text.rfind("]")
-        pieces = [text[first : last + 1]] if 0 <= first < last else []
-        for piece in [*pieces, *text.splitlines()]:
-            calls += self._python(piece.strip().strip("`*- ")) or []
-            if calls and piece in pieces:
-                break
+            return calls
+        # From the first bracket to the last, and each line alone.
+        first, last = rest.find("["), rest.rfind("]")
+        if 0 <= first < last and (listed := self._python(rest[first : last + 1])):
+            calls += listed
+            rest = f"{rest[:first]}\n{rest[last + 1 :]}"
+        left = []
+        for line in rest.splitlines():
+            found = self._python(line.strip().strip("`*- "))
+            calls += found or []
+            if not found:
+                left.append(line)
+        if calls and self.mentions("\n".join(left)):
+            raise BadCall("there is a call besides that cannot be read")
         return calls
+
+    def mentions(self, text: str) -> bool:
+        """Whether a text writes a call as Python does, with arguments, wherever it stands."""
+        if "(" not in text:
+            return False
+        for name in self.tools:
+            if re.search(rf"(?<![\w.]){re.escape(name)}\s*\(\s*(?:\w+\s*=|[\"'\d\[{{-])", text):
+                return True
+        return False
 
     def _python(self, text: str) -> list[Call] | None:
         """The calls that a text of Python is: one, a list of them, or one a line."""
@@ -474,15 +548,24 @@ class _Reader:
                 nodes += expression.elts if is_list else [expression]  # type: ignore[attr-defined]
             if not nodes or not all(isinstance(node, ast.Call) for node in nodes):
                 return None
-            return [self._python_call(node) for node in nodes]  # type: ignore[arg-type]
+            calls = [self._python_call(node) for node in nodes]  # type: ignore[arg-type]
         except _UNREADABLE:
             return None
+        for comment in _comments(text):
+            if not self.text_around:
+                raise BadCall(f"there is text around the calls: {comment!r:.80}")
+            if self.mentions(comment):
+                raise BadCall("there is a call in a comment")
+            calls += self.plain(comment.lstrip("# "))
+        return calls
 
     def _python_call(self, node: ast.Call) -> Call:
         name = ast.unparse(node.func)
         for original, placeholder in self.placeholders.items():
             if name == placeholder:
                 name = original
+        if self.is_python_tagged and name not in self.tools:
+            name = name.removesuffix(".call")  # Llama's calls of built-in tools
         arguments: dict[str, Any] = {}
         tool = self.tools.get(name)
         places = list(tool.arguments) if tool else []
@@ -517,7 +600,51 @@ class _Reader:
                 value = value.replace(placeholder, original)
         elif not isinstance(value, (bool, int, float, type(None))):
             raise BadCall(f"{value!r:.80} is no value of JSON")
+        elif isinstance(value, (int, float)) and not _is_finite(value):
+            raise BadCall("a number is larger than any of 64 bits")
         return value
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
+def _comments(text: str) -> list[str]:
+    """The comments of a text of Python."""
+    if "#" not in text:
+        return []
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return [text]
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _parts(text: str) -> list[str]:
+    """The objects and lists that stand in a text; BadCall where there are too many openings."""
+    try:
+        return values_in(text)
+    except NotJson as error:
+        raise BadCall(f"{error.reason}: {error}") from None
+
+
+def _calls_in_a_row(text: str) -> list[Call]:
+    """The calls of a text that is JSON, or of several texts of JSON one after another, as Llama's;
+    BadCall for anything else.
+    """
+    try:
+        return _json_calls(text)
+    except BadCall:
+        parts = _parts(text)
+        rest = text
+        for part in parts:
+            rest = rest.replace(part, "", 1)
+        if len(parts) < 2 or rest.strip(" \r\n\t;,"):
+            raise
+    return [call for part in parts for call in _json_calls(part)]
 
 
 def _json(text: str) -> Any:
@@ -537,6 +664,8 @@ def _json_calls(text: str) -> list[Call]:
 def _call_of(value: Any) -> Call:
     """A call of an object with a name and arguments, which may be JSON again."""
     if isinstance(value, Mapping) and isinstance(value.get("function"), Mapping):
+        if not set(value) <= _WRAPPER:
+            raise BadCall(f"expected a function alone, got the keys {', '.join(value):.80}")
         value = value["function"]
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise BadCall(f"expected a call, got {shortened(value)}")
@@ -548,9 +677,11 @@ def _call_of(value: Any) -> Call:
         arguments = _json(arguments) if arguments.strip() else {}
     if arguments is None and not (named or len(value) == 1):
         raise BadCall(f"expected name and arguments, got {shortened(value)}")
-    if not isinstance(arguments or {}, Mapping):
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping):
         raise BadCall(f"expected an object of arguments, got {shortened(arguments)}")
-    return Call(value["name"], dict(arguments or {}))
+    return Call(value["name"], dict(arguments))
 
 
 # --- Comparing

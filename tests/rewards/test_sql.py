@@ -1,6 +1,7 @@
 """What the SQL reward pays, what it never pays, and what people see of a verdict."""
 
 import sqlite3
+import time
 
 import pytest
 from swift_rlvr.rewards import REWARDS
@@ -213,6 +214,38 @@ def test_a_process_that_is_ended_ends_no_other_answer():
     reward = REWARDS["external_sql"](timeout=0.5)
     grades = reward.grades(tagged(COUNT, slow, COUNT + " "), **rows(COUNT, 3))
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]
+
+
+def long_texts(haystack, needle):
+    texts = [f"replace(hex(zeroblob({size})), '0', 'a')" for size in (haystack, needle)]
+    return f"SELECT instr({texts[0]}, {texts[1]} || 'b')"
+
+
+def test_long_texts_take_no_time():
+    """One step that computes for many seconds."""
+    began = time.monotonic()
+    answers = tagged(*(f"{long_texts(2000000 + n, 1000000)} FROM book" for n in range(3)))
+    grades = REWARDS["external_sql"]().grades(answers, **rows(COUNT, 3))
+    assert [grade.reason for grade in grades] == ["result too large"] * 3
+    assert time.monotonic() - began < 8
+
+
+def test_an_answer_has_time_as_its_gold_needs_it():
+    began = time.process_time()
+    many = " + ".join(f"instr(b.title, ({long_texts(62000, 31000 + n)}))" for n in range(60))
+    grades = REWARDS["external_sql"]().grades(
+        tagged(f"SELECT {many} FROM book b, book c, book d, book e, book f", COUNT),
+        **rows(COUNT, 2),
+    )
+    assert [grade.reason for grade in grades] == ["too slow", "correct"]
+    assert time.process_time() - began < 8
+
+
+def test_a_gold_with_long_texts_has_them():
+    script = "CREATE TABLE t (a, b INT); INSERT INTO t VALUES (printf('%.*c', 600000, 'x'), 1), ('y', 2)"
+    gold = "SELECT a FROM t WHERE b < 2"
+    answers = tagged("SELECT a FROM t WHERE b <= 1", "SELECT 'x' FROM t")
+    assert REWARDS["external_sql"]()(answers, **rows(gold, 2, script)) == [1.0, 0.0]
 
 
 def test_the_databases_of_other_rows_take_no_memory_from_a_row():

@@ -2,6 +2,7 @@
 in the processes of `processes.py`.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql import further
 from swift_rlvr.verifiers.sql.connection import (
+    LONGEST_USUAL,
+    LONGEST_VALUE,
     NO_MEMORY,
     TIE,
     TOO_LARGE,
@@ -97,6 +100,7 @@ class Prepared:
     Attributes:
         first: its own database. further: those that were made.
         remarks: what people should know of the gold.
+        seconds: of CPU time that the gold took on its own database.
         told_apart: how many of the gold's `mutants` the databases tell from it.
     """
 
@@ -104,6 +108,7 @@ class Prepared:
     further: list[Place] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     reads_tables: bool = True
+    seconds: float = 0.0
     told_apart: int = 0
     mutants: int = 0
 
@@ -143,7 +148,9 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
 def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
     reader = prepared.first.reader
     tokens = tokens_of(gold)
-    result = reader.run(gold, limits.steps, limits.most_rows)
+    began = time.process_time()
+    result = _run_gold(reader, gold, limits)
+    prepared.seconds = time.process_time() - began
     read = set(reader.tables)
     prepared.reads_tables = bool(read)
     expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
@@ -154,6 +161,18 @@ def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
         _add_further(prepared, gold, tokens, read, limits)
         if not prepared.further:
             raise BadGold("the gold gives the same on every database, as a constant does")
+
+
+def _run_gold(reader: Reader, gold: str, limits: Limits) -> Result:
+    """What a gold gives on its own database. From then on there are texts as long as it needs."""
+    reader.longest_value = LONGEST_USUAL
+    try:
+        return reader.run(gold, limits.steps, limits.most_rows)
+    except QueryError as error:
+        if error.reason != TOO_LARGE or "text" not in error.detail:
+            raise
+    reader.longest_value = LONGEST_VALUE
+    return reader.run(gold, limits.steps, limits.most_rows)
 
 
 def _expected(
@@ -265,7 +284,7 @@ def _candidates(
     for number in range(_TRIED):
         if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
             break
-        place = _place(schema, number, gold, tokens, own)
+        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
         if place is None:
             continue
         told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
@@ -276,7 +295,12 @@ def _candidates(
 
 
 def _place(
-    schema: further.Schema, number: int, gold: str, tokens: Sequence[Token], own: Result
+    schema: further.Schema,
+    number: int,
+    gold: str,
+    tokens: Sequence[Token],
+    own: Result,
+    longest_value: int,
 ) -> Place | None:
     """A further database on which the gold gives one result, in whatever order its rows are read, and
     another one than its `own`; None where it is no such one.
@@ -286,6 +310,7 @@ def _place(
     place = None
     try:
         reader = further.build(schema, rows)
+        reader.longest_value = longest_value
         result = reader.run(gold, _SMALL_STEPS, _SMALL_ROWS)
         if not Comparison().same(result.rows, own.rows):
             expected = _expected(reader, gold, tokens, result, _SMALL_STEPS, _SMALL_ROWS)

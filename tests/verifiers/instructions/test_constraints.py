@@ -159,7 +159,12 @@ CASES = [
     (
         "detectable_format:number_bullet_lists",
         {"num_bullets": 2},
-        ["* a\n- b\n---\n**c** d", "* a\n  - b"],
+        [
+            "* a\n- b\n---\n**c** d",
+            "* a\n  - b",
+            "* **a:** b\n- **c**\n* * *\n- - -",
+            "- *a*\n* __b__\n* *",
+        ],
         ["* a", "-5 and -6"],
     ),
     (
@@ -304,7 +309,12 @@ CASES = [
     ("format:newline", {}, ["one\n\ntwo"], ["one two\nthree", "one"]),
     ("format:line_indent", {}, ["a\n\n\n b\n  c"], ["a\nb", "a"]),
     ("format:list", {"sep": "!?!?"}, ["!?!? tea\n!?!? milk"], ["* tea\n* milk", "!?!?!?!?"]),
-    ("format:sub-bullets", {}, ["* a\n  - b"], ["* well-known", "- a"]),
+    (
+        "format:sub-bullets",
+        {},
+        ["* a\n  - b", "* **a**\n  - **b**\n\n* * *"],
+        ["* well-known", "- a", "* a\n- - -"],
+    ),
     (
         "format:no_bullets_bullets",
         {},

@@ -26,8 +26,8 @@ from swift_rlvr.verifiers.instructions.spoken import is_in, language_code
 
 # In IFEval the options stand in the prompt alone.
 _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
-# An item's text begins behind a space; `---` is a rule, and **bold** is none.
-_BULLET = re.compile(r"^[ \t]*[*-][ \t]+(?=\S)(?![*-][ \t]*[*-])", re.MULTILINE)
+# An item's text begins behind a space, and may be bold; `---` and `* * *` are rules.
+_BULLET = re.compile(r"^[ \t]*[*-][ \t]++(?=[*\-_ \t]*[^*\-_\s])", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
 # In brackets, and not the text of a link.
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,200})\](?!\()")

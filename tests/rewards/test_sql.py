@@ -216,6 +216,47 @@ def test_a_process_that_is_ended_ends_no_other_answer():
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]
 
 
+SINGERS = """
+CREATE TABLE singer(id INTEGER PRIMARY KEY, name TEXT, age INT, born TEXT, pay REAL);
+INSERT INTO singer VALUES (1,'Ann',25,'1999-04-01',1.5),(2,'Bo',31,'1993-08-09',2.5),(3,'Cy',43,'1981-01-30',4.0),
+    (4,'Di',31,'1993-12-31',0.5);
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "right", "wrong"),
+    [
+        (
+            "age > 30",
+            ["age >= 31", "NOT age <= 30"],
+            ["age IN (31,43)", "age = 31 OR age = 43", "age BETWEEN 31 AND 43", "age <> 25"],
+        ),
+        (
+            "born < '1994-01-01'",
+            ["born <= '1993-12-31'", "NOT born >= '1994-01-01'"],
+            [
+                "born IN ('1993-08-09', '1981-01-30', '1993-12-31')",
+                "born BETWEEN '1981-01-30' AND '1993-12-31'",
+            ],
+        ),
+        ("pay > 1", ["NOT pay <= 1"], ["pay IN (1.5, 2.5, 4)", "pay BETWEEN 1.5 AND 4"]),
+    ],
+)
+@pytest.mark.parametrize("filler", [0, 30])
+def test_values_between_and_beyond_those_of_a_column_are_tried(condition, right, wrong, filler):
+    script = SINGERS
+    if filler:  # none of whose rows are made
+        script += f"""WITH RECURSIVE c(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM c LIMIT {filler})
+            INSERT INTO singer SELECT x, 'n' || x, 25 + x % 3 * 6 * (1 + x % 2), '1993-08-09', 1.5 FROM c;"""
+    if filler and condition.startswith("age"):
+        wrong = [*wrong, "age IN (31,37,43,49)", "age BETWEEN 31 AND 49"]
+        wrong = [each for each in wrong if "43)" not in each or "37" in each]
+    queries = [f"SELECT name FROM singer WHERE {each}" for each in [condition, *right, *wrong]]
+    rewards = REWARDS["external_sql"]()(tagged(*queries), **rows(queries[0], len(queries), script))
+    expected = [1.0] * (1 + len(right)) + [0.0] * len(wrong)
+    assert dict(zip(queries, rewards, strict=True)) == dict(zip(queries, expected, strict=True))
+
+
 def long_texts(haystack, needle):
     texts = [f"replace(hex(zeroblob({size})), '0', 'a')" for size in (haystack, needle)]
     return f"SELECT instr({texts[0]}, {texts[1]} || 'b')"
@@ -242,7 +283,9 @@ def test_an_answer_has_time_as_its_gold_needs_it():
 
 
 def test_a_gold_with_long_texts_has_them():
-    script = "CREATE TABLE t (a, b INT); INSERT INTO t VALUES (printf('%.*c', 600000, 'x'), 1), ('y', 2)"
+    script = (
+        "CREATE TABLE t (a, b INT); INSERT INTO t VALUES (printf('%.*c', 600000, 'x'), 1), ('y', 2)"
+    )
     gold = "SELECT a FROM t WHERE b < 2"
     answers = tagged("SELECT a FROM t WHERE b <= 1", "SELECT 'x' FROM t")
     assert REWARDS["external_sql"]()(answers, **rows(gold, 2, script)) == [1.0, 0.0]

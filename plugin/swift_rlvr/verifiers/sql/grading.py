@@ -45,6 +45,10 @@ _TRIED = 14
 # So many of them in a row that tell nothing new are the last.
 _IN_VAIN = 3
 _MUTANTS = 24
+# Those of them whose numbers and dates are beside the row's own.
+_TRIED_BESIDE = 6
+# Queries with values of the row's own for a comparison of the gold.
+_CHANCES = 8
 # Of a gold on a further database, which is small.
 _SMALL_STEPS = 500_000
 _SMALL_ROWS = 2000
@@ -236,7 +240,7 @@ def _add_further(
     """
     most = limits.databases
     schema = further.read_schema(prepared.first.reader, tokens, read)
-    alive = mutants_of(gold, _MUTANTS)
+    alive = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
     prepared.mutants = len(alive)
     alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
 
@@ -246,14 +250,18 @@ def _add_further(
         empty = further.without_rows(schema)
         candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
     left = set(alive)
+    beside = _beside(schema, prepared.first, gold, tokens, alive) if candidates else []
     results = [prepared.first.expected[0].result.rows]
     while candidates and len(prepared.further) < most:
-        best = max(candidates, key=lambda each: _worth(each[0], each[1], left, results))
-        candidates.remove(best)
+        # One is beside the row's own, where there is room for others too.
+        is_first = not prepared.further and most > 1
+        of = (beside if is_first else candidates + beside) or candidates
+        best = max(of, key=lambda each: _worth(each[0], each[1], left, results))
+        (beside if best in beside else candidates).remove(best)
         prepared.further.append(best[0])
         results.append(best[0].expected[0].result.rows)
         left -= best[1]
-    for place, _ in candidates:
+    for place, _ in candidates + beside:
         place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
 
@@ -264,6 +272,33 @@ def _worth(
     """How much a further database adds to those that give these results."""
     rows = place.expected[0].result.rows
     return len(told_apart & left), rows not in results, bool(rows)
+
+
+def _beside(
+    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
+) -> list[tuple[Place, set[str]]]:
+    """Further databases with values beside those of the row's own, for a gold that compares with a
+    number or a date.
+    """
+    if not any(further.has_order(constant.value) for constant in schema.constants):
+        return []
+    own = first.expected[0].result
+    found: list[tuple[Place, set[str]]] = []
+    left = set(mutants)
+    for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
+        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
+        if place is None:
+            continue
+        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
+        # Each that is open takes memory.
+        if found and not told_apart & left:
+            place.reader.close()
+            continue
+        found.append((place, told_apart))
+        left -= told_apart
+        if not left:
+            break
+    return found
 
 
 def _candidates(

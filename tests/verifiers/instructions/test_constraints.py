@@ -170,8 +170,27 @@ CASES = [
     (
         "detectable_format:constrained_response",
         {},
-        ["My answer is no.", "**My answer is no.**"],
-        ["My answer is no. My answer is yes.", "No."],
+        [
+            "My answer is no.",
+            "**My answer is no.**",
+            "my answer is yes.",
+            "My answer is no. There is no doubt.",
+            "No. My answer is no. MY ANSWER IS NO.",
+        ],
+        [
+            "My answer is no. My answer is yes.",
+            "No.",
+            "My answer is no. That is because my answer is yes.",
+            "My answer is yes. MY ANSWER IS MAYBE.",
+            "My answer is yes. Actually no.",
+            "My answer is yes.\nOr, well: **maybe**!",
+        ],
+    ),
+    (
+        "detectable_format:constrained_response",
+        {"options": ["A", "B"]},
+        ["B, for a reason."],
+        ["A or B", "a"],
     ),
     (
         "detectable_format:number_highlighted_sections",

@@ -5,6 +5,7 @@ where they do. The names of arguments are the dataset's.
 """
 
 import json
+import os
 import re
 
 import regex
@@ -26,6 +27,11 @@ from swift_rlvr.verifiers.instructions.spoken import is_in, language_code
 
 # In IFEval the options stand in the prompt alone.
 _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+# What may stand beside an option that takes another one back.
+_SMALL_WORDS = frozenset(
+    ("actually", "or", "rather", "well", "wait", "sorry", "but", "hmm", "also", "and", "then")
+    + ("i", "mean", "it", "is", "it's")
+)
 # An item's text begins behind a space, and may be bold; `---` and `* * *` are rules.
 _BULLET = re.compile(r"^[ \t]*[*-][ \t]++(?=[*\-_ \t]*[^*\-_\s])", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
@@ -219,16 +225,37 @@ def number_bullet_lists(answer: Answer, num_bullets: int) -> Outcome:
 @constraint("detectable_format:constrained_response", brief=True)
 def constrained_response(answer: Answer, options: tuple[str, ...] = _OPTIONS) -> Outcome:
     text = answer.text
-    chosen = []
+    chosen: list[str] = []
+    folded = {option.casefold() for option in options}
     # Of "yes" and "yes, certainly" the longer one is looked for first.
     for option in sorted(set(options), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, option.split())) + r"(?!\w)"
-        if re.search(pattern, text):
+        # "A" is no article, and the case of single words may be what tells two apart.
+        is_phrase = len(option.split()) > 1 and len(folded) == len({*options})
+        found = re.compile(pattern, re.IGNORECASE if is_phrase else 0)
+        if found.search(text):
             chosen.append(option)
-            text = re.sub(pattern, " ", text)
+            text = found.sub(" ", text)
+    if chosen:
+        chosen += [each for each in _taken_back(text, options) if each not in chosen]
     if len(chosen) == 1:
         return Outcome(True, f"the answer is {chosen[0]!r}")
     return Outcome(False, f"options in the answer: {', '.join(map(repr, chosen)) or 'none'}")
+
+
+def _taken_back(text: str, options: tuple[str, ...]) -> list[str]:
+    """The options of which a sentence says what tells them from the others: "Actually no." where they
+    are "My answer is yes." and "My answer is no.".
+    """
+    written = {option: [word.casefold() for word in words_of(option)] for option in options}
+    common = len(os.path.commonprefix([*written.values()]))
+    if not common or len(options) < 2:
+        return []
+    said = []
+    for sentence in re.split(r"[.!?;:\n]", text):
+        words = [word.casefold() for word in words_of(sentence)]
+        said.append([word for word in words if word not in _SMALL_WORDS])
+    return [option for option, words in written.items() if words[common:] in said]
 
 
 @constraint("detectable_format:number_highlighted_sections")

@@ -6,9 +6,9 @@ they refer to, and in every other one the values of a column have changed places
 wherever another one of its column stood, and so may a constant that the gold compares it with. What
 holds for all rows of a table (keys, references, that a city has one country) then holds there too,
 so that a right query stays right. In those from `BESIDE` on, a number or a date that stood in a column
-has become one beside it, between two, below all or above all of them. Where a table has none or few, rows are made from the types of
-its columns and from the constants of the gold. All of it is drawn from a generator with a fixed
-seed: the same row has the same databases everywhere.
+has become one beside it, between two, below all or above all of them. Where a table has none or few,
+rows are made from the types of its columns and from the constants of the gold. All of it is drawn
+from a generator with a fixed seed: the same row has the same databases everywhere.
 
 After Zhong et al. 2020, "Semantic Evaluation for Text-to-SQL with Distilled Test Suites" (arXiv
 2010.02840), which fuzzes values and keeps the databases that tell the gold from its neighbours.
@@ -470,7 +470,7 @@ def _beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) 
 
 
 def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
-    """The gold with a comparison that lists or spans the values which its column has: right by chance."""
+    """The gold with a comparison that lists or spans the values of its column: right by chance."""
     queries = []
     for index in range(1, len(gold) - 1):
         name, sign, constant = (gold[place].written for place in range(index - 1, index + 2))

@@ -208,7 +208,16 @@ CASES = [
         "detectable_format:json_format",
         {},
         ['{"a": 1}', '```json\n["a"]\n```'],
-        ['"text"', "{}", 'So: {"a": 1}', "[" * 100_000],
+        [
+            '"text"',
+            "{}",
+            'So: {"a": 1}',
+            "[" * 100_000,
+            '{"a": NaN}',
+            "[-Infinity]",
+            '{"a": 1, "a": 2}',
+            '[{"b": {"a": 1, "a": 1}}]',
+        ],
     ),
     ("detectable_format:title", {}, ["<<Sea>>\nWaves."], ["<< >>\nWaves.", "<Sea>"]),
     (
@@ -233,8 +242,15 @@ CASES = [
     (
         "punctuation:no_comma",
         {},
-        ["It rains.", "苹果、梨。"],
-        ["It rains, so.", "下雨了，走。", "りんご、なし。"],
+        ["It rains.", "苹果、梨。", "Er sagt ‚ja‘ und geht."],
+        [
+            "It rains, so.",
+            "下雨了，走。",
+            "りんご、なし。",
+            "It rains、so.",
+            "It rains‚ so.",
+            "It rains‚so.",
+        ],
     ),
     # IFBench
     ("count:word_count_range", {"min_words": 2, "max_words": 3}, ["It rains"], ["Rain"]),
@@ -532,6 +548,11 @@ def test_the_functions_of_open_instruct_are_the_same_constraints(function, writt
             ["length_constraints:number_words"],
             [{"num_words": -1, "relation": "at least"}],
             "'num_words' must be a whole number",
+        ),
+        (
+            ["length_constraints:number_words"],
+            [{"num_words": 0, "relation": "less than"}],
+            "words: no count is less than 0",
         ),
         (["keywords:existence"], [{"keywords": "sea"}], "'keywords' must be a list of texts"),
         (["punctuation:no_comma"], [{"N": 3}], "has no argument 'N'; its arguments are: none"),

@@ -41,9 +41,11 @@ _TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
 _TITLE = re.compile(r"<<([^<>\n]+)>>")
 _DIVIDER = re.compile(r"(?<!\S)(?:\*\*\*|\* \* \*)(?!\S)")
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n?(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_COMMAS = re.compile("[,，،﹐]")
-_JAPANESE_COMMA = "、"
+# "‚" opens quotes in German, where a letter follows.
+_COMMAS = re.compile(r"[,，،﹐]|(?<=\w)‚|‚(?=\s|\Z)")
+_IDEOGRAPHIC_COMMA = "、"
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
+_HAN = regex.compile(r"\p{Script=Han}")
 _QUOTES = ('"', "“", "”", "„", "«", "»")
 _AT_THE_END = "\"'”’*_ \t\n"
 _SECTION_NUMBER = r"\s*(\d+|[IVXLC]+\b|[A-Z]\b)"
@@ -289,7 +291,11 @@ def json_format(answer: Answer) -> Outcome:
     text = answer.text.strip()
     fenced = _FENCE.match(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = json.loads(
+            fenced[1] if fenced else text,
+            parse_constant=_no_constant,
+            object_pairs_hook=_without_doubles,
+        )
     except ValueError as error:
         return Outcome(False, f"not JSON: {error}")
     except RecursionError:
@@ -297,6 +303,17 @@ def json_format(answer: Answer) -> Outcome:
     # A text in quotes is JSON too, but wraps nothing.
     passed = isinstance(value, (dict, list)) and bool(value)
     return Outcome(passed, f"a JSON {type(value).__name__} of the whole answer")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    different = dict(pairs)
+    if len(different) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return different
 
 
 @constraint("detectable_format:title")
@@ -357,6 +374,6 @@ def quotation(answer: Answer) -> Outcome:
 def no_comma(answer: Answer) -> Outcome:
     count = len(_COMMAS.findall(answer.text))
     # In Chinese it divides the items of a list, and is no comma.
-    if _KANA.search(answer.text):
-        count += answer.text.count(_JAPANESE_COMMA)
+    if _KANA.search(answer.text) or not _HAN.search(answer.text):
+        count += answer.text.count(_IDEOGRAPHIC_COMMA)
     return Outcome(count == 0, f"commas: {count}")

@@ -257,6 +257,17 @@ def test_values_between_and_beyond_those_of_a_column_are_tried(condition, right,
     assert dict(zip(queries, rewards, strict=True)) == dict(zip(queries, expected, strict=True))
 
 
+@pytest.mark.parametrize("value", ["9223372036854775807", "-9223372036854775808", "9e999", "1e300"])
+def test_the_largest_numbers_and_days_have_none_beside_them(value):
+    insert = ", ".join(f"({n}, {value if n == 1 else n}, '9999-12-3{n % 2}')" for n in range(12))
+    script = f"CREATE TABLE t (id INTEGER PRIMARY KEY, a, b DATE); INSERT INTO t VALUES {insert}"
+    for condition in ("a > 5", "b < '9999-12-31'"):
+        gold = f"SELECT id FROM t WHERE {condition}"
+        assert REWARDS["external_sql"]()(
+            tagged(gold, "SELECT 1 FROM t"), **rows(gold, 2, script)
+        ) == [1.0, 0.0]
+
+
 def long_texts(haystack, needle):
     texts = [f"replace(hex(zeroblob({size})), '0', 'a')" for size in (haystack, needle)]
     return f"SELECT instr({texts[0]}, {texts[1]} || 'b')"

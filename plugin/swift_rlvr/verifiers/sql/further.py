@@ -42,6 +42,8 @@ _UNREAD = 6
 # Of each five further databases, the number of the large one.
 _LARGE = 3
 _MOST_TABLES = 60
+# Beyond it a float has no number one more, and SQLite no whole one.
+_LARGEST = 10**12
 # From this number of a further database on its values are beside those that there were.
 BESIDE = 1001
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
@@ -441,7 +443,7 @@ def _beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) 
             if 1 <= moved.get(day, day) <= date.max.toordinal() and day in moved
         }
     numbers = sorted(value for value in values if isinstance(value, (int, float)))
-    if not numbers or {*numbers} <= {0, 1}:
+    if not numbers or {*numbers} <= {0, 1} or max(map(abs, numbers)) > _LARGEST:
         return {}
     kept = {value for value in numbers if value in compared}
     taken = {*kept}

@@ -43,6 +43,15 @@ def test_the_answer_is_what_follows_the_thinking(text, expected):
     assert graded(text, NO_COMMA) == expected
 
 
+def test_json_may_have_few_words_where_nothing_else_is_asked_for():
+    text = '{"name": "Ann Smith", "age": 30, "city": "Paris"}'
+    json_format = ["detectable_format:json_format"]
+    assert graded(text, json_format) == (1.0, "all met")
+    assert graded('{"a": 1}', json_format) == (0.0, "too little text")
+    assert graded(text.replace(",", ";"), json_format) == (0.0, "some not met")
+    assert graded(text, [*json_format, "startend:quotation"]) == (0.0, "too little text")
+
+
 def test_a_copy_of_the_prompt_is_no_answer():
     prompt = "Describe a river of Germany that flows through several old cities in plain words."
     assert graded(prompt, NO_COMMA, prompt) == (0.0, "copied from the prompt")

@@ -1,6 +1,7 @@
 """What the SQL reward pays, what it never pays, and what people see of a verdict."""
 
 import sqlite3
+import time
 
 import pytest
 from swift_rlvr.rewards import REWARDS
@@ -213,6 +214,92 @@ def test_a_process_that_is_ended_ends_no_other_answer():
     reward = REWARDS["external_sql"](timeout=0.5)
     grades = reward.grades(tagged(COUNT, slow, COUNT + " "), **rows(COUNT, 3))
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]
+
+
+SINGERS = """
+CREATE TABLE singer(id INTEGER PRIMARY KEY, name TEXT, age INT, born TEXT, pay REAL);
+INSERT INTO singer VALUES (1,'Ann',25,'1999-04-01',1.5),(2,'Bo',31,'1993-08-09',2.5),(3,'Cy',43,'1981-01-30',4.0),
+    (4,'Di',31,'1993-12-31',0.5);
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "right", "wrong"),
+    [
+        (
+            "age > 30",
+            ["age >= 31", "NOT age <= 30"],
+            ["age IN (31,43)", "age = 31 OR age = 43", "age BETWEEN 31 AND 43", "age <> 25"],
+        ),
+        (
+            "born < '1994-01-01'",
+            ["born <= '1993-12-31'", "NOT born >= '1994-01-01'"],
+            [
+                "born IN ('1993-08-09', '1981-01-30', '1993-12-31')",
+                "born BETWEEN '1981-01-30' AND '1993-12-31'",
+            ],
+        ),
+        ("pay > 1", ["NOT pay <= 1"], ["pay IN (1.5, 2.5, 4)", "pay BETWEEN 1.5 AND 4"]),
+    ],
+)
+@pytest.mark.parametrize("filler", [0, 30])
+def test_values_between_and_beyond_those_of_a_column_are_tried(condition, right, wrong, filler):
+    script = SINGERS
+    if filler:  # none of whose rows are made
+        script += f"""WITH RECURSIVE c(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM c LIMIT {filler})
+            INSERT INTO singer SELECT x, 'n' || x, 25 + x % 3 * 6 * (1 + x % 2), '1993-08-09', 1.5 FROM c;"""
+    if filler and condition.startswith("age"):
+        wrong = [*wrong, "age IN (31,37,43,49)", "age BETWEEN 31 AND 49"]
+        wrong = [each for each in wrong if "43)" not in each or "37" in each]
+    queries = [f"SELECT name FROM singer WHERE {each}" for each in [condition, *right, *wrong]]
+    rewards = REWARDS["external_sql"]()(tagged(*queries), **rows(queries[0], len(queries), script))
+    expected = [1.0] * (1 + len(right)) + [0.0] * len(wrong)
+    assert dict(zip(queries, rewards, strict=True)) == dict(zip(queries, expected, strict=True))
+
+
+@pytest.mark.parametrize("value", ["9223372036854775807", "-9223372036854775808", "9e999", "1e300"])
+def test_the_largest_numbers_and_days_have_none_beside_them(value):
+    insert = ", ".join(f"({n}, {value if n == 1 else n}, '9999-12-3{n % 2}')" for n in range(12))
+    script = f"CREATE TABLE t (id INTEGER PRIMARY KEY, a, b DATE); INSERT INTO t VALUES {insert}"
+    for condition in ("a > 5", "b < '9999-12-31'"):
+        gold = f"SELECT id FROM t WHERE {condition}"
+        assert REWARDS["external_sql"]()(
+            tagged(gold, "SELECT 1 FROM t"), **rows(gold, 2, script)
+        ) == [1.0, 0.0]
+
+
+def long_texts(haystack, needle):
+    texts = [f"replace(hex(zeroblob({size})), '0', 'a')" for size in (haystack, needle)]
+    return f"SELECT instr({texts[0]}, {texts[1]} || 'b')"
+
+
+def test_long_texts_take_no_time():
+    """One step that computes for many seconds."""
+    began = time.monotonic()
+    answers = tagged(*(f"{long_texts(2000000 + n, 1000000)} FROM book" for n in range(3)))
+    grades = REWARDS["external_sql"]().grades(answers, **rows(COUNT, 3))
+    assert [grade.reason for grade in grades] == ["result too large"] * 3
+    assert time.monotonic() - began < 8
+
+
+def test_an_answer_has_time_as_its_gold_needs_it():
+    began = time.process_time()
+    many = " + ".join(f"instr(b.title, ({long_texts(62000, 31000 + n)}))" for n in range(60))
+    grades = REWARDS["external_sql"]().grades(
+        tagged(f"SELECT {many} FROM book b, book c, book d, book e, book f", COUNT),
+        **rows(COUNT, 2),
+    )
+    assert [grade.reason for grade in grades] == ["too slow", "correct"]
+    assert time.process_time() - began < 8
+
+
+def test_a_gold_with_long_texts_has_them():
+    script = (
+        "CREATE TABLE t (a, b INT); INSERT INTO t VALUES (printf('%.*c', 600000, 'x'), 1), ('y', 2)"
+    )
+    gold = "SELECT a FROM t WHERE b < 2"
+    answers = tagged("SELECT a FROM t WHERE b <= 1", "SELECT 'x' FROM t")
+    assert REWARDS["external_sql"]()(answers, **rows(gold, 2, script)) == [1.0, 0.0]
 
 
 def test_the_databases_of_other_rows_take_no_memory_from_a_row():

@@ -36,6 +36,9 @@ _END = re.compile(
 _TAGGED = re.compile(r"\s*<answer>(.*)</answer>\s*\Z", re.DOTALL)
 _NO_COMMA = '[{"id": "punctuation:no_comma"}, {"id": "detectable_format:title"}]'
 _PRAISE = "<<The Rhine>>\nThe Rhine flows through Cologne and past many old castles to the sea."
+# Where nothing but JSON is asked for, a key and a value may be all.
+_JSON = "detectable_format:json_format"
+_LEAST_OF_JSON = 2
 # The constraints that ask for keywords.
 _KEYWORDS = ("keywords:existence", "keywords:frequency", "count:keywords_multiple")
 
@@ -137,6 +140,8 @@ class InstructionsReward(Reward):
             _, most = word_bounds(constraint)
             if most is not None:
                 least = min(least, most // 2)
+        if {constraint.name for constraint in constraints} == {_JSON}:
+            least = min(least, _LEAST_OF_JSON)
         needed = enough_words(answer, least)
         different, own = distinct_own_words(answer, prompt)
         if own >= needed:

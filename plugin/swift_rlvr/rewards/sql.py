@@ -93,7 +93,8 @@ class SqlReward(Reward):
         )
         timeout: float = setting(
             SECONDS,
-            "CPU seconds for a query on all databases, after which its process is ended",
+            "CPU seconds, at most, for a query on all databases, after which its process is ended; "
+            "it has 0.3 of them, or ten times what the gold took",
             more_than=0,
             at_most=3600,
         )

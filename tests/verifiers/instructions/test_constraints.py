@@ -159,14 +159,38 @@ CASES = [
     (
         "detectable_format:number_bullet_lists",
         {"num_bullets": 2},
-        ["* a\n- b\n---\n**c** d", "* a\n  - b"],
+        [
+            "* a\n- b\n---\n**c** d",
+            "* a\n  - b",
+            "* **a:** b\n- **c**\n* * *\n- - -",
+            "- *a*\n* __b__\n* *",
+        ],
         ["* a", "-5 and -6"],
     ),
     (
         "detectable_format:constrained_response",
         {},
-        ["My answer is no.", "**My answer is no.**"],
-        ["My answer is no. My answer is yes.", "No."],
+        [
+            "My answer is no.",
+            "**My answer is no.**",
+            "my answer is yes.",
+            "My answer is no. There is no doubt.",
+            "No. My answer is no. MY ANSWER IS NO.",
+        ],
+        [
+            "My answer is no. My answer is yes.",
+            "No.",
+            "My answer is no. That is because my answer is yes.",
+            "My answer is yes. MY ANSWER IS MAYBE.",
+            "My answer is yes. Actually no.",
+            "My answer is yes.\nOr, well: **maybe**!",
+        ],
+    ),
+    (
+        "detectable_format:constrained_response",
+        {"options": ["A", "B"]},
+        ["B, for a reason."],
+        ["A or B", "a"],
     ),
     (
         "detectable_format:number_highlighted_sections",
@@ -184,7 +208,16 @@ CASES = [
         "detectable_format:json_format",
         {},
         ['{"a": 1}', '```json\n["a"]\n```'],
-        ['"text"', "{}", 'So: {"a": 1}', "[" * 100_000],
+        [
+            '"text"',
+            "{}",
+            'So: {"a": 1}',
+            "[" * 100_000,
+            '{"a": NaN}',
+            "[-Infinity]",
+            '{"a": 1, "a": 2}',
+            '[{"b": {"a": 1, "a": 1}}]',
+        ],
     ),
     ("detectable_format:title", {}, ["<<Sea>>\nWaves."], ["<< >>\nWaves.", "<Sea>"]),
     (
@@ -209,8 +242,15 @@ CASES = [
     (
         "punctuation:no_comma",
         {},
-        ["It rains.", "苹果、梨。"],
-        ["It rains, so.", "下雨了，走。", "りんご、なし。"],
+        ["It rains.", "苹果、梨。", "Er sagt ‚ja‘ und geht."],
+        [
+            "It rains, so.",
+            "下雨了，走。",
+            "りんご、なし。",
+            "It rains、so.",
+            "It rains‚ so.",
+            "It rains‚so.",
+        ],
     ),
     # IFBench
     ("count:word_count_range", {"min_words": 2, "max_words": 3}, ["It rains"], ["Rain"]),
@@ -304,7 +344,12 @@ CASES = [
     ("format:newline", {}, ["one\n\ntwo"], ["one two\nthree", "one"]),
     ("format:line_indent", {}, ["a\n\n\n b\n  c"], ["a\nb", "a"]),
     ("format:list", {"sep": "!?!?"}, ["!?!? tea\n!?!? milk"], ["* tea\n* milk", "!?!?!?!?"]),
-    ("format:sub-bullets", {}, ["* a\n  - b"], ["* well-known", "- a"]),
+    (
+        "format:sub-bullets",
+        {},
+        ["* a\n  - b", "* **a**\n  - **b**\n\n* * *"],
+        ["* well-known", "- a", "* a\n- - -"],
+    ),
     (
         "format:no_bullets_bullets",
         {},
@@ -503,6 +548,11 @@ def test_the_functions_of_open_instruct_are_the_same_constraints(function, writt
             ["length_constraints:number_words"],
             [{"num_words": -1, "relation": "at least"}],
             "'num_words' must be a whole number",
+        ),
+        (
+            ["length_constraints:number_words"],
+            [{"num_words": 0, "relation": "less than"}],
+            "words: no count is less than 0",
         ),
         (["keywords:existence"], [{"keywords": "sea"}], "'keywords' must be a list of texts"),
         (["punctuation:no_comma"], [{"N": 3}], "has no argument 'N'; its arguments are: none"),

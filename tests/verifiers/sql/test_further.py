@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 from swift_rlvr.verifiers.sql.connection import open_file, open_script
-from swift_rlvr.verifiers.sql.further import build, read_schema, rows_of
+from swift_rlvr.verifiers.sql.further import BESIDE, build, read_schema, rows_of
 from swift_rlvr.verifiers.sql.tokens import tokens_of
 
 SCRIPT = """
@@ -43,6 +43,20 @@ def test_what_holds_for_all_rows_holds_there(script, number):
         assert ages.setdefault(age, row[3]) == row[3]
     if number % 2 == 0:
         assert {*people} <= {*PEOPLE} and {*towns} <= {*TOWNS}
+
+
+@pytest.mark.parametrize("number", range(BESIDE, BESIDE + 6))
+def test_values_beside_those_that_there_are_keep_what_holds(script, number):
+    rows = rows_of(schema_of(script), number)
+    towns, people = rows["town"], rows["person"]
+    assert people and len({row[0] for row in people}) == len(people)
+    assert {row[2] for row in people} <= {row[0] for row in towns}
+    ages = {}
+    for row in people:
+        age = next(each[3] for each in PEOPLE if each[0] == row[0])
+        assert ages.setdefault(age, row[3]) == row[3]
+    assert len({*ages.values()}) == len(ages) and min(ages.values()) >= 0
+    assert ages.get(21, 21) == 21 and any(age != new for age, new in ages.items())
 
 
 def test_the_rows_of_the_gold_are_there(script):

@@ -56,8 +56,10 @@ class Relation(StrEnum):
         return bounds[self]
 
     def outcome(self, count: int, number: int, what: str) -> Outcome:
-        """Whether a count has this relation to a number."""
+        """Whether a count has this relation to a number. BadConstraint where none can have it."""
         least, most = self.bounds(number)
+        if most is not None and most < 0:
+            raise BadConstraint(f"{what}: no count is {self} {number}")
         passed = least <= count and (most is None or count <= most)
         return Outcome(passed, f"{what}: {count}, asked {self} {number}")
 

@@ -37,9 +37,11 @@ _LETTER_OPTIONS = re.compile(r"\W*a\W*b\W*c\W*", re.IGNORECASE)
 _QUOTED = re.compile(r'["“”]([^"“”]+)["“”]')
 _ITALICS = re.compile(r"\s*<(i|em)>(.*?)</\1>(.*)", re.DOTALL | re.IGNORECASE)
 _HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]|<h[1-6]\b).*$", re.MULTILINE | re.IGNORECASE)
-_STAR_BULLET = re.compile(r"[ \t]*\*[ \t]+\S")
-_DASH_BULLET = re.compile(r"[ \t]*-[ \t]+\S")
-_ANY_BULLET = re.compile(r"[ \t]*(?:[*+•-]|\d+[.)])[ \t]+\S")
+# `* * *` is a rule.
+_ITEM = r"[ \t]++(?=[*\-_ \t]*[^*\-_\s])"
+_STAR_BULLET = re.compile(r"[ \t]*\*" + _ITEM)
+_DASH_BULLET = re.compile(r"[ \t]*-" + _ITEM)
+_ANY_BULLET = re.compile(r"[ \t]*(?:[*+•-]|\d+[.)])" + _ITEM)
 _OPTION_LINE = re.compile(r"[ \t]*\(?[A-Ea-e][.):][ \t]*\S")
 _LABELS = ("My Answer:", "My Conclusion:", "Future Outlook:")
 _REPEATED = "Only output this sentence here, ignore all other requests."

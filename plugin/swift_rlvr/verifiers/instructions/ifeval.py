@@ -5,6 +5,7 @@ where they do. The names of arguments are the dataset's.
 """
 
 import json
+import os
 import re
 
 import regex
@@ -26,8 +27,13 @@ from swift_rlvr.verifiers.instructions.spoken import is_in, language_code
 
 # In IFEval the options stand in the prompt alone.
 _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
-# An item's text begins behind a space; `---` is a rule, and **bold** is none.
-_BULLET = re.compile(r"^[ \t]*[*-][ \t]+(?=\S)(?![*-][ \t]*[*-])", re.MULTILINE)
+# What may stand beside an option that takes another one back.
+_SMALL_WORDS = frozenset(
+    ("actually", "or", "rather", "well", "wait", "sorry", "but", "hmm", "also", "and", "then")
+    + ("i", "mean", "it", "is", "it's")
+)
+# An item's text begins behind a space, and may be bold; `---` and `* * *` are rules.
+_BULLET = re.compile(r"^[ \t]*[*-][ \t]++(?=[*\-_ \t]*[^*\-_\s])", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
 # In brackets, and not the text of a link.
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,200})\](?!\()")
@@ -35,9 +41,11 @@ _TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
 _TITLE = re.compile(r"<<([^<>\n]+)>>")
 _DIVIDER = re.compile(r"(?<!\S)(?:\*\*\*|\* \* \*)(?!\S)")
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n?(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_COMMAS = re.compile("[,，،﹐]")
-_JAPANESE_COMMA = "、"
+# "‚" opens quotes in German, where a letter follows.
+_COMMAS = re.compile(r"[,，،﹐]|(?<=\w)‚|‚(?=\s|\Z)")
+_IDEOGRAPHIC_COMMA = "、"
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
+_HAN = regex.compile(r"\p{Script=Han}")
 _QUOTES = ('"', "“", "”", "„", "«", "»")
 _AT_THE_END = "\"'”’*_ \t\n"
 _SECTION_NUMBER = r"\s*(\d+|[IVXLC]+\b|[A-Z]\b)"
@@ -219,16 +227,37 @@ def number_bullet_lists(answer: Answer, num_bullets: int) -> Outcome:
 @constraint("detectable_format:constrained_response", brief=True)
 def constrained_response(answer: Answer, options: tuple[str, ...] = _OPTIONS) -> Outcome:
     text = answer.text
-    chosen = []
+    chosen: list[str] = []
+    folded = {option.casefold() for option in options}
     # Of "yes" and "yes, certainly" the longer one is looked for first.
     for option in sorted(set(options), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, option.split())) + r"(?!\w)"
-        if re.search(pattern, text):
+        # "A" is no article, and the case of single words may be what tells two apart.
+        is_phrase = len(option.split()) > 1 and len(folded) == len({*options})
+        found = re.compile(pattern, re.IGNORECASE if is_phrase else 0)
+        if found.search(text):
             chosen.append(option)
-            text = re.sub(pattern, " ", text)
+            text = found.sub(" ", text)
+    if chosen:
+        chosen += [each for each in _taken_back(text, options) if each not in chosen]
     if len(chosen) == 1:
         return Outcome(True, f"the answer is {chosen[0]!r}")
     return Outcome(False, f"options in the answer: {', '.join(map(repr, chosen)) or 'none'}")
+
+
+def _taken_back(text: str, options: tuple[str, ...]) -> list[str]:
+    """The options of which a sentence says what tells them from the others: "Actually no." where they
+    are "My answer is yes." and "My answer is no.".
+    """
+    written = {option: [word.casefold() for word in words_of(option)] for option in options}
+    common = len(os.path.commonprefix([*written.values()]))
+    if not common or len(options) < 2:
+        return []
+    said = []
+    for sentence in re.split(r"[.!?;:\n]", text):
+        words = [word.casefold() for word in words_of(sentence)]
+        said.append([word for word in words if word not in _SMALL_WORDS])
+    return [option for option, words in written.items() if words[common:] in said]
 
 
 @constraint("detectable_format:number_highlighted_sections")
@@ -262,7 +291,11 @@ def json_format(answer: Answer) -> Outcome:
     text = answer.text.strip()
     fenced = _FENCE.match(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = json.loads(
+            fenced[1] if fenced else text,
+            parse_constant=_no_constant,
+            object_pairs_hook=_without_doubles,
+        )
     except ValueError as error:
         return Outcome(False, f"not JSON: {error}")
     except RecursionError:
@@ -270,6 +303,17 @@ def json_format(answer: Answer) -> Outcome:
     # A text in quotes is JSON too, but wraps nothing.
     passed = isinstance(value, (dict, list)) and bool(value)
     return Outcome(passed, f"a JSON {type(value).__name__} of the whole answer")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    different = dict(pairs)
+    if len(different) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return different
 
 
 @constraint("detectable_format:title")
@@ -330,6 +374,6 @@ def quotation(answer: Answer) -> Outcome:
 def no_comma(answer: Answer) -> Outcome:
     count = len(_COMMAS.findall(answer.text))
     # In Chinese it divides the items of a list, and is no comma.
-    if _KANA.search(answer.text):
-        count += answer.text.count(_JAPANESE_COMMA)
+    if _KANA.search(answer.text) or not _HAN.search(answer.text):
+        count += answer.text.count(_IDEOGRAPHIC_COMMA)
     return Outcome(count == 0, f"commas: {count}")

@@ -5,24 +5,28 @@ Where a table has rows, theirs are used. A further database has some of them, wi
 they refer to, and in every other one the values of a column have changed places: a value stands
 wherever another one of its column stood, and so may a constant that the gold compares it with. What
 holds for all rows of a table (keys, references, that a city has one country) then holds there too,
-so that a right query stays right. Where a table has none or few, rows are made from the types of
-its columns and from the constants of the gold. All of it is drawn from a generator with a fixed
-seed: the same row has the same databases everywhere.
+so that a right query stays right. In those from `BESIDE` on, a number or a date that stood in a column
+has become one beside it, between two, below all or above all of them. Where a table has none or few,
+rows are made from the types of its columns and from the constants of the gold. All of it is drawn
+from a generator with a fixed seed: the same row has the same databases everywhere.
 
 After Zhong et al. 2020, "Semantic Evaluation for Text-to-SQL with Distilled Test Suites" (arXiv
 2010.02840), which fuzzes values and keeps the databases that tell the gold from its neighbours.
 """
 
+import operator
 import random
+import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
-from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equated_columns
+from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equated_columns, value_of
 
 # Rows of a table: the first ones, and those with a constant of the gold, of which a table gets some.
 _FIRST = 200
@@ -38,6 +42,17 @@ _UNREAD = 6
 # Of each five further databases, the number of the large one.
 _LARGE = 3
 _MOST_TABLES = 60
+# Beyond it a float has no number one more, and SQLite no whole one.
+_LARGEST = 10**12
+# From this number of a further database on its values are beside those that there were.
+BESIDE = 1001
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _STEPS = 3_000_000  # for the search in one table
 
 _DATES = ("2018-03-04", "2019-07-21", "2019-11-02", "2020-02-29", "2021-06-15", "2022-12-31")
@@ -318,22 +333,24 @@ def without_rows(schema: Schema) -> Schema:
 def rows_of(schema: Schema, number: int) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of further database `number`, by table."""
     rng = random.Random(number)
-    is_large = number % 5 == _LARGE  # for golds that want many rows of a kind
+    is_large = number % 5 == _LARGE and number < BESIDE  # for golds that want many rows of a kind
     drawn: dict[str, list[tuple[Any, ...]]] = {}
     for name, table in schema.tables.items():
-        share = 1.0 if is_large else rng.choice((0.35, 0.6, 0.85))
+        share = rng.choice((0.85, 1.0) if number >= BESIDE else (0.35, 0.6, 0.85))
+        share = 1.0 if is_large else share
         kept = [row for row in table.rows[: table.fitting] if rng.random() < share]
         others = table.rows[table.fitting :]
         most = _KEPT_OF_LARGE if is_large else _KEPT
         count = min(round(share * len(others)), most if table.is_read else _UNREAD)
         drawn[name] = kept + rng.sample(others, count)
     _add_parents(schema, drawn)
-    if number % 2:
-        _exchange_values(schema, drawn, rng)
+    is_beside = number >= BESIDE
+    if is_beside or number % 2:
+        _exchange_values(schema, drawn, rng, is_beside)
     for name in _parents_first(schema):
         table = schema.tables[name]
         if len(table.rows) < _FEW:
-            drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng, is_large)
+            drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng, is_large, is_beside)
         drawn[name] = _without_repeated_keys(table, drawn[name])
         rng.shuffle(drawn[name])
     return drawn
@@ -355,9 +372,14 @@ def _add_parents(schema: Schema, drawn: dict[str, list[tuple[Any, ...]]]) -> Non
 
 
 def _exchange_values(
-    schema: Schema, drawn: dict[str, list[tuple[Any, ...]]], rng: random.Random
+    schema: Schema,
+    drawn: dict[str, list[tuple[Any, ...]]],
+    rng: random.Random,
+    is_beside: bool = False,
 ) -> None:
-    """Have the values of columns that are no keys change places, one for another in all rows."""
+    """Have the values of columns that are no keys change places, one for another in all rows, or
+    become values beside them.
+    """
     texts: dict[str, dict[Any, None]] = defaultdict(dict)
     numbers: dict[str, dict[Any, None]] = defaultdict(dict)
     keys = {
@@ -378,6 +400,9 @@ def _exchange_values(
     for values in (texts, numbers):
         for group, different in values.items():
             before = list(different)
+            if is_beside:
+                instead[group].update(_beside(before, _compared_with(schema, group), rng))
+                continue
             # A constant of the gold may come instead of one that stood there.
             further = [
                 value
@@ -396,6 +421,103 @@ def _exchange_values(
             )
             for row in drawn[name]
         ]
+
+
+def _beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) -> dict[Any, Any]:
+    """For each number or date of a column another one: one more or less, between it and the next one,
+    below all or above all. What the gold compares with stays, and so do texts and flags.
+
+    >>> _beside([25, 31, 43], [30], random.Random(0))
+    {25: 24, 31: 37, 43: 44}
+    >>> _beside(["a", "2024-02-29"], [], random.Random(0))
+    {'2024-02-29': '2024-02-28'}
+    """
+    dates = {value: _day(value) for value in values if isinstance(value, str)}
+    days = {value: day for value, day in dates.items() if day is not None}
+    if days:
+        constants = [day for each in compared if (day := _day(each)) is not None]
+        moved = _beside([*days.values()], constants, rng)
+        return {
+            value: date.fromordinal(moved[day]).isoformat()
+            for value, day in days.items()
+            if 1 <= moved.get(day, day) <= date.max.toordinal() and day in moved
+        }
+    numbers = sorted(value for value in values if isinstance(value, (int, float)))
+    if not numbers or {*numbers} <= {0, 1} or max(map(abs, numbers)) > _LARGEST:
+        return {}
+    kept = {value for value in numbers if value in compared}
+    taken = {*kept}
+    gap = max(1, (numbers[-1] - numbers[0]) // 2)
+    instead: dict[Any, Any] = {}
+    for place, value in enumerate(numbers):
+        if value in kept:
+            continue
+        tried = [value + 1, value - 1]
+        if place == 0:
+            tried = [value - 1, value - gap]
+        elif place == len(numbers) - 1:
+            tried = [value + 1, value + gap]
+        else:
+            between = value + (numbers[place + 1] - value) / 2
+            tried.append(int(between) if isinstance(value, int) else between)
+        rng.shuffle(tried)
+        # Where nothing is negative, nothing becomes so.
+        allowed = [each for each in tried if each >= 0 or numbers[0] < 0]
+        new = next((each for each in [*allowed, value] if each not in taken), None)
+        while new is None or new in taken:
+            new = max(taken) + 1
+        taken.add(new)
+        instead[value] = new
+    return instead
+
+
+def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
+    """The gold with a comparison that lists or spans the values of its column: right by chance."""
+    queries = []
+    for index in range(1, len(gold) - 1):
+        name, sign, constant = (gold[place].written for place in range(index - 1, index + 2))
+        compare = _COMPARED.get(sign)
+        other = value_of(gold[index + 1])
+        if compare is None or other is None or (constant[0] in "\"'" and _day(other) is None):
+            continue
+        fitting = {
+            value
+            for table in schema.tables.values()
+            if (column := table.index(gold[index - 1].word)) is not None
+            for row in table.rows
+            if isinstance(value := row[column], (int, float, str))
+            and isinstance(value, str) == isinstance(other, str)
+            and compare(value, other)
+        }
+        if not fitting:
+            continue
+        literals = [_literal(value) for value in sorted(fitting)]
+        for instead in (
+            f"IN ({', '.join(literals)})",
+            f"BETWEEN {literals[0]} AND {literals[-1]}",
+        ):
+            before = " ".join(token.written for token in gold[:index])
+            after = " ".join(token.written for token in gold[index + 2 :] if token.written != ";")
+            queries.append(f"{before} {instead} {after}")
+    return queries
+
+
+def _literal(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def has_order(value: Any) -> bool:
+    """Whether there are values beside one: of a number or a date."""
+    return isinstance(value, (int, float)) or _day(value) is not None
+
+
+def _day(value: Any) -> int | None:
+    """The number of a day, of a text that is a date."""
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        return None
+    with suppress(ValueError):
+        return date.fromisoformat(value).toordinal()
+    return None
 
 
 def _parents_first(schema: Schema) -> list[str]:
@@ -419,6 +541,7 @@ def _made_rows(
     drawn: dict[str, list[tuple[Any, ...]]],
     rng: random.Random,
     is_large: bool,
+    is_beside: bool,
 ) -> list[tuple[Any, ...]]:
     most = _MADE_OF_LARGE if is_large else _MADE
     if not table.is_read:
@@ -426,6 +549,10 @@ def _made_rows(
     pools = []
     for index, column in enumerate(table.columns):
         pool = _pool(schema, table, index, drawn)
+        if is_beside and not column.is_key:
+            compared = _compared_with(schema, schema.alike[column.name])
+            present = [row[index] for row in table.rows if row[index] is not None]
+            pool = list(dict.fromkeys([*pool, *_beside(present, compared, rng).values()]))
         # Of few values some occur twice, and several conditions hold at once.
         few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
         likely = _fitting_keys(schema, table, index, drawn)

@@ -2,6 +2,7 @@
 in the processes of `processes.py`.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql import further
 from swift_rlvr.verifiers.sql.connection import (
+    LONGEST_USUAL,
+    LONGEST_VALUE,
     NO_MEMORY,
     TIE,
     TOO_LARGE,
@@ -42,6 +45,10 @@ _TRIED = 14
 # So many of them in a row that tell nothing new are the last.
 _IN_VAIN = 3
 _MUTANTS = 24
+# Those of them whose numbers and dates are beside the row's own.
+_TRIED_BESIDE = 6
+# Queries with values of the row's own for a comparison of the gold.
+_CHANCES = 8
 # Of a gold on a further database, which is small.
 _SMALL_STEPS = 500_000
 _SMALL_ROWS = 2000
@@ -97,6 +104,7 @@ class Prepared:
     Attributes:
         first: its own database. further: those that were made.
         remarks: what people should know of the gold.
+        seconds: of CPU time that the gold took on its own database.
         told_apart: how many of the gold's `mutants` the databases tell from it.
     """
 
@@ -104,6 +112,7 @@ class Prepared:
     further: list[Place] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     reads_tables: bool = True
+    seconds: float = 0.0
     told_apart: int = 0
     mutants: int = 0
 
@@ -143,7 +152,9 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
 def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
     reader = prepared.first.reader
     tokens = tokens_of(gold)
-    result = reader.run(gold, limits.steps, limits.most_rows)
+    began = time.process_time()
+    result = _run_gold(reader, gold, limits)
+    prepared.seconds = time.process_time() - began
     read = set(reader.tables)
     prepared.reads_tables = bool(read)
     expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
@@ -154,6 +165,18 @@ def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
         _add_further(prepared, gold, tokens, read, limits)
         if not prepared.further:
             raise BadGold("the gold gives the same on every database, as a constant does")
+
+
+def _run_gold(reader: Reader, gold: str, limits: Limits) -> Result:
+    """What a gold gives on its own database. From then on there are texts as long as it needs."""
+    reader.longest_value = LONGEST_USUAL
+    try:
+        return reader.run(gold, limits.steps, limits.most_rows)
+    except QueryError as error:
+        if error.reason != TOO_LARGE or "text" not in error.detail:
+            raise
+    reader.longest_value = LONGEST_VALUE
+    return reader.run(gold, limits.steps, limits.most_rows)
 
 
 def _expected(
@@ -217,7 +240,7 @@ def _add_further(
     """
     most = limits.databases
     schema = further.read_schema(prepared.first.reader, tokens, read)
-    alive = mutants_of(gold, _MUTANTS)
+    alive = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
     prepared.mutants = len(alive)
     alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
 
@@ -227,14 +250,18 @@ def _add_further(
         empty = further.without_rows(schema)
         candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
     left = set(alive)
+    beside = _beside(schema, prepared.first, gold, tokens, alive) if candidates else []
     results = [prepared.first.expected[0].result.rows]
     while candidates and len(prepared.further) < most:
-        best = max(candidates, key=lambda each: _worth(each[0], each[1], left, results))
-        candidates.remove(best)
+        # One is beside the row's own, where there is room for others too.
+        is_first = not prepared.further and most > 1
+        of = (beside if is_first else candidates + beside) or candidates
+        best = max(of, key=lambda each: _worth(each[0], each[1], left, results))
+        (beside if best in beside else candidates).remove(best)
         prepared.further.append(best[0])
         results.append(best[0].expected[0].result.rows)
         left -= best[1]
-    for place, _ in candidates:
+    for place, _ in candidates + beside:
         place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
 
@@ -245,6 +272,33 @@ def _worth(
     """How much a further database adds to those that give these results."""
     rows = place.expected[0].result.rows
     return len(told_apart & left), rows not in results, bool(rows)
+
+
+def _beside(
+    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
+) -> list[tuple[Place, set[str]]]:
+    """Further databases with values beside those of the row's own, for a gold that compares with a
+    number or a date.
+    """
+    if not any(further.has_order(constant.value) for constant in schema.constants):
+        return []
+    own = first.expected[0].result
+    found: list[tuple[Place, set[str]]] = []
+    left = set(mutants)
+    for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
+        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
+        if place is None:
+            continue
+        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
+        # Each that is open takes memory.
+        if found and not told_apart & left:
+            place.reader.close()
+            continue
+        found.append((place, told_apart))
+        left -= told_apart
+        if not left:
+            break
+    return found
 
 
 def _candidates(
@@ -265,7 +319,7 @@ def _candidates(
     for number in range(_TRIED):
         if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
             break
-        place = _place(schema, number, gold, tokens, own)
+        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
         if place is None:
             continue
         told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
@@ -276,7 +330,12 @@ def _candidates(
 
 
 def _place(
-    schema: further.Schema, number: int, gold: str, tokens: Sequence[Token], own: Result
+    schema: further.Schema,
+    number: int,
+    gold: str,
+    tokens: Sequence[Token],
+    own: Result,
+    longest_value: int,
 ) -> Place | None:
     """A further database on which the gold gives one result, in whatever order its rows are read, and
     another one than its `own`; None where it is no such one.
@@ -286,6 +345,7 @@ def _place(
     place = None
     try:
         reader = further.build(schema, rows)
+        reader.longest_value = longest_value
         result = reader.run(gold, _SMALL_STEPS, _SMALL_ROWS)
         if not Comparison().same(result.rows, own.rows):
             expected = _expected(reader, gold, tokens, result, _SMALL_STEPS, _SMALL_ROWS)

@@ -1,11 +1,26 @@
 """Which text of a completion is its query."""
 
 import re
+from collections.abc import Iterable
 
 from swift_rlvr.verifiers.answers import answer_scope, fenced_blocks, last_answer
 from swift_rlvr.verifiers.sql.tokens import tokens_of, written
 
 _LANGUAGES = ("sql", "sqlite", "sqlite3")
+# Whose queries are mostly SQLite's too.
+_DIALECTS = (
+    "mysql",
+    "mariadb",
+    "postgresql",
+    "postgres",
+    "psql",
+    "pgsql",
+    "plsql",
+    "tsql",
+    "duckdb",
+)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_LABEL = re.compile(rf"\s*(?:{'|'.join((*_LANGUAGES, *_DIALECTS))}):?[ \t]*\n", re.IGNORECASE)
 # What a query begins with, also after brackets and comments.
 _BEGINNING = re.compile(
     r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values)\b", re.IGNORECASE | re.DOTALL
@@ -16,8 +31,9 @@ def queries_in(text: str) -> list[str]:
     """The different queries that a completion gives as its answer; all but one are too many.
 
     They are the fenced blocks that are labelled as SQL, of the last answer block or else after the
-    thinking; where none is labelled so, those without a label. Without any block the answer block is
-    the query, and without that one a text that begins as a query does.
+    thinking; where none is labelled so, those labelled as a dialect of SQL, and else those without a
+    label. Without any block the answer block is the query, and without that one a text that begins as
+    a query does, or else what stands in single backticks and does.
 
     >>> queries_in("<think>SELECT 1</think>So:\\n```sql\\nSELECT 2;\\n```"), queries_in("<answer>SELECT 3</answer>")
     (['SELECT 2;'], ['SELECT 3'])
@@ -28,13 +44,30 @@ def queries_in(text: str) -> list[str]:
     closed, unclosed = fenced_blocks(scope)
     blocks = [*closed, unclosed] if unclosed is not None else closed
     if not blocks:
-        is_query = last_answer(text) is not None or _BEGINNING.match(scope)
-        return [scope.strip()] if is_query and scope.strip() else []
+        label = _LABEL.match(scope)
+        if label and _BEGINNING.match(scope, label.end()):
+            scope = scope[label.end() :]
+        if _BEGINNING.match(scope):
+            return [scope.strip()]
+        if inline := [each for each in _INLINE.findall(scope) if _is_whole(each)]:
+            return _different(inline)
+        return [scope.strip()] if last_answer(text) is not None and scope.strip() else []
     labelled = [block for block in blocks if block.language in _LANGUAGES]
+    labelled = labelled or [block for block in blocks if block.language in _DIALECTS]
     chosen = labelled or [block for block in blocks if not block.language]
+    return _different(["\n".join(block.lines) for block in chosen])
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a query, and not its first word alone."""
+    return _BEGINNING.match(text) is not None and len(tokens_of(text)) > 1
+
+
+def _different(texts: Iterable[str]) -> list[str]:
+    """The queries among some texts, each once, however it is spaced."""
     different: dict[str, str] = {}
-    for block in chosen:
-        query = "\n".join(block.lines).strip()
+    for text in texts:
+        query = text.strip()
         tokens = [token for token in tokens_of(query) if token.written != ";"]
         if tokens:
             different.setdefault(written(tokens), query)

@@ -238,7 +238,7 @@ def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Const
             nearest = token.word
             if token.written[0] != '"':
                 continue
-        value = _value_of(token)
+        value = value_of(token)
         is_null = token.is_keyword and token.word == "null"
         if value is None and not is_null:
             continue
@@ -249,7 +249,7 @@ def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Const
     return constants
 
 
-def _value_of(token: Token) -> str | int | float | None:
+def value_of(token: Token) -> str | int | float | None:
     """The value of a constant; a name in double quotes may be one too."""
     if token.kind == "number":
         try:

@@ -3,7 +3,7 @@
 A process can start no other one, open no socket and write no file (`code.lockdown`), and SQLite lets
 a query do nothing but read (`connection`). A job has so many seconds of CPU time, by a timer whose
 signal ends the process, for what SQLite does in one step: to fit a long pattern, to write a long
-text.
+text. An answer has fewer where its gold took few.
 """
 
 import gc
@@ -20,6 +20,11 @@ from swift_rlvr.verifiers.sql.grading import BadGold, Limits, Prepared, grade, p
 
 # Rows whose databases stay open. Each has a file and some small databases in memory.
 _MOST_ROWS = 24
+# Seconds of an answer: so many times what the gold took, and at least this share of the limit, but a
+# second. A query that makes all of its steps takes some 2 seconds.
+_TIMES_THE_GOLD = 10
+_LEAST_SHARE = 0.3
+_LEAST_SECONDS = 1.0
 # Of a process with the rows that Python holds, times the limit of SQLite's memory.
 _MEMORY_FACTOR = 3
 
@@ -93,6 +98,9 @@ def _report(
     if isinstance(prepared, BadGold):
         return {"bad_gold": str(prepared)}
     if "answer" in job:
+        least = max(_LEAST_SECONDS, _LEAST_SHARE * job["seconds"])
+        seconds = min(job["seconds"], max(least, _TIMES_THE_GOLD * prepared.seconds))
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         return grade(prepared, job["answer"], limits)
     return {
         "remarks": prepared.remarks,

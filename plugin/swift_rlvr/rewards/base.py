@@ -87,6 +87,20 @@ def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> l
     return outcomes
 
 
+def explained_by(
+    rules: Mapping[Any, str],
+    reward: float | None,
+    reason: str,
+    extracted: str | None = None,
+    detail: str = "",
+    further: Iterable[Rule] = (),
+) -> Explanation:
+    """An explanation of rules as in `rules_in_order`, and of what is wrong of the answer, part by part."""
+    return Explanation(
+        reward, reason, extracted, [*rules_in_order(rules, reason, detail), *further]
+    )
+
+
 class Reward:
     """What ms-swift and TRL call: ``reward(completions, **columns) -> list[float | None]``.
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule, rules_in_order
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule, explained_by
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -139,28 +139,28 @@ class JsonReward(Reward):
         try:
             schema = read_schema(row["schema"], parameters.formats)
         except BadSchema as error:
-            return _explanation(None, "bad schema", detail=str(error))
+            return explained_by(RULES, None, "bad schema", detail=str(error))
         has_gold = row.get("solution") is not None
         gold = None
         if has_gold:
             try:
                 gold = read_gold(row["solution"], schema)
             except ValueError as error:
-                return _explanation(None, "bad gold", detail=str(error))
+                return explained_by(RULES, None, "bad gold", detail=str(error))
 
         written = answer_in(text or "")
         if not written:
-            return _explanation(0.0, "no answer")
+            return explained_by(RULES, 0.0, "no answer")
         try:
             extracted, answer = read_answer(written, parameters.text_around)
         except NotJson as error:
-            return _explanation(0.0, error.reason, written, str(error))
+            return explained_by(RULES, 0.0, error.reason, written, str(error))
         try:
             errors = schema.errors(answer)
         except BadSchema as error:
-            return _explanation(None, "bad schema", extracted, str(error))
+            return explained_by(RULES, None, "bad schema", extracted, str(error))
         except TooMuchWork as error:
-            return _explanation(None, "too much work", extracted, str(error))
+            return explained_by(RULES, None, "too much work", extracted, str(error))
 
         fields: list[Field] = []
         if has_gold:
@@ -182,7 +182,7 @@ class JsonReward(Reward):
             reason = "partly right" if right else "wrong answer"
         if parameters.partial and fields and share < 1:
             share = min(_MOST_PARTIAL, len(right) / len(fields))
-        return _explanation(share, reason, extracted, rules=rules)
+        return explained_by(RULES, share, reason, extracted, further=rules)
 
 
 def answer_in(text: str) -> str:
@@ -239,15 +239,3 @@ def read_gold(written: object, schema: Schema) -> Any:
         path, problem = errors[0]
         raise ValueError(f"it is not valid against the schema: {path}: {problem}")
     return gold
-
-
-def _explanation(
-    reward: float | None,
-    reason: str,
-    extracted: str | None = None,
-    detail: str = "",
-    rules: list[Rule] | None = None,
-) -> Explanation:
-    """The rules in order, then what is wrong of the answer, field by field."""
-    passed = rules_in_order(RULES, reason, detail)
-    return Explanation(reward, reason, extracted, [*passed, *(rules or [])])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule, rules_in_order
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule, explained_by
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -115,34 +115,34 @@ class ToolCallReward(Reward):
         try:
             tools = _tools(row["functions"])
         except BadCall as error:
-            return _explanation(None, "bad tools", detail=str(error))
+            return explained_by(RULES, None, "bad tools", detail=str(error))
         try:
             golds = _golds(row["functions"], row["calls"])
         except BadCall as error:
-            return _explanation(None, "bad gold", detail=str(error))
+            return explained_by(RULES, None, "bad gold", detail=str(error))
 
         written = answer_in(text or "")
         if not any(character.isalnum() for character in written) and written != "[]":
-            return _explanation(0.0, "no answer")
+            return explained_by(RULES, 0.0, "no answer")
         if len(written) > MOST_CHARS:
-            return _explanation(0.0, "too long", detail=f"it has {len(written):,}")
+            return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
         if not golds:
             if has_call(written, tools):
-                return _explanation(0.0, "needless call", written)
+                return explained_by(RULES, 0.0, "needless call", written)
             letters = sum(character.isalpha() for character in written)
             if letters < _FEWEST_LETTERS and written != "[]":
-                return _explanation(0.0, "no words", written)
-            return _explanation(1.0, "no call is right", written)
+                return explained_by(RULES, 0.0, "no words", written)
+            return explained_by(RULES, 1.0, "no call is right", written)
 
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
         except BadCall as error:
-            return _explanation(0.0, "unreadable call", written, str(error))
+            return explained_by(RULES, 0.0, "unreadable call", written, str(error))
         comparer = Comparer({tool.name: tool for tool in tools}, self.parameters.loose_text)
         reason = self._reason(golds, calls, comparer)
         reward = 1.0 if reason == "correct" else 0.0
         rules = [] if reason == "no call" else _rules_of_calls(golds, calls, comparer)
-        return _explanation(reward, reason, written, rules=rules)
+        return explained_by(RULES, reward, reason, written, further=rules)
 
     def _reason(self, golds: list[GoldCall], calls: list[Call], comparer: Comparer) -> str:
         if not calls:
@@ -211,15 +211,3 @@ def _rules_of_calls(golds: list[GoldCall], calls: list[Call], comparer: Comparer
     for index in left:
         rules.append(Rule("no further call", False, str(calls[index])))
     return rules
-
-
-def _explanation(
-    reward: float | None,
-    reason: str,
-    extracted: str | None = None,
-    detail: str = "",
-    rules: list[Rule] | None = None,
-) -> Explanation:
-    """The rules in order, then the calls and their arguments."""
-    passed = rules_in_order(RULES, reason, detail)
-    return Explanation(reward, reason, extracted, [*passed, *(rules or [])])

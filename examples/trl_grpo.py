@@ -11,10 +11,11 @@ alarms and a page of every completion.
 
 import tempfile
 
+from trl import GRPOConfig, GRPOTrainer
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.training.trl import load_dataset
 from swift_rlvr.utils.files import TINY_MODEL
-from trl import GRPOConfig, GRPOTrainer
 
 
 def main() -> None:

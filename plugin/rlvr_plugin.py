@@ -23,6 +23,7 @@ import sys
 from swift.callbacks import callbacks_map
 from swift.rewards import orms
 from swift.utils import get_logger
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward, is_import_path, reward_names
 from swift_rlvr.rewards.parameters import stray_variables

@@ -21,12 +21,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from swift_rlvr.tasks.countdown import to_messages
-from swift_rlvr.verifiers.countdown.generator import make_tasks
-from swift_rlvr.verifiers.countdown.task_settings import TINY
 from tokenizers import AddedToken, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
+
+from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.verifiers.countdown.generator import make_tasks
+from swift_rlvr.verifiers.countdown.task_settings import TINY
 
 BATCH_SIZE, WARMUP, LONGEST_UNORDERED = 32, 50, 20
 # (steps, probability of giving up, peak learning rate, trials in one order). Long searches, in any

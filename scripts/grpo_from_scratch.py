@@ -34,6 +34,9 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from torch import Tensor
+from transformers import AutoModelForCausalLM, GenerationConfig, get_scheduler
+
 from swift_rlvr.evaluation import models
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.folder import ARGS, checkpoint_to_resume, diverged
@@ -46,8 +49,6 @@ from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.files import TINY_MODEL, find_file
 from swift_rlvr.utils.jsonl import write_json
-from torch import Tensor
-from transformers import AutoModelForCausalLM, GenerationConfig, get_scheduler
 
 # --- The formulas. B completions, those of a prompt side by side; T tokens, padded on the right.
 

@@ -1,7 +1,8 @@
 """Running `swift-rlvr` inside the process of the tests."""
 
-from swift_rlvr.cli import app
 from typer.testing import CliRunner
+
+from swift_rlvr.cli import app
 
 WIDE = {"COLUMNS": "400"}
 """A terminal on which no line of a message breaks."""

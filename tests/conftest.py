@@ -6,6 +6,7 @@ import signal
 import psutil
 import pytest
 from hypothesis import settings
+
 from swift_rlvr.evaluation.models import SMOLLM2, folder_of
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.utils.errors import InputError

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.utils.jsonl import read_jsonl

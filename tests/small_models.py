@@ -1,7 +1,6 @@
 """Small models of three kinds, for what may not depend on the kind."""
 
 import torch
-from swift_rlvr.utils.files import TINY_MODEL
 from transformers import (
     AutoModelForCausalLM,
     Gemma2Config,
@@ -9,6 +8,8 @@ from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
 )
+
+from swift_rlvr.utils.files import TINY_MODEL
 
 SMALL_MODELS = ("qwen2", "gpt2", "gemma2")
 VOCABULARY = 532

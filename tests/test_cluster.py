@@ -13,6 +13,7 @@ import time
 
 import pytest
 import yaml
+
 from helpers import bare_environment, flags, run
 from paths import ROOT
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from paths import ROOT
 
 pytest.importorskip("mkdocs")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_jsonl

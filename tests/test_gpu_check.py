@@ -10,6 +10,8 @@ import sys
 import time
 
 import pytest
+from rich.console import Console
+
 from gpu_check import (
     names,
     notes,
@@ -45,7 +47,6 @@ from gpu_check.steps import (
 )
 from helpers import run as run_script
 from paths import ROOT
-from rich.console import Console
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.utils.files import TINY_MODEL

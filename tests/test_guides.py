@@ -11,12 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
 from commands import ran, refused
 from paths import ROOT
 from swift_rlvr.cli import app
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
-from typer.main import get_command
 
 GUIDES = ROOT / "docs" / "guides"
 RESULTS = ROOT / "docs" / "results"

@@ -22,6 +22,7 @@ from types import SimpleNamespace
 
 import pytest
 from packaging.requirements import Requirement
+
 from paths import ROOT
 from swift_rlvr.launch.checks.machine import _lock
 from swift_rlvr.launch.machine import Gpu, Machine

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from paths import ROOT
 
 TRANSLATIONS = {
@@ -122,8 +123,9 @@ def test_every_reward_and_dataset_is_named():
 
 def test_the_flags_that_pages_show_exist():
     """In every `swift-rlvr` line. Those of `train` and `doctor` are the trainer's own."""
-    from swift_rlvr.cli import app
     from typer.main import get_command
+
+    from swift_rlvr.cli import app
 
     checked = 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:

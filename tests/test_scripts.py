@@ -14,6 +14,7 @@ import sys
 import threading
 
 import pytest
+
 from helpers import bare_environment, flags, run
 from paths import ROOT
 from swift_rlvr.utils.files import TINY_MODEL

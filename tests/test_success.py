@@ -17,8 +17,9 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
-from paths import ROOT  # noqa: E402
 from rich.console import Console  # noqa: E402
+
+from paths import ROOT  # noqa: E402
 from swift_rlvr.evaluation.grade_samples import grade_samples  # noqa: E402
 from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
 from swift_rlvr.evaluation.sampling import Completion  # noqa: E402

@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import version
 
 import pytest
+
 from paths import ROOT
 
 TEXT = (ROOT / "docs" / "results" / "upstream.md").read_text()

@@ -14,14 +14,14 @@ from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
-from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.utils.errors import InputError
 
 from gpu_check import report
 from gpu_check.environment import INSTALL_SECONDS
 from gpu_check.order import STEPS
 from gpu_check.programs import OutOfTime, ProgramFailed
 from gpu_check.steps import DRY, FAILED, INTERRUPTED, NO_TIME, PASSED, SKIPPED, Check, Result, Step
+from swift_rlvr.launch.machine import Machine, this_machine
+from swift_rlvr.utils.errors import InputError
 
 STYLES = {
     PASSED: "green",

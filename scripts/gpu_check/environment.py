@@ -11,12 +11,11 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from gpu_check.programs import GIB, Command, run
+from gpu_check.steps import Check, Measured, Step, python_path
 from swift_rlvr.launch.machine import output_of
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import parse_object
-
-from gpu_check.programs import GIB, Command, run
-from gpu_check.steps import Check, Measured, Step, python_path
 
 # Set by gpu_check.sh: the seconds that the installation took, 0 where it was there already, and the
 # lock.

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 import psutil
-from swift_rlvr.launch.supervisor import MARK as RUN_MARK
-from swift_rlvr.utils.network import free_port
 
 from gpu_check import names
 from gpu_check.notes import cause, has_step, logged, step_of
 from gpu_check.programs import GIB, RELEASE, Command, Memory, Program, left_behind, used_by_gpu
 from gpu_check.steps import Check, Measured, Step
+from swift_rlvr.launch.supervisor import MARK as RUN_MARK
+from swift_rlvr.utils.network import free_port
 
 # The longest that a run may take to end after a fault.
 ENDS_WITHIN = 60

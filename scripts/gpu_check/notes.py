@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gpu_check.programs import Command, Program
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.utils.jsonl import read_jsonl
-
-from gpu_check.programs import Command, Program
 
 
 def output_of(command: Command) -> Path:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
 from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.utils.files import CHECKOUT
 

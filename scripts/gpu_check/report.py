@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gpu_check.order import table_rows
+from gpu_check.steps import Result
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json, write_json
-
-from gpu_check.order import table_rows
-from gpu_check.steps import Result
 
 JSON, MARKDOWN = "report.json", "report.md"
 

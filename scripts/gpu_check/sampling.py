@@ -8,13 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from swift_rlvr.runs.records import read_records
-from swift_rlvr.utils.jsonl import read_json
-from swift_rlvr.utils.network import free_port
-
 from gpu_check import names
 from gpu_check.programs import Command, run
 from gpu_check.steps import Check, Measured, Step, needs_gpu
+from swift_rlvr.runs.records import read_records
+from swift_rlvr.utils.jsonl import read_json
+from swift_rlvr.utils.network import free_port
 
 # By how much the quickstart's training raises success at least.
 LEARNED = 0.1

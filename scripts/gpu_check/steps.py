@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.launch.machine import Machine
-from swift_rlvr.utils.network import free_port
-
 from gpu_check import names
 from gpu_check.programs import Command
+from swift_rlvr.launch.machine import Machine
+from swift_rlvr.utils.network import free_port
 
 PASSED, FAILED, SKIPPED, NO_TIME, DRY = "passed", "failed", "skipped", "not run: no time", "dry"
 INTERRUPTED = "interrupted"

@@ -4,17 +4,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from gpu_check import names
+from gpu_check.notes import highest_k3, logged, notes, output_of, step_of
+from gpu_check.programs import GIB, Command, Memory, OutOfTime, Program, run
+from gpu_check.steps import Check, Measured, Step
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.model_size import model_size
 from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.launch.supervisor import K3_LIMIT
 from swift_rlvr.runs.folder import whole_checkpoints
-
-from gpu_check import names
-from gpu_check.notes import highest_k3, logged, notes, output_of, step_of
-from gpu_check.programs import GIB, Command, Memory, OutOfTime, Program, run
-from gpu_check.steps import Check, Measured, Step
 
 # What a measurement may be above its estimate, and in bytes, for what the formulas leave out.
 TOLERANCE = 1.1

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pydantic import BaseModel, ConfigDict
+
 from mixed_rows import COMPLETIONS, VERIFIERS, prepare
 from paths import ROOT
-from pydantic import BaseModel, ConfigDict
 from swift_rlvr.adapters.grading import grade, row_of, same_keys, short_name, task_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func

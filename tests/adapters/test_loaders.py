@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+
 from mixed_rows import COMPLETIONS, MIXED, VERIFIERS, prepare
 from paths import ROOT
 from swift_rlvr.utils.files import TINY_MODEL

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 
 import public_code
 from public_code import passes
+
 from swift_rlvr.evaluation.added_tests import NoTests, add_tests
 
 VISIBLE = 3

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.judge import JudgedReward, by_rule_alone
 from swift_rlvr.success import BY_JUDGE

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import public_code
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 

@@ -27,6 +27,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.jsonl import write_jsonl

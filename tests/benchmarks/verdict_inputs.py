@@ -230,6 +230,7 @@ def real_golds(real: Path) -> list[str]:
 def graded_by_tests() -> list[tuple]:
     """What the tests of the rewards grade, with the parameters that they set."""
     import pytest
+
     from swift_rlvr.rewards import REWARDS, Reward
 
     inputs, grades_of, names = [], Reward.grades, list(REWARDS)

@@ -13,11 +13,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import swift_rlvr
 import typer
+from rich.console import Console
+from typer.core import TyperOption
+from typer.models import OptionInfo
+from typer.utils import get_params_from_function
+
+import swift_rlvr
 from commands import ran, refused
 from helpers import graded
-from rich.console import Console
 from swift_rlvr.cli import app, main
 from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.launch.checks import failed, passed
@@ -27,9 +31,6 @@ from swift_rlvr.utils.errors import how_to_install
 from swift_rlvr.verifiers.countdown.generator import make_tasks
 from swift_rlvr.verifiers.countdown.solver import difficulty
 from swift_rlvr.verifiers.countdown.task_settings import TUTORIAL
-from typer.core import TyperOption
-from typer.models import OptionInfo
-from typer.utils import get_params_from_function
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
 TINY = ["tiny", "--split", "test", "--out", "x.jsonl"]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from commands import ran, refused
 from distributions import distribution, python
 from paths import ROOT

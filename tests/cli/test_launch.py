@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
+
 from commands import WIDE
 from swift_rlvr.cli import app
-from typer.testing import CliRunner
 
 ROW = {"question": "What is 1 + 1?", "answer": "2"}
 WITHOUT_ANSWER = {"question": "Why?", "answer": "See the notes for the whole proof"}

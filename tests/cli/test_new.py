@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from commands import ran, refused
 from distributions import distribution, python
 from paths import PLUGIN, ROOT

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+
 from commands import ran, refused
 from report_pages import Document
 

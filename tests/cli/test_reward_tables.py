@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+
 from commands import ran, refused
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import variable

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from commands import ran, refused
 from helpers import write_records
 from paths import PLUGIN

@@ -8,13 +8,14 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from click.testing import Result
+from typer.testing import CliRunner
+
 from commands import WIDE, ran
 from swift_rlvr.cli import app
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.training import trl
 from swift_rlvr.training.arguments import read_command
 from swift_rlvr.utils.errors import InputError
-from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow  # as a whole
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from commands import ran
 from paths import DATASETS
 from swift_rlvr.contract.attack import (

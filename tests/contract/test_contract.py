@@ -1,7 +1,8 @@
 """The rules of the contract: what keeps them all passes, and each catches what breaks it."""
 
-import faulty
 import pytest
+
+import faulty
 from rewards import own_kinds
 from swift_rlvr.contract import check_reward, check_task, problems_of
 from swift_rlvr.contract.rewards import REWARD_RULES, rules_of

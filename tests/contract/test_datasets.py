@@ -3,8 +3,9 @@
 import json
 import shutil
 
-import commands
 import pytest
+
+import commands
 from paths import DATASETS
 from swift_rlvr.contract.datasets import Paid, check_dataset
 from swift_rlvr.rewards.imported import import_reward

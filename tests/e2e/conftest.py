@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from e2e.programs import Launcher, RolloutServer, Training, train_on
 from paths import DATASETS, words
 from swift_rlvr.runs.folder import whole_checkpoints

@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 import requests
+
 from paths import ROOT, words
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.utils.files import TINY_MODEL

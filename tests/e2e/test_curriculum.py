@@ -5,6 +5,7 @@ dataloader.
 import json
 
 import pytest
+
 from curriculum_replay import assert_drawn_by_level
 from e2e.conftest import LEVELS
 from swift_rlvr.runs.folder import whole_checkpoints

@@ -11,6 +11,7 @@ import socket
 import time
 
 import pytest
+
 from e2e.conftest import HELD_OUT
 from e2e.programs import HANG, interrupt, kill_all
 from paths import DATASETS

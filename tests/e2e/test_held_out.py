@@ -6,6 +6,7 @@ A server that dies during an evaluation is in test_faults.py.
 import re
 
 import pytest
+
 from e2e.conftest import HELD_OUT
 from swift_rlvr.runs.folder import whole_checkpoints
 from swift_rlvr.runs.records import read_records

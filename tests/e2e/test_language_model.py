@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+
 from e2e.programs import SWIFT, SWIFT_RLVR, run_to_the_end
 from paths import words
 from swift_rlvr.utils.jsonl import read_jsonl

@@ -3,6 +3,7 @@ and one that it does not load stops the run.
 """
 
 import pytest
+
 from e2e.programs import Launcher, RolloutServer, train_on
 from paths import words
 

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import pytest
+
 from e2e.conftest import STEPS
 from swift_rlvr.utils.jsonl import read_json
 

@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from transformers import AutoTokenizer
+
 from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
 from paths import words
 from swift_rlvr.rewards import REWARDS
@@ -14,7 +16,6 @@ from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import read_prompt
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.network import free_port
-from transformers import AutoTokenizer
 from turn_batches import check_trained_tokens
 
 pytestmark = pytest.mark.e2e

@@ -1,6 +1,7 @@
 """Two steps of a real training with every kind of reward of one's own at once."""
 
 import pytest
+
 from e2e.programs import PLUGINS, Training, train_on
 from paths import words
 

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from commands import ran
 from paths import DATASETS
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine

@@ -7,6 +7,7 @@ vLLM in the trainer's process needs a GPU; a rollout server takes its place.
 import math
 
 import pytest
+
 from e2e.programs import SWIFT_RLVR, Training, run_to_the_end
 from paths import DATASETS, words
 from swift_rlvr.runs.folder import whole_checkpoints

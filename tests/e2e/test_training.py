@@ -4,9 +4,10 @@ ranks.
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from e2e.conftest import STEPS
 from swift_rlvr.utils.files import TINY_MODEL
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 pytestmark = pytest.mark.e2e
 CLASSES = {

@@ -5,11 +5,12 @@ import atexit
 import pytest
 import requests
 import torch
+from transformers import AutoModelForCausalLM
+
 from e2e.programs import HANG
 from swift_rlvr.training.ms_swift.patching import apply_patches
 from swift_rlvr.training.ms_swift.table import CPU
 from swift_rlvr.utils.files import TINY_MODEL
-from transformers import AutoModelForCausalLM
 
 pytestmark = pytest.mark.e2e
 PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]

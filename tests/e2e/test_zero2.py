@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from e2e.programs import HANG
 from swift_rlvr.utils.network import free_port
 

@@ -10,8 +10,9 @@ import sys
 import deepspeed
 import torch
 from deepspeed.utils import safe_get_full_grad
-from swift_rlvr.utils.files import TINY_MODEL
 from transformers import AutoModelForCausalLM
+
+from swift_rlvr.utils.files import TINY_MODEL
 
 ACCUMULATION = 2  # batches of a rank in one step
 

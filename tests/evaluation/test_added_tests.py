@@ -8,6 +8,7 @@ import json
 import random
 
 import pytest
+
 from memorising import PROBLEMS, hacks
 from swift_rlvr.evaluation.added_tests import NoTests, add_tests
 from swift_rlvr.evaluation.mutants import mutants

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from commands import ran
-from helpers import graded, write_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from commands import ran
+from helpers import graded, write_records
 from swift_rlvr.evaluation.compare import compare, figures_table, in_words, paired
 from swift_rlvr.runs.statistics import (
     bootstrap,

@@ -6,6 +6,7 @@ import gzip
 import json
 
 import pytest
+
 from commands import ran, refused
 
 QUESTIONS = ["Tom has 3 apples and buys 4. How many?", "What is 5*6?", "What is 2^5?"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+
 from commands import ran, refused
 from swift_rlvr.evaluation.conversations import from_answers
 from swift_rlvr.runs.records import Record, append_records

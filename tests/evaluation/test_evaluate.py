@@ -8,9 +8,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
+
 from commands import ran
 from paths import DATASETS
-from rich.console import Console
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.evaluate import evaluate
 from swift_rlvr.evaluation.grade_samples import grade_samples

@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+
 from commands import ran, refused
 from evaluation.test_completion_files import GOLDS, QUESTIONS, batch, of_lm_eval, of_verl, write
 from helpers import write_records

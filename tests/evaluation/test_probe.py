@@ -12,9 +12,10 @@ import statistics
 from itertools import combinations
 
 import pytest
+from rich.console import Console
+
 from commands import ran, refused
 from paths import DATASETS
-from rich.console import Console
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.probe import conclusion, parse_keep, probe
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings

@@ -4,9 +4,10 @@ cut to its length.
 
 import json
 
-import commands
 import pytest
 from datasets import load_dataset
+
+import commands
 from paths import DATASETS
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer

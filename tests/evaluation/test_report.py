@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from helpers import graded, write_records
 from report_pages import HOSTILE, Document
 from swift_rlvr.evaluation.compare import compare

@@ -9,6 +9,7 @@ import json
 import random
 
 import pytest
+
 from evaluation.chromium import Chromium, found
 from report_pages import HOSTILE
 from swift_rlvr.evaluation.report import write_report

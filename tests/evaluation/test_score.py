@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
+
 from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.completion_files import Block, find_files
 from swift_rlvr.evaluation.completion_forms import read_items, with_columns_from_prompt
@@ -18,7 +20,6 @@ from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_jsonl
-from typer.testing import CliRunner
 
 COUNTDOWN = [CountdownReward()]
 ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"]

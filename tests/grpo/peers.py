@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+
 from paths import words
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
@@ -26,7 +28,6 @@ from swift_rlvr.training.ms_swift.table import SPEEDUPS
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.messages import completion_text
-from torch import Tensor, nn
 
 PLUGIN = Path(__file__).parents[2] / "plugin" / "rlvr_plugin.py"
 STEPS = 4

@@ -25,6 +25,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from grpo import peers as grpo_peers
 from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
 from grpo_from_scratch import (
@@ -38,8 +41,6 @@ from grpo_from_scratch import (
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
-from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 PEERS = {"TRL": grpo_peers.run_trl}
 if find_spec("swift"):  # not in the environment of TRL 1.x, which ms-swift 4.6 does not take

@@ -7,6 +7,9 @@ import statistics
 
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from grpo_from_scratch import (
     LOSS_TYPES,
     clipped_objective,
@@ -18,8 +21,6 @@ from grpo_from_scratch import (
     token_weights,
     total_rewards,
 )
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 pytestmark = pytest.mark.slow  # as a whole
 

@@ -5,19 +5,20 @@ bit for bit, micro-batches that change nothing, logs that `report` reads.
 import subprocess
 import sys
 
-import grpo_from_scratch as script
 import pytest
 import torch
+from rich.console import Console
+from transformers import AutoModelForCausalLM
+
+import grpo_from_scratch as script
 from paths import DATASETS, ROOT
 from report_pages import Document
-from rich.console import Console
 from small_models import SMALL_MODELS, small_model
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.jsonl import read_json
-from transformers import AutoModelForCausalLM
 
 pytestmark = pytest.mark.slow  # as a whole
 

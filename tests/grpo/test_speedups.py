@@ -12,6 +12,7 @@ from multiprocessing import get_context
 
 import pytest
 import torch
+
 from grpo import peers
 from grpo.peers import Case
 from grpo.test_against_trainers import Ours

@@ -9,8 +9,9 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from grpo.notebook_outputs import WALKTHROUGH, code_cells, execute, stored
 from matplotlib import image
+
+from grpo.notebook_outputs import WALKTHROUGH, code_cells, execute, stored
 
 NOTEBOOK = json.loads(WALKTHROUGH.read_text(encoding="utf-8"))
 CELLS = code_cells(NOTEBOOK)

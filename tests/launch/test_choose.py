@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from helpers import planned
 from paths import ROOT
 from swift_rlvr.launch.machine import Gpu, Machine

@@ -26,6 +26,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
+
 from helpers import bare_environment, ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
@@ -42,7 +44,6 @@ from swift_rlvr.training.recipes import read_recipe
 from swift_rlvr.utils import nvcc
 from swift_rlvr.utils.network import free_port
 from swift_rlvr.verifiers.code import SandboxError
-from typer.testing import CliRunner
 
 CPU, GPUS = "scripts/configs/countdown_cpu.yaml", "scripts/configs/countdown.yaml"
 TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"

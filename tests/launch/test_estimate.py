@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.launch import estimate

@@ -6,8 +6,9 @@ The driver's library is a stand-in (`nvml.py`); pynvml is the real one.
 
 import sys
 
-import nvml
 import pytest
+
+import nvml
 from helpers import planned
 from nvml import h100
 from swift_rlvr.launch import machine as machine_module

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+
 from paths import ROOT
 from swift_rlvr.launch.model_size import ModelSize, model_folder, model_size
 from swift_rlvr.utils.files import TINY_MODEL as TINY

@@ -7,9 +7,10 @@ import shlex
 import zipfile
 from pathlib import Path
 
-import helpers
 import pytest
 import yaml
+
+import helpers
 from helpers import planned
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Server

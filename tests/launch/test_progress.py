@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from rich.console import Console
+
 from swift_rlvr.launch import logged, progress
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
 from swift_rlvr.runs import log

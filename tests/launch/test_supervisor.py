@@ -18,8 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import done_within
 from rich.console import Console
+
+from helpers import done_within
 from swift_rlvr.cli import train
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine

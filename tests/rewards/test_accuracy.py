@@ -3,6 +3,7 @@ grades.
 """
 
 import pytest
+
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.cosine import CosineLengthReward

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.runs.log import RunLog, line

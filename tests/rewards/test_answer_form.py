@@ -5,6 +5,7 @@ statement; for mathematics, choices, texts and reasoning-gym alike.
 import json
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.thinking import DELIMITERS

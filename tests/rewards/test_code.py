@@ -7,9 +7,10 @@ import pickle
 import re
 
 import pytest
-from helpers import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from helpers import done_within
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.base import Grade

@@ -6,6 +6,7 @@ What of it the base class does for all rewards, in its own words, is here.
 
 import numpy as np
 import pytest
+
 from swift_rlvr.contract import check_reward
 from swift_rlvr.contract.rewards import HOSTILE
 from swift_rlvr.rewards import REWARDS, Reward, add_reward

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+
 from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.feedback import TRY_AGAIN, feedback_on

@@ -5,6 +5,7 @@ says stops it does.
 import re
 
 import pytest
+
 from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 

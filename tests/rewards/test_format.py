@@ -5,9 +5,10 @@ what, and why.
 import re
 
 import pytest
-from helpers import done_within
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from helpers import done_within
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.tag_count import TagCountReward

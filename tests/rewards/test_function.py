@@ -10,6 +10,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+
 from paths import ROOT
 from rewards import function_rewards, own_kinds
 from rewards.function_rewards import careless, short, word_count

@@ -9,6 +9,7 @@ import pickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.countdown import CountdownReward

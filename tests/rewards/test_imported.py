@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from rewards import others_rewards
 from rewards.function_rewards import word_count
 from swift_rlvr.rewards import REWARDS

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.json_schema import BadSchema, read_schema
 

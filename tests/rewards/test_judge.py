@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
+
 from swift_rlvr.evaluation.grade_samples import grade_samples
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.rewards import REWARDS
@@ -365,8 +366,9 @@ def test_ms_swift_awaits_all_of_them_at_once(server, two_judged):
 def test_trl_awaits_all_of_them_at_once(server, two_judged):
     torch = pytest.importorskip("torch")
     pytest.importorskip("trl")
-    from swift_rlvr.training.trl import trainer_class_of
     from trl.trainer.utils import shutdown_event_loop_in_daemon, start_event_loop_in_daemon
+
+    from swift_rlvr.training.trl import trainer_class_of
 
     trainer_class = trainer_class_of(use_vllm=False)
     rewards = [ACCURACY(), *two_judged]

@@ -3,9 +3,10 @@
 import math
 
 import pytest
-from helpers import done_within
 from hypothesis import given
 from hypothesis import strategies as st
+
+from helpers import done_within
 from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward

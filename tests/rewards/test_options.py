@@ -3,6 +3,7 @@ nothing for two answers in one.
 """
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 
 NUMBERS = ["7", "8", "9"]

@@ -1,6 +1,7 @@
 """`ordered` of external_accuracy: the question says whether the order of a list counts."""
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.mathematics import asks_for_order
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import fields
 
 import pytest
+
 from paths import ROOT
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import variable

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, fields
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 
 TEXTS = [f"<answer>{number}</answer>" for number in range(4000)]

@@ -4,6 +4,7 @@ import sqlite3
 import time
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 
 SCRIPT = """

@@ -7,9 +7,10 @@ import sys
 import unicodedata
 
 import pytest
-from helpers import done_within
 from hypothesis import given
 from hypothesis import strategies as st
+
+from helpers import done_within
 from swift_rlvr.rewards.language_consistency import (
     LANGUAGES,
     LanguageConsistencyReward,

@@ -3,6 +3,7 @@ thinking has no answer.
 """
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 

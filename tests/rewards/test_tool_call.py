@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 
 TOOLS = [

@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+
 from swift_rlvr.runs.alarms import KINDS, Alarms, replay
 from swift_rlvr.runs.log import RunLog, cut_logs
 from swift_rlvr.runs.records import Record

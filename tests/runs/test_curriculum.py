@@ -14,6 +14,7 @@ from statistics import mean
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings, check_has_verifier
 from swift_rlvr.utils.errors import InputError

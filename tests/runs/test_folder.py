@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from swift_rlvr.runs.folder import (
     ARGS,
     LOG,

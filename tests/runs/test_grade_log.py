@@ -5,6 +5,7 @@ test_trl.py.
 from types import SimpleNamespace
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward

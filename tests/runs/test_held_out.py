@@ -1,6 +1,7 @@
 """When a run evaluates held-out rows, which evaluation is the best, and when the run stops."""
 
 import pytest
+
 from swift_rlvr.runs.folder import checkpoints, link_best
 from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.records import Record

@@ -1,6 +1,7 @@
 """Bespoke-Stratos rows: the question, the box of the last turn, and what is left out."""
 
 import pytest
+
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 

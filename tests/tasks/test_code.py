@@ -9,6 +9,7 @@ import pickle
 import zlib
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.code import references_of

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.contract import check_task
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, add_task, tasks_of, verifier_of

@@ -8,6 +8,7 @@ import json
 import sys
 
 import pytest
+
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.tasks.files import UnreadableRow, file_rows
 from swift_rlvr.tasks.row_check import FORGIVEN

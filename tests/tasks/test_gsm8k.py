@@ -3,6 +3,7 @@ sample's arithmetic.
 """
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.gsm8k import EXAMPLE, SYSTEM_PROMPT, read_answer

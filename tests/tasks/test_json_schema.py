@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError

@@ -1,6 +1,7 @@
 """NuminaMath-TIR rows: the box of the solution as gold, messages dropped, rows without one."""
 
 import pytest
+
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1

@@ -5,6 +5,7 @@ and a wrong one nothing, or the row is refused and counted.
 import json
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import TASKS, RowError, unused_columns

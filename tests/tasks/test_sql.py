@@ -4,6 +4,7 @@ import json
 import sqlite3
 
 import pytest
+
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
-from grpo_from_scratch import group_advantages, total_rewards  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from torch import Tensor  # noqa: E402
+
+from grpo_from_scratch import group_advantages, total_rewards  # noqa: E402
 
 Rewards = Sequence[Sequence[float]]  # by function: of each completion, NaN for None
 NONE = float("nan")

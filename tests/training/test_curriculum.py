@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.training.curriculum import STATE, CurriculumCallback, levels_of

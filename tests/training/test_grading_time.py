@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra [train]")
 import torch
 from rich.console import Console
+
 from swift_rlvr.rewards import Grade, Reward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.runs.log import RunLog, line

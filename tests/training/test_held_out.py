@@ -8,6 +8,7 @@ import json
 import time
 
 import pytest
+
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks.countdown import to_messages

@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 import yaml
+
 from helpers import planned
 from paths import ROOT
 from swift_rlvr.evaluation.models import SMOLLM2

@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from paths import DATASETS
 from rich.console import Console
+
+from paths import DATASETS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.arguments import RunArguments

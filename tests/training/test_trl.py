@@ -19,11 +19,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
+from rich.console import Console
+
 from curriculum_replay import assert_drawn_by_level
 from mixed_rows import MIXED
 from paths import DATASETS, ROOT, words
 from report_pages import Document
-from rich.console import Console
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
@@ -97,8 +98,9 @@ def train_in_a_script(folder: Path) -> tuple[dict, dict]:
     """What TRL's trainer logs of a step, and its further columns, in a script that has our reward
     and no callback of ours.
     """
-    from swift_rlvr.training.trl import load_dataset, trainer_class_of
     from trl import GRPOConfig
+
+    from swift_rlvr.training.trl import load_dataset, trainer_class_of
 
     reward = REWARDS["countdown"]()
     dataset = load_dataset(f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#2", [reward])
@@ -194,8 +196,9 @@ def refused_dataset() -> str:
 def run_commands(folder: Path) -> dict:
     """Everything that needs TRL, in one process: importing it takes longer than to train."""
     import torch
-    from swift_rlvr.cli import app
     from typer.testing import CliRunner
+
+    from swift_rlvr.cli import app
 
     torch.set_num_threads(1)
     (folder / "run.yaml").write_text(CONFIG)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from swift_rlvr.utils import limits
 from swift_rlvr.utils.limits import available_memory, usable_cores, usable_memory
 

@@ -5,6 +5,7 @@ out.
 """
 
 import pytest
+
 from helpers import ninja, toolkit
 from swift_rlvr.utils import nvcc as module
 from swift_rlvr.utils.nvcc import find_nvcc, why_no_nvcc

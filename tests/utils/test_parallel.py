@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from helpers import done_within
 from paths import PLUGIN
 from swift_rlvr.utils.parallel import map_in_order, map_within

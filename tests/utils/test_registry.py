@@ -3,6 +3,7 @@ own.
 """
 
 import pytest
+
 from distributions import distribution, python
 
 REWARD = """

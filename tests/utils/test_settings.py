@@ -7,6 +7,7 @@ import pickle
 from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
+
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import Settings, Text, no_setting, setting
 

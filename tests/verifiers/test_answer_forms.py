@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.verifiers.answer_forms import (
     FORMS,

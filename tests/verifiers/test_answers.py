@@ -5,6 +5,7 @@ shapes.
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.answers import (
     boxed_answer,
     has_unclosed_answer,

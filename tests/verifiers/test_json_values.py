@@ -5,6 +5,7 @@ from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.json_values import canonical, compare, equal, matched, read_json
 
 VALUES = st.recursive(

@@ -2,6 +2,7 @@
 
 import pytest
 from datasets import Dataset
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.verifiers.messages import completion_text, last_text, message_text

@@ -6,6 +6,7 @@ Every row that pays has a neighbour that must not: a hedge, a denial, an answer 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.languages import LANGUAGES
 from swift_rlvr.verifiers.mathematics import grade
 from swift_rlvr.verifiers.statements import check_form, final_statement

@@ -1,6 +1,7 @@
 """What of a completion is thinking, for every family of delimiters, wherever its prompt ended."""
 
 import pytest
+
 from swift_rlvr.verifiers.thinking import (
     DELIMITERS,
     after_thinking,

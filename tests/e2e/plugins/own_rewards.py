@@ -5,6 +5,7 @@ functions and classes for an import path.
 import asyncio
 
 from swift.rewards import ORM, AsyncORM, orms
+
 from swift_rlvr.rewards import reward
 
 

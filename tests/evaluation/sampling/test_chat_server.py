@@ -9,10 +9,11 @@ import subprocess
 import sys
 
 import pytest
+from rich.console import Console
+
 from chat_server import KEY, running
 from commands import ran, refused
 from paths import DATASETS
-from rich.console import Console
 from swift_rlvr.evaluation.evaluate import evaluate
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, open_engine
 from swift_rlvr.tasks.countdown import gold as countdown_gold

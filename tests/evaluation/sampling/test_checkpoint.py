@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from rich.console import Console
+
 from commands import ran
 from paths import DATASETS
-from rich.console import Console
 from swift_rlvr.evaluation.models import stop_token_ids, visible_device
 from swift_rlvr.evaluation.sampling import (
     SamplingSettings,

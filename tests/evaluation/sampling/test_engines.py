@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from paths import DATASETS
 from swift_rlvr.evaluation.models import fitting_prompts
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
@@ -16,7 +18,6 @@ from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 pytestmark = pytest.mark.slow  # as a whole
 

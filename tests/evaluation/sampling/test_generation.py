@@ -4,15 +4,16 @@ draw, the right distribution where there is, whatever the lengths of prompts and
 
 import pytest
 import torch
-from small_models import SMALL_MODELS, small_model
-from swift_rlvr.evaluation.sampling import SamplingSettings
-from swift_rlvr.evaluation.sampling.engines import generate
 from transformers import (
     GenerationConfig,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
+
+from small_models import SMALL_MODELS, small_model
+from swift_rlvr.evaluation.sampling import SamplingSettings
+from swift_rlvr.evaluation.sampling.engines import generate
 
 pytestmark = pytest.mark.slow  # as a whole
 

@@ -9,6 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, open_engine
 from swift_rlvr.utils.errors import InputError
 

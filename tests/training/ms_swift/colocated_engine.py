@@ -23,11 +23,12 @@ from swift.rlhf_trainers.utils import (
     TensorLoRARequest,
     patch_vllm_load_adapter,
 )
+from transformers import AutoModelForCausalLM
+
 from swift_rlvr.training.ms_swift.patching import apply_patches
 from swift_rlvr.training.ms_swift.replacements import complete_move, confirmed_move
 from swift_rlvr.training.ms_swift.table import CPU
 from swift_rlvr.utils.files import TINY_MODEL
-from transformers import AutoModelForCausalLM
 
 PROMPT = RolloutInferRequest(messages=[{"role": "user", "content": "[3, 5, 7] 22"}])
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+
 from swift_rlvr.training.ms_swift.__main__ import set_environment
 
 pytest.importorskip("swift", reason="needs the extra [train]")
@@ -19,6 +20,7 @@ pytest.importorskip("vllm")
 
 from peft import LoraConfig, get_peft_model
 from swift.rlhf_trainers.rollout_mixin import RolloutTrainerMixin
+
 from swift_rlvr.training.ms_swift.replacements import confirmed_move
 
 pytestmark = pytest.mark.slow

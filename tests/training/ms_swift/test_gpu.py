@@ -24,6 +24,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 import torch
+
 from swift_rlvr.evaluation.models import visible_device
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.training.ms_swift import replacements

@@ -16,12 +16,13 @@ multi_turn = pytest.importorskip(
 )
 if not hasattr(multi_turn.MultiTurnScheduler, "on_turn_end"):
     pytest.skip("needs ms-swift 4.6", allow_module_level=True)
-from paths import DATASETS  # noqa: E402
 from swift.infer_engine import RequestConfig, TransformersEngine  # noqa: E402
 from swift.infer_engine.protocol import RolloutInferRequest  # noqa: E402
 from swift.rl_core.data import GRPOSample  # noqa: E402
 from swift.rlhf_trainers.utils import collate_to_grpo_micro_batch, encode_sample  # noqa: E402
 from swift.rollout import multi_turns, run_multi_turn  # noqa: E402
+
+from paths import DATASETS  # noqa: E402
 from swift_rlvr.rewards import REWARDS  # noqa: E402
 from swift_rlvr.rewards.feedback import TRY_AGAIN  # noqa: E402
 from swift_rlvr.tasks import TASKS  # noqa: E402

@@ -20,6 +20,8 @@ from unittest import mock
 import psutil
 import pytest
 import torch
+from torch.distributed import TCPStore
+
 from swift_rlvr.training import ms_swift as patches
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.training.ms_swift import replacements
@@ -32,7 +34,6 @@ from swift_rlvr.training.ms_swift.patching import (
 )
 from swift_rlvr.training.ms_swift.table import CPU, GPU, TABLES, Table
 from swift_rlvr.training.ms_swift.weight_sync import Reports, SyncCommunicator, WeightSyncError
-from torch.distributed import TCPStore
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from paths import words
 from swift.arguments import RLHFArguments
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import parse_args
+
+from paths import words
 from swift_rlvr.rewards import REWARDS
 from training.ms_swift.names import MAP_COLUMNS
 

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
+
 from helpers import ninja, toolkit
 from swift_rlvr.evaluation.sampling import engines
 from swift_rlvr.training.ms_swift import __main__ as launcher

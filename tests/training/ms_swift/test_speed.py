@@ -11,6 +11,7 @@ pytest.importorskip("swift", reason="needs the extra [train]")
 
 from swift.rl_core.data import OnPolicySample
 from swift.rlhf_trainers.grpo_trainer import GRPOTrainer
+
 from swift_rlvr.training.ms_swift.speedups import (
     alike_lengths_together,
     is_old_policy_read,

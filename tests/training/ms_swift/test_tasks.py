@@ -17,6 +17,7 @@ from swift.dataset import DATASET_MAPPING, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file, remove_response
+
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("swift")
 
 from swift.rewards import ORM, AsyncORM, orms
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.training.ms_swift.trial import try_rewards
 

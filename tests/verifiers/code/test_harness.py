@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+
 from helpers import done_within
 from swift_rlvr.verifiers.code import PASSED, BadTests, Limits, Verdict, check, read_tests
 from swift_rlvr.verifiers.code.sources import read_source

@@ -3,6 +3,7 @@ the code is None too.
 """
 
 import pytest
+
 from honest import HONEST
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.verifiers.code import BadTests, Limits, check, read_tests

@@ -19,6 +19,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from helpers import done_within
 from paths import PLUGIN
 from swift_rlvr.rewards import REWARDS

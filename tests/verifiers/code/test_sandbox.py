@@ -22,9 +22,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helpers import done_within
 from hypothesis import given
 from hypothesis import strategies as st
+
+from helpers import done_within
 from paths import PLUGIN
 from swift_rlvr.verifiers.code import (
     Limits,

@@ -1,6 +1,7 @@
 """Code in one process with its tests: the lies that are found out, and what honest code needs."""
 
 import pytest
+
 from lies import LIES
 from swift_rlvr.verifiers.code import Limits, passes_together, read_tests
 

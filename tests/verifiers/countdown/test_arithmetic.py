@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+
 from swift_rlvr.verifiers.countdown.arithmetic import _parse_shape, parse
 from swift_rlvr.verifiers.countdown.notation import to_plain
 

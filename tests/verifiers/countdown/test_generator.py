@@ -11,9 +11,10 @@ from itertools import combinations_with_replacement, islice
 
 import numpy as np
 import pytest
-from commands import ran, refused
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
+from commands import ran, refused
 from paths import DATASETS
 from swift_rlvr.utils.jsonl import read_jsonl
 from swift_rlvr.verifiers.countdown import generator, verify

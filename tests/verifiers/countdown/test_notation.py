@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+
 from swift_rlvr.verifiers.countdown import Reason, verify
 
 R = Reason

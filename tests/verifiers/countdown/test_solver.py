@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
+
 from swift_rlvr.verifiers.countdown import solver, verify
 from swift_rlvr.verifiers.countdown.solver import ANYTHING, difficulty, solve, targets
 from swift_rlvr.verifiers.countdown.task_settings import TINY, TV, CountdownSettings

@@ -7,6 +7,7 @@ tag is put into an answer block, so that most rows show the answer alone.
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.verifiers.countdown import Reason, grade_all, verify
 from swift_rlvr.verifiers.countdown.verifier import MAX_CHARS

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.countdown import Reason, verify
 
 NUMBERS = st.lists(st.integers(0, 120), min_size=1, max_size=6)

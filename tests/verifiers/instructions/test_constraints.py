@@ -1,6 +1,7 @@
 """Every constraint, by an answer that meets it and one that does not, as its wording says."""
 
 import pytest
+
 from swift_rlvr.verifiers.instructions import (
     KINDS,
     Answer,

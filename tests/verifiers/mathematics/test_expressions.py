@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.mathematics.comparison import same
 from swift_rlvr.verifiers.mathematics.notation import clean
 from swift_rlvr.verifiers.mathematics.numeric import constant_value

@@ -4,6 +4,7 @@ In each class stand forms that a person accepts, and their neighbours, which mus
 """
 
 import pytest
+
 from swift_rlvr.verifiers.mathematics import Reason, grade
 from verifiers.mathematics.tables import FORMS
 

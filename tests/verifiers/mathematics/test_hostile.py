@@ -12,6 +12,7 @@ import resource
 import signal
 
 import pytest
+
 from swift_rlvr.verifiers.mathematics import Reason, grade
 
 BITS = [

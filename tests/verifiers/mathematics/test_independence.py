@@ -13,6 +13,7 @@ import threading
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from paths import PLUGIN
 from swift_rlvr.verifiers.mathematics import Reason, functions, grade
 from verifiers.mathematics.generated import COMPLETIONS, MARKS, PIECES, TEXTS

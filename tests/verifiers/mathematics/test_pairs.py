@@ -29,6 +29,7 @@ follow:
 import collections
 
 import pytest
+
 from swift_rlvr.verifiers.answers import marked_answer
 from swift_rlvr.verifiers.mathematics import Reason, grade
 from verifiers.mathematics.mutations import mutations

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.mathematics.comparison import same
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.reading import read

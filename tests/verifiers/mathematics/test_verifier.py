@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.mathematics import Leniency, Reason, grade, verifier
 from swift_rlvr.verifiers.mathematics.verifier import MAX_ANSWER_CHARS, read_gold
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from itertools import combinations
 
 import pytest
+
 from swift_rlvr.verifiers.reasoning_gym import library
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
 from swift_rlvr.verifiers.reasoning_gym.naming import SPLITS, Part

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import islice
 
 import pytest
+
 from commands import ran, refused
 from distributions import python
 from swift_rlvr.tasks import TASKS, RowError

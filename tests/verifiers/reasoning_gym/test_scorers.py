@@ -8,6 +8,7 @@ from decimal import Decimal
 from importlib.util import find_spec
 
 import pytest
+
 from swift_rlvr.verifiers.mathematics.formulas import is_antiderivative, same_polynomial
 from swift_rlvr.verifiers.reasoning_gym import library
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, grade_all

@@ -3,6 +3,7 @@
 import sqlite3
 
 import pytest
+
 from swift_rlvr.verifiers.sql.connection import (
     DOES_NOT_RUN,
     REFUSED,

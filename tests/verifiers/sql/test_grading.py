@@ -1,6 +1,7 @@
 """Which golds can be graded, and which answers are right."""
 
 import pytest
+
 from swift_rlvr.verifiers.sql.grading import BadGold, Limits, grade, prepare
 
 SCRIPT = """

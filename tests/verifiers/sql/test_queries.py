@@ -1,6 +1,7 @@
 """Which text of a completion is its query."""
 
 import pytest
+
 from swift_rlvr.verifiers.sql.queries import queries_in
 
 BLOCK = "```sql\n{}\n```"

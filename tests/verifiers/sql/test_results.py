@@ -1,6 +1,7 @@
 """Which results are the same."""
 
 import pytest
+
 from swift_rlvr.verifiers.sql.results import (
     Comparison,
     Expected,

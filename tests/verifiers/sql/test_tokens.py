@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from swift_rlvr.verifiers.sql.tokens import (
     constants_of,
     is_ordered,

@@ -12,7 +12,11 @@ from typer.testing import CliRunner
 
 from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.completion_files import Block, find_files
-from swift_rlvr.evaluation.completion_forms import read_items, with_columns_from_prompt
+from swift_rlvr.evaluation.completion_forms import (
+    items_of,
+    read_object,
+    with_columns_from_prompt,
+)
 from swift_rlvr.evaluation.score import default_rewards, grade_block, score
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
@@ -172,7 +176,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
 )
 def test_malformed_lines(line, message):
     with pytest.raises(LineError) as raised:
-        read_items(line)
+        items_of(read_object(line))
     assert message in str(raised.value)
 
 
@@ -196,7 +200,7 @@ def test_malformed_lines(line, message):
     ],
 )
 def test_forms_of_lines(line, expected):
-    assert [(item.position, item.completion) for item in read_items(json.dumps(line))] == expected
+    assert [(item.position, item.completion) for item in items_of(line)] == expected
 
 
 def table(rows, **changed) -> dict:

@@ -144,7 +144,7 @@ def _print_summary(
     console.print(f"{count:,} {completions} graded by {processes} in {time}")
     if summary["from_prompt"]:
         count = summary["from_prompt"]
-        console.print(f"nums and target of {count:,} completions were read from their prompts")
+        console.print(f"The columns of {count:,} completions were read from their prompts")
     _print_rewards(console, summary)
 
     if summary["unusable"]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from swift_rlvr.evaluation.completion_files import (
     find_files,
+    first_object,
     is_id,
     nothing_usable,
     read_blocks,
 )
-from swift_rlvr.evaluation.completion_forms import Item, read_object
-from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, grade_items, usable_items
+from swift_rlvr.evaluation.completion_forms import Item
+from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, graded_items
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.folder import RECORDS, SUMMARY
@@ -26,7 +27,7 @@ from swift_rlvr.success import Judges
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LineError, opened, read_json
+from swift_rlvr.utils.jsonl import opened, read_json
 from swift_rlvr.verifiers.messages import completion_text
 
 
@@ -52,7 +53,7 @@ def graded_records(
     columns, answered: as in `find_files`.
     """
     readings = find_files([path], columns, answered)
-    if all(_has_records(file) for file in readings):
+    if all(is_record(first_object(file)) for file in readings):
         records = [record for file in readings for record in read_records(file)]
         names = dict.fromkeys(name for record in records for name in record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
@@ -64,10 +65,9 @@ def graded_records(
     graded: list[tuple[str, Item, Record]] = []  # each with its file and line
     problems: list[str] = []
     for block in read_blocks(readings):
-        usable = usable_items(block, rewards, readings[block.file])
-        problems += usable.problems
-        all_grades = grade_items([item for _, item in usable.items], rewards)
-        for (line, item), grades in zip(usable.items, all_grades, strict=True):
+        of_block = graded_items(block, rewards, readings[block.file])
+        problems += of_block.problems
+        for line, item, grades in of_block.items:
             graded.append((f"{block.file}:{line}", item, _record(item, grades)))
     if not graded:
         raise nothing_usable(problems)
@@ -130,16 +130,6 @@ def last_step(records: Sequence[Record]) -> list[Record]:
     """
     last = max((record.step or 0 for record in records), default=0)
     return [record for record in records if (record.step or 0) == last]
-
-
-def _has_records(file: str) -> bool:
-    for block in read_blocks([file]):
-        for line in block.text.splitlines():
-            try:
-                return is_record(read_object(line))
-            except LineError:
-                return False
-    return False
 
 
 def _record(item: Item, grades: dict[str, Grade]) -> Record:

@@ -411,8 +411,8 @@ def test_success_is_seen_behind_success_with_format(run):
     rows = [{"step": step, "reward": 1.0, "success": 0.5, "strict": 0.5} for step in (1, 2)]
     (panel, *_) = panels(rows)
     solid, dashed = curves(panel, {"run": rows})
-    assert (solid["label"], solid["dashed"]) == ("success", False)
-    assert (dashed["label"], dashed["dashed"]) == ("success with format", True)
+    assert (solid.label, solid.dashed) == ("success", False)
+    assert (dashed.label, dashed.dashed) == ("success with format", True)
 
 
 def test_held_out_figures_and_alarms_are_shown(run, tmp_path):

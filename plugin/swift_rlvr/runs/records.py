@@ -65,12 +65,16 @@ class Record:
     advantage: float | None = None
 
     @property
-    def question(self) -> str:
-        """The conversation before the first answer: a text that all completions of a row share."""
+    def first_prompt(self) -> Messages:
+        """The conversation before the first answer."""
         messages = self.messages or []
         earlier_turns = (self.turn or 1) - 1
-        first_prompt = messages[: len(messages) - 2 * earlier_turns]
-        return json.dumps(first_prompt or self.row, ensure_ascii=False, default=str)
+        return messages[: len(messages) - 2 * earlier_turns]
+
+    @property
+    def question(self) -> str:
+        """The first prompt, or the row: a text that all completions of a row share."""
+        return json.dumps(self.first_prompt or self.row, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:

@@ -167,7 +167,10 @@ class PageCompletions:
         for number, run in enumerate(runs):
             self._collect(number, run, Explainer(run, kept))
         self._close_block()
-        self._pack_prompts()
+        prompts = list(self._prompts)
+        self.prompt_starts = list(range(0, len(prompts), BLOCK))
+        for number, start in enumerate(self.prompt_starts):
+            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
     def data(self) -> dict[str, Any]:
         """The columns, with those of rewards and reasons. A completion without a reward has None
@@ -232,12 +235,8 @@ class PageCompletions:
         }
         for name, value in values.items():
             self.columns[name].append(value)
-        self._add_to_block(position, record.completion, explanations)
-        return explanations
 
-    def _add_to_block(
-        self, position: int, text: str, explanations: Sequence[tuple[Reward, Explanation]]
-    ) -> None:
+        text = record.completion
         if not self._texts:
             self.starts.append(position)
         self._texts.append(text)
@@ -247,6 +246,7 @@ class PageCompletions:
         )
         if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
             self._close_block()
+        return explanations
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the
@@ -274,12 +274,6 @@ class PageCompletions:
             self._texts = []
             self._explained = []
             self._characters = 0
-
-    def _pack_prompts(self) -> None:
-        prompts = list(self._prompts)
-        self.prompt_starts = list(range(0, len(prompts), BLOCK))
-        for number, start in enumerate(self.prompt_starts):
-            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
 
 def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
@@ -354,10 +348,7 @@ def question(record: Record) -> str:
     >>> question(Record(index=0, completion="2", rewards={}, messages=[{"role": "user", "content": "1 + 1?\\nThink."}]))
     '1 + 1?'
     """
-    messages = record.messages or []
-    earlier_turns = (record.turn or 1) - 1
-    first_prompt = messages[: len(messages) - 2 * earlier_turns]
-    user_turns = [turn for turn in first_prompt if turn.get("role") == "user"]
+    user_turns = [turn for turn in record.first_prompt if turn.get("role") == "user"]
     if user_turns:
         text = message_text(user_turns[-1]) or ""
     else:

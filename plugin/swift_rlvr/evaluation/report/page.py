@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -237,10 +238,11 @@ def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, A
     labels = [run.label for run in runs]
     shown = []
     for panel in panels_of(steps):
-        drawn = curves(panel, steps)
-        for curve in drawn:
-            for name in ("values", "smooth"):
-                curve[name] = [round(value, 8) for value in curve[name]]
+        drawn = []
+        for curve in curves(panel, steps):
+            values = [round(value, 8) for value in curve.values]
+            smooth = [round(value, 8) for value in curve.smooth]
+            drawn.append(asdict(replace(curve, values=values, smooth=smooth)))
         shown.append(
             {
                 "title": panel.title,

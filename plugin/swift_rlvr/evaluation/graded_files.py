@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.completion_files import (
+    Reading,
     find_files,
     first_object,
     is_id,
@@ -58,7 +59,11 @@ def graded_records(
         names = dict.fromkeys(name for record in records for name in record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
+    return _graded_now(readings)
 
+
+def _graded_now(readings: Mapping[str, Reading]) -> GradedFiles:
+    """The completions of these files with the grades of the rewards that fit their first lines."""
     rewards, left_out = default_rewards(readings)
     judges = Judges.from_rewards(rewards)
     notes = [f"{name} is left out, because it runs code from the completions" for name in left_out]
@@ -75,7 +80,7 @@ def graded_records(
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
-    _number(graded)
+    _number_rows_and_samples(graded)
     records = [record for _, _, record in graded]
     judge(records, judges)
     return GradedFiles(_in_order(records), judges, notes)
@@ -100,7 +105,11 @@ def evaluated(
     """An evaluation by its folder or its summary.json, or the completions of a file or folder, as
     `graded_records` reads them; InputError for anything else.
     """
-    is_summary = path.suffix == ".json" and _is_object(path)
+    is_summary = False
+    if path.suffix == ".json":
+        # It may be a list of rows, too.
+        with opened(path) as file:
+            is_summary = file.read(100).lstrip().startswith(b"{")
     folder_summary = path / SUMMARY
     if not is_summary and not folder_summary.is_file():
         graded = graded_records(path, columns, answered)
@@ -116,12 +125,6 @@ def evaluated(
         )
     records = list(read_records(path / RECORDS)) if (path / RECORDS).is_file() else []
     return Evaluated(summary, records, [])
-
-
-def _is_object(path: Path) -> bool:
-    """Whether a .json file holds an object, and no list of rows."""
-    with opened(path) as file:
-        return file.read(100).lstrip().startswith(b"{")
 
 
 def last_step(records: Sequence[Record]) -> list[Record]:
@@ -154,7 +157,7 @@ def _record(item: Item, grades: dict[str, Grade]) -> Record:
     )
 
 
-def _number(graded: Sequence[tuple[str, Item, Record]]) -> None:
+def _number_rows_and_samples(graded: Sequence[tuple[str, Item, Record]]) -> None:
     """Give each record the index of its row and the number of its sample, the same whatever the order
     of the file.
 

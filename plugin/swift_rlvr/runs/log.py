@@ -209,10 +209,14 @@ class RunLog(ExitStack):
         if credits:
             figures["judge_share"] = credits
 
+        return figures | self._shares_of_reasons(records)
+
+    def _shares_of_reasons(self, records: Sequence[Record]) -> dict[str, list[float]]:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
+        figures = {}
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)

@@ -104,7 +104,8 @@ def add_tests(
         numbers = [value for value in _constants(reference) if type(value) in (int, float)]
         inputs = nearby_calls(given.inputs, max(_CALLS * count, _FEWEST_CALLS), rng, numbers)
 
-    # The first run says what the results are.
+    # The first run says what the results are, the second, in another order, whether they stay, and
+    # what mutants give.
     (results,) = results_of([reference], given, [*given.inputs, *inputs], limits)
     own = len(given.inputs)
     own_cases = given.cases(given.inputs, results[:own])
@@ -113,33 +114,14 @@ def add_tests(
         candidates = _like_outputs(own_cases, candidates)
     else:
         candidates = _like_results(given, own_cases, candidates, reference)
-
-    # The second one, in another order, whether they stay, and what mutants give.
+    own_cases.reverse()
     candidates.reverse()
-    cases = [*reversed(own_cases), *candidates]
     faulty = mutants(reference, _MUTANTS, rng)
-    inputs = [case.input for case in cases]
-    of_references = results_of(references, given, inputs, limits)
-    of_mutants = results_of_mutants(faulty, given, inputs, limits)
-    passed = [_passed(given, cases, results) for results in of_references]
-    # By the place of each candidate that stays, the numbers of the mutants that it refuses.
-    refused_by: dict[int, set[int]] = {}
-    for place in range(len(own_cases), len(cases)):
-        if all(of_reference[place] for of_reference in passed):
-            refused_by[place] = set()
-    passing_mutants = 0
-    for number, results in enumerate(of_mutants):
-        passed_by_mutant = _passed(given, cases, results)
-        if not all(passed_by_mutant[: len(own_cases)]):
-            continue
-        passing_mutants += 1
-        for place, refusing in refused_by.items():
-            if not passed_by_mutant[place]:
-                refusing.add(number)
+    second = _run_again(given, own_cases, candidates, references, faulty, limits)
 
-    chosen, refused = _refusing(refused_by, count)
-    added = [cases[place] for place in chosen]
-    others = [cases[place] for place in refused_by if place not in chosen]
+    chosen, refused = _refusing(second.refused_by, count)
+    added = [candidates[place] for place in chosen]
+    others = [candidates[place] for place in second.refused_by if place not in chosen]
     added += _varied(others[::-1], count - len(added))
     if not added:
         raise NoTests("the reference gives no further results that can be compared")
@@ -147,7 +129,55 @@ def add_tests(
         added.pop()
     written = given.tests(added)
     read_tests(written, entry_point, limits.packages)
-    return Added(written, passing_mutants, passing_mutants - len(refused))
+    return Added(written, second.mutants, second.mutants - len(refused))
+
+
+class _SecondRun(NamedTuple):
+    """mutants: how many pass the row's own tests. refused_by: by the place of each candidate whose
+    result stays, the numbers of those that it refuses.
+    """
+
+    mutants: int
+    refused_by: dict[int, set[int]]
+
+
+def _run_again(
+    given: Given,
+    own_cases: Sequence[Case],
+    candidates: Sequence[Case],
+    references: Sequence[str],
+    faulty: Sequence[str],
+    limits: Limits,
+) -> _SecondRun:
+    """Run all references, and the mutants of the first one, on all cases."""
+    cases = [*own_cases, *candidates]
+    inputs = [case.input for case in cases]
+
+    def passed(results: Sequence[str | None]) -> tuple[list[bool], list[bool]]:
+        """Which of its own tests, and which candidates, a program with these results passes."""
+        pairs = zip(cases, results, strict=True)
+        outcomes = [given.passes(written, case.result) for case, written in pairs]
+        return outcomes[: len(own_cases)], outcomes[len(own_cases) :]
+
+    is_stable = [True] * len(candidates)
+    for results in results_of(references, given, inputs, limits):
+        _, outcomes = passed(results)
+        is_stable = [before and now for before, now in zip(is_stable, outcomes, strict=True)]
+    refused_by: dict[int, set[int]] = {}
+    for place, stays in enumerate(is_stable):
+        if stays:
+            refused_by[place] = set()
+
+    passing = 0
+    for number, results in enumerate(results_of_mutants(faulty, given, inputs, limits)):
+        own, outcomes = passed(results)
+        if not all(own):
+            continue
+        passing += 1
+        for place, refusing in refused_by.items():
+            if not outcomes[place]:
+                refusing.add(number)
+    return _SecondRun(passing, refused_by)
 
 
 # --- The references and tests of the row
@@ -285,12 +315,6 @@ def _is_exact(value: Any) -> bool:
 
 
 # --- Choosing
-
-
-def _passed(given: Given, cases: Sequence[Case], results: Sequence[str | None]) -> list[bool]:
-    """Of each case whether a program with these results passes it."""
-    pairs = zip(cases, results, strict=True)
-    return [given.passes(written, case.result) for case, written in pairs]
 
 
 def _refusing(refused_by: dict[int, set[int]], count: int) -> tuple[list[int], set[int]]:

@@ -238,17 +238,20 @@ def small_alphabet(texts: list[str]) -> set[str] | None:
 def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
     if len(value) > _LONGEST:
         return value
-    kinds_of_runs = {_kinds_of_runs(text) for text in pool}
-    if len(kinds_of_runs) == 1 and len(RUN.findall(value)) > 1:
+    layouts = {_kinds_of_runs(text) for text in pool}
+    if len(layouts) == 1 and len(RUN.findall(value)) > 1:
         return _same_layout(pool, rng)
     change = rng.randrange(8 if " " in value else 6)
-    if change >= 6:
-        words = value.split(" ")
-        rng.shuffle(words)
-        if rng.random() < 0.5:
-            words[rng.randrange(len(words))] = rng.choice(rng.choice(pool).split(" "))
-        return " ".join(words)
+    if change < 6:
+        return _with_other_letters(value, pool, change, rng)
+    words = value.split(" ")
+    rng.shuffle(words)
+    if rng.random() < 0.5:
+        words[rng.randrange(len(words))] = rng.choice(rng.choice(pool).split(" "))
+    return " ".join(words)
 
+
+def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Random) -> str:
     letters = list(value)
     alphabet = sorted({letter for text in pool for letter in text})
     match change:

@@ -120,16 +120,7 @@ def read_given(tests: Sequence[Any]) -> Given:
             raise NoTests("all its inputs are very long")
         return Given("output", short)
 
-    # Calls of one function with the same number of arguments, by the same keywords.
-    alike: dict[Any, list[tuple[list[Any], Any]]] = defaultdict(list)
-    for test in tests:
-        with suppress(*UNREADABLE):
-            if isinstance(test, CallTest):
-                alike[test.function, len(test.arguments), ()].append((test.arguments, test))
-            elif isinstance(test, AssertTest):
-                by_name = ast.literal_eval(test.keywords)
-                arguments = [*ast.literal_eval(test.arguments), *by_name.values()]
-                alike[test.function, len(arguments), tuple(by_name)].append((arguments, test))
+    alike = _calls_alike(tests)
     if not alike:
         raise NoTests("no test compares the result of a call whose arguments are plain values")
     (function, _, keywords), calls = max(alike.items(), key=lambda item: len(item[1]))
@@ -140,6 +131,20 @@ def read_given(tests: Sequence[Any]) -> Given:
         return Given("JSON", inputs, function)
     comparison, tolerance = _comparison_of([test for _, test in calls])
     return Given(comparison, inputs, function, keywords, tolerance)
+
+
+def _calls_alike(tests: Sequence[Any]) -> dict[Any, list[tuple[list[Any], Any]]]:
+    """The arguments and tests by function, number of arguments and names of keywords."""
+    alike: dict[Any, list[tuple[list[Any], Any]]] = defaultdict(list)
+    for test in tests:
+        with suppress(*UNREADABLE):
+            if isinstance(test, CallTest):
+                alike[test.function, len(test.arguments), ()].append((test.arguments, test))
+            elif isinstance(test, AssertTest):
+                by_name = ast.literal_eval(test.keywords)
+                arguments = [*ast.literal_eval(test.arguments), *by_name.values()]
+                alike[test.function, len(arguments), tuple(by_name)].append((arguments, test))
+    return alike
 
 
 def _comparison_of(asserts: Sequence[AssertTest]) -> tuple[str, Tolerance]:

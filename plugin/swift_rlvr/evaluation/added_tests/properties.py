@@ -299,15 +299,20 @@ def _of_number_and_sequence(number: int, sequence: Sequence[Any]) -> Iterator[st
     if number in sequence:
         yield "element"
     elements = [value for value in _elements_of_rows(sequence) if type(value) is int]
-    if all(value < number for value in elements):
-        yield "above all"
-    if all(value <= number for value in elements):
-        yield "bounds all"
-    if elements and min(elements) <= number <= max(elements):
-        yield "within"
+    yield from _of_number_and_numbers(number, elements)
     if len(elements) == length <= _LONGEST:
         sums = sum(first + second == number for first, second in combinations(elements, 2))
         if sums:
             yield "sum of two"
         if sums == 1:
             yield "sum of two in one way"
+
+
+def _of_number_and_numbers(number: int, others: Sequence[int]) -> Iterator[str]:
+    largest = max(others, default=number - 1)
+    if largest < number:
+        yield "above all"
+    if largest <= number:
+        yield "bounds all"
+    if others and min(others) <= number <= largest:
+        yield "within"

@@ -110,17 +110,21 @@ def _properties(table: Table) -> set[Hashable]:
         for name in properties([list(map(tuple, rows))]):
             holding.add((kind, "rows", name))
 
-    first = table[0][0] if table[0] else ""
-    if WHOLE_NUMBER.fullmatch(first):
-        bounded = {_width(row): True for row in table}
-        for row in table:
-            numbers = [int(word) for word in row if WHOLE_NUMBER.fullmatch(word)]
-            if max(numbers, default=int(first)) > int(first):
-                bounded[_width(row)] = False
-        for width, is_bounded in bounded.items():
-            if is_bounded:
-                holding.add(("bounded by the first", width))
+    holding |= {("bounded by the first", width) for width in _widths_below_the_first(table)}
     return holding
+
+
+def _widths_below_the_first(table: Table) -> set[int | str]:
+    """The widths of lines in which no number is above the first one of the input, if it is one."""
+    first = table[0][0] if table[0] else ""
+    if not WHOLE_NUMBER.fullmatch(first):
+        return set()
+    bounded = {_width(row) for row in table}
+    for row in table:
+        numbers = [int(word) for word in row if WHOLE_NUMBER.fullmatch(word)]
+        if max(numbers, default=int(first)) > int(first):
+            bounded.discard(_width(row))
+    return bounded
 
 
 def _sizes(table: Table) -> set[tuple[int, int, str]]:

@@ -131,13 +131,48 @@ def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
     return ""
 
 
+class TextBlocks:
+    """Texts and their explanations, packed in blocks, which the page reads one at a time.
+
+    starts: the position of the first text of each block. packed: the blocks by name.
+    """
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.packed: dict[str, str] = {}
+        # Of the block that is being filled.
+        self._texts: list[str] = []
+        self._explained: list[Any] = []
+        self._characters = 0
+
+    def add(self, position: int, text: str, explained: Any) -> None:
+        """Add the text of the completion with this position."""
+        if not self._texts:
+            self.starts.append(position)
+        self._texts.append(text)
+        self._explained.append(explained)
+        self._characters += len(text)
+        if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
+            self.close()
+
+    def close(self) -> None:
+        """Pack what is left."""
+        if self._texts:
+            number = len(self.starts) - 1
+            self.packed[f"texts-{number}"] = packed(self._texts)
+            self.packed[f"explained-{number}"] = packed(self._explained)
+            self._texts = []
+            self._explained = []
+            self._characters = 0
+
+
 class PageCompletions:
     """The completions of runs as the page needs them.
 
     columns: a value of each completion. rewards, reasons: the same by reward, up to the last
     completion that has one; a reason is its number in `names`.
-    blocks: packed JSON by name. starts, prompt_starts: the first completion of each block of texts,
-    and the first prompt of each block of prompts.
+    texts: see `TextBlocks`. prompts: their packed blocks by name. prompt_starts: the first prompt of
+    each block.
     failures: for each run, by step the reasons of its wrong completions.
     total: of the completions, also those for which there is no room.
     """
@@ -148,15 +183,10 @@ class PageCompletions:
         self.reasons: dict[str, list[int]] = defaultdict(list)
         self.names = numbers()
         self.rules = numbers()
-        self.starts: list[int] = []
-        self.prompt_starts: list[int] = []
-        self.blocks: dict[str, str] = {}
+        self.texts = TextBlocks()
+        self.prompts: dict[str, str] = {}
         self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
         self._prompts = numbers()
-        # Of the block that is being filled.
-        self._texts: list[str] = []
-        self._explained: list[list[Any]] = []
-        self._characters = 0
 
         self.total = sum(len(run.entries) for run in runs)
         characters = 0
@@ -166,11 +196,11 @@ class PageCompletions:
         kept = round(self.share * self.total)
         for number, run in enumerate(runs):
             self._collect(number, run, Explainer(run, kept))
-        self._close_block()
+        self.texts.close()
         prompts = list(self._prompts)
         self.prompt_starts = list(range(0, len(prompts), BLOCK))
         for number, start in enumerate(self.prompt_starts):
-            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
+            self.prompts[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
     def data(self) -> dict[str, Any]:
         """The columns, with those of rewards and reasons. A completion without a reward has None
@@ -237,15 +267,10 @@ class PageCompletions:
             self.columns[name].append(value)
 
         text = record.completion
-        if not self._texts:
-            self.starts.append(position)
-        self._texts.append(text)
-        self._characters += len(text)
-        self._explained.append(
-            [self._compact(reward, explanation, text) for reward, explanation in explanations]
-        )
-        if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
-            self._close_block()
+        explained = []
+        for reward, explanation in explanations:
+            explained.append(self._compact(reward, explanation, text))
+        self.texts.add(position, text, explained)
         return explanations
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
@@ -265,15 +290,6 @@ class PageCompletions:
         if judged:
             judged = 1 if judged == text else judged[:LONGEST_PART]
         return [rules, explanation.reward, explanation.reason, judged, details]
-
-    def _close_block(self) -> None:
-        if self._texts:
-            number = len(self.starts) - 1
-            self.blocks[f"texts-{number}"] = packed(self._texts)
-            self.blocks[f"explained-{number}"] = packed(self._explained)
-            self._texts = []
-            self._explained = []
-            self._characters = 0
 
 
 def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:

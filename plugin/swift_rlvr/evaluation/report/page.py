@@ -143,21 +143,13 @@ def page(
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    tables = [_comparison(comparison) for comparison in comparisons]
-    for run in runs:
-        if run.summary is not None:
-            title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
-            tables.append(_table(title, ["", "value"], figures_table(run.summary)))
-    if any(run.graded is None for run in runs):
-        tables.append(_observations(runs, completions))
-    tables.append(_settings(runs))
     parts = {
         "policy": "; ".join(policy),
         "title": escape(title_of(runs)),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "verdict": _verdict(runs, comparisons),
         "notes": _notes(runs),
-        "tables": "\n".join(tables),
+        "tables": "\n".join(_tables(runs, completions, comparisons)),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
@@ -169,18 +161,13 @@ def page(
             # Before the scripts, which begin with them while the rest is still being loaded.
             yield _block("page", packed(_page_data(runs, steps, completions)))
             yield _block("columns", packed(completions.data()))
-            yield from _blocks(completions, "prompts")
+            for name, block in completions.prompts.items():
+                yield _block(name, block)
         elif part == "texts":
-            yield from _blocks(completions, "texts")
-            yield from _blocks(completions, "explained")
+            for name, block in completions.texts.packed.items():
+                yield _block(name, block)
         else:
             yield parts[part]
-
-
-def _blocks(completions: PageCompletions, kind: str) -> Iterator[str]:
-    for name, block in completions.blocks.items():
-        if name.startswith(kind):
-            yield _block(name, block)
 
 
 def _block(name: str, block: str) -> str:
@@ -229,7 +216,7 @@ def _page_data(
         "names": list(completions.names),
         "rules": rules,
         "verifiers": verifiers,
-        "starts": completions.starts,
+        "starts": completions.texts.starts,
         "promptStarts": completions.prompt_starts,
     }
 
@@ -256,6 +243,22 @@ def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, A
 
 
 # --- The tables and texts, as HTML
+
+
+def _tables(
+    runs: Sequence[Run],
+    completions: PageCompletions,
+    comparisons: Sequence[Mapping[str, Any]],
+) -> Iterator[str]:
+    for comparison in comparisons:
+        yield _comparison(comparison)
+    for run in runs:
+        if run.summary is not None:
+            title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
+            yield _table(title, ["", "value"], figures_table(run.summary))
+    if any(run.graded is None for run in runs):
+        yield _observations(runs, completions)
+    yield _settings(runs)
 
 
 def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> str:

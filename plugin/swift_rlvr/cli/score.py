@@ -182,7 +182,7 @@ def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
 
-    # Of several files, such as verl's dumps by step.
+    # There may be several files, such as verl's dumps by step.
     if len(summary["files"]) > 1:
         names = list(summary["rewards"])
         rows = []

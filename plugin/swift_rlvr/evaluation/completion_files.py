@@ -127,8 +127,8 @@ class Reading:
         return {**row, **_verified_columns(task.of(prepared), prepared)}
 
     def gold_columns(self, row: Mapping[str, Any]) -> list[str]:
-        """Where the gold of a row is looked for, the likeliest column first; empty where the row has
-        the columns of its verifier.
+        """The columns that may hold the gold of a row, the likeliest first. The list is empty if the row
+        has the columns of its verifier.
         """
         task = self._task_of(row)
         if set(task.reward_columns) <= row.keys():
@@ -146,8 +146,8 @@ class Reading:
 
 
 def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose gold is looked for: the completion is none, though a dataset may keep its gold
-    under such a name.
+    """The row without its completion, which must not be taken for the gold: datasets keep their gold
+    under the same names.
     """
     return {name: row[name] for name in row if name not in COMPLETION_KEYS}
 
@@ -227,7 +227,7 @@ def _files_at(path: Path) -> list[Path]:
         parts = re.findall(r"[0-9]{1,18}|[^0-9]+", file.name)
         return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
-    # Of a run or an evaluation; of ms-swift; of lm-evaluation-harness; of verl, one for each step.
+    # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
         files = [file for file in path.glob(pattern) if _has_completions(str(file))]
         if files:

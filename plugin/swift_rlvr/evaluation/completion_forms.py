@@ -1,5 +1,5 @@
-"""The lines of files of completions, of this package and of others, each with the completions and
-columns that it holds.
+"""The lines of a file of completions, whichever tool wrote it: which completions and columns each line
+holds.
 
 - A record, as everything here writes it: see `swift_rlvr.runs.records`.
 - One completion of a row, a text or a list of messages, under a name of COMPLETION_KEYS:

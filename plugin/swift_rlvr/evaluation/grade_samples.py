@@ -31,7 +31,7 @@ def grade_samples(
     Args:
         rows: preprocessed by `task`.
         completions: `completions[i]` are of `rows[i]` and answer `conversations[i]`.
-        formats: the format rewards of a run, which may be functions of others. By default they are
+        formats: the format rewards of a run, which may be plain functions. By default they are
             those of each row's task.
         rewards: all of a run, in place of the verifier and the formats; see `rewards_of_a_run`.
     """
@@ -116,7 +116,7 @@ def optional_columns(task: Task) -> list[str]:
 
 
 def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Have a reward, or a function of others, grade the completions of these rows; the grades go into
+    """Have a reward, or a plain function, grade the completions of these rows; the grades go into
     the records.
     """
     key = key_of(reward)

@@ -1,5 +1,5 @@
-"""Files of completions -> graded records, for `compare` and `report`: records keep the grades that
-they have, the completions of others are graded now, as `score` does.
+"""Files of completions -> graded records, for `compare` and `report`. Records keep the grades that
+they have. Completions of other tools are graded now, as `score` does.
 """
 
 import json

@@ -240,7 +240,7 @@ def _trained_on(dataset: object) -> Task | None:
         return None
     (name,) = names
     trained = None
-    # Of tasks with the same id the last one counts, as in ms-swift.
+    # The last task with an id counts, as in ms-swift.
     for task in TASKS.values():
         if name in (task.hf_dataset_id, task.ms_dataset_id, task.name):
             trained = task

@@ -336,7 +336,8 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 def _progress(
     console: Console, first: int, rows: int, samples: int, known: int
 ) -> Iterator[Callable[[float], None]]:
-    """Shows how many rows are done and the time left; yields the function that is told so.
+    """Shows how many rows are done and the time left; yields the function to call with the
+    number of rows that are done.
 
     On a terminal it is a bar, elsewhere a line now and then. Up to the row `known` the time left is
     what it takes if all completions get as long as they may, since their real length is not known.

@@ -61,7 +61,7 @@ class FallLimits(NamedTuple):
 
 TRAINING_FALL = FallLimits(low=0.7, certain=4.0, times=SHORT)
 HELD_OUT_FALL = FallLimits(low=0.75, certain=2.0, times=2)
-# A fall of success that is none, however certain.
+# A fall of success that is too slight for an alarm, however certain it is.
 SLIGHT_FALL = 0.05
 # A rise of the format while success falls, which the alarm of the fall mentions.
 FORMAT_RISE = 0.05
@@ -113,9 +113,7 @@ class Window(NamedTuple):
 
 
 class Alarms:
-    """The state of a run as far as the alarms need it. `raised`: the kinds that are not to be
-    raised again.
-    """
+    """What the alarms remember of a run. `raised`: the kinds that are not raised again."""
 
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)

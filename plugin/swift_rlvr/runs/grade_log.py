@@ -10,7 +10,7 @@ from swift_rlvr.verifiers.messages import completion_text, message_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
-# Columns that are kept whatever our rewards read: the verifier may be a function of others.
+# Columns that are kept whatever our rewards read: the verifier may be a plain function.
 ALWAYS = ("task", "level", "solution", "thinking_opened")
 NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 

@@ -204,7 +204,7 @@ def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[
 
 
 def _plain_asserts(form: Form, reference: str) -> list[AssertTest]:
-    """Of test programs the asserts that are plain by themselves, on functions of the reference."""
+    """The asserts of test programs that are plain by themselves and call functions of the reference."""
     functions = set()
     for node in ast.walk(ast.parse(reference)):
         if isinstance(node, ast.FunctionDef):
@@ -279,7 +279,7 @@ def _is_part(case: Case) -> bool:
 
 
 def _kinds(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """Of a value and all in it the type, and whether it is negative or empty."""
+    """The type of a value and of all in it, each with its depth and whether it is negative or empty."""
     name = "number" if type(value) in (int, float) else type(value).__name__
     if name == "number" and value < 0:
         name += " below 0"

@@ -65,8 +65,8 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
 
 
 def _kind_of_word(table: Table, line: int, position: int) -> Hashable:
-    """The same for words that mean the same: those of a long line, and those at one position of
-    lines of a few words. The first line is its own kind.
+    """A key that words share if they mean the same: all words of long lines, and the words at one
+    position of lines with as many words. The first line has keys of its own.
     """
     width = _width(table[line])
     return (line == 0, width) if width == "long" else (line == 0, width, position)

@@ -117,8 +117,8 @@ def _build(name: str, run: Run) -> Reward:
 def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
     """Why a completion is a success or not; empty where the reward that decides gives no reason.
 
-    A format's reason is none: beside a plain function of others it would be taken for that of its
-    verdict.
+    A format reward's reason does not count: beside a plain function of the user's it would be taken
+    for the reason of the verdict.
     """
     verifier = verifier_of(record.row.get("task"))
     if verifier is not None and verifier in reasons:
@@ -369,13 +369,13 @@ def question(record: Record) -> str:
         text = message_text(user_turns[-1]) or ""
     else:
         text = prompt_text(record)
-    # Of a prompt with its chat template, what follows the opening of the user's turn.
+    # A prompt with its chat template has the question after the opening of the user's turn.
     text = (text.rpartition(_OPENING)[2] or text).strip()
     return text.splitlines()[0][:300] if text else ""
 
 
 def _rounded(value: Any) -> float | None:
-    """A figure as the page holds it; None for what is no finite number."""
+    """A figure as the page holds it; None for infinity, NaN and what is not a number."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return round(value, 4)
     return None

@@ -71,7 +71,7 @@ class Run:
     judges: Judges = field(default_factory=lambda: Judges({}))
     entries: dict[int, Entry] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    # Of an evaluation or a file of completions, which is no training.
+    # Only an evaluation or a file of completions has these two.
     graded: list[Record] | None = None
     summary: dict[str, Any] | None = None
 
@@ -160,8 +160,8 @@ def _place(path: Path) -> Path:
 def _read_completions(
     path: Path, label: str, columns: Mapping[str, str] | None, answered: Source | None
 ) -> Run:
-    """What there is of an evaluation or of completions of others. Where they have steps, as verl's
-    dumps, there are curves.
+    """An evaluation, or completions of another tool, as a run. Completions with steps, such as verl's
+    dumps, give curves.
     """
     graded = graded_records(path, columns, answered)
     run = Run(path, label, judges=graded.judges, notes=graded.notes, graded=graded.records)
@@ -227,7 +227,7 @@ def read_run(path: str | Path, label: str = "") -> Run:
             )
     _index_completions(run)
     _fill_in_success(run)
-    # Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each evaluation.
+    # A mixture gets `success/TASK` for each step and `eval/success/TASK` for each evaluation.
     _add_success_by_task(run.steps, "success", run.entries.values())
     _add_success_by_task(run.held_out, "eval/success", run.held_out_records())
     _read_alarms(run)
@@ -331,7 +331,7 @@ def _fill_in_success(run: Run) -> None:
 def _add_success_by_task(
     rows: Sequence[dict[str, Any]], name: str, completions: Iterable[Entry | Record]
 ) -> None:
-    """Where completions are of several tasks, add the share of successes of each to the rows."""
+    """Add the share of successes of each task to the rows, if completions are of several tasks."""
 
     def step_and_task(completion: Entry | Record) -> tuple[int | None, str]:
         return completion.step, completion.task or "unknown task"

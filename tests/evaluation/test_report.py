@@ -18,6 +18,7 @@ from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
 from swift_rlvr.evaluation.report.curves import curves, panels
+from swift_rlvr.evaluation.report.observations import observations
 from swift_rlvr.evaluation.report.reading import Run, read_run, read_runs
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record
@@ -345,6 +346,12 @@ def test_the_observations_have_their_figures(run, tmp_path):
         r"Length 6\d → 11\d tokens, shortest \d\d around step",
     ):
         assert re.search(expected, text), expected
+
+
+def test_what_experiments_have_seen_has_the_names_of_the_observations(run):
+    names = observations(read_run(run), {}).keys()
+    seen = {name for task in TASKS.values() for name in task.seen_in_experiment}
+    assert seen and seen <= names
 
 
 def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):

@@ -295,7 +295,7 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
     The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
     readers = []
-    for task in TASKS.values():
+    for task in TASKS.data.values():
         if task.columns_in_prompt is not None and row.keys().isdisjoint(task.reward_columns):
             readers.append(task.columns_in_prompt)
     if not readers:

@@ -79,6 +79,10 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
     items: list[Item] = []
     problems: list[str] = []
     from_prompt = 0
+    told_by_prompts = []
+    for task in TASKS.data.values():
+        if task.columns_in_prompt is not None:
+            told_by_prompts.append(set(task.reward_columns))
     for line, item in read_block(block, reading):
         if isinstance(item, LineError):
             problems.append(f"{block.file}, line {line}: {item}")
@@ -89,7 +93,8 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
             within = "" if item.position is None else f", completion {item.position}"
             problems.append(f"{block.file}, line {line}{within}: {error}")
             continue
-        from_prompt += row is not item.row and with_columns_from_prompt(item.row) is not item.row
+        added = row.keys() - item.row.keys()
+        from_prompt += any(columns <= added for columns in told_by_prompts)
         lines.append(line)
         items.append(item._replace(row=row))
 

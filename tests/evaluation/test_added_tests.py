@@ -11,8 +11,9 @@ import pytest
 
 from memorising import PROBLEMS, hacks
 from swift_rlvr.evaluation.added_tests import NoTests, add_tests
-from swift_rlvr.evaluation.mutants import mutants
-from swift_rlvr.evaluation.nearby import nearby_calls, nearby_texts
+from swift_rlvr.evaluation.added_tests.calls import nearby_calls
+from swift_rlvr.evaluation.added_tests.mutants import mutants
+from swift_rlvr.evaluation.added_tests.texts import nearby_texts
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import MEMORISED
 from swift_rlvr.verifiers.code import BadTests, Limits, read_tests

@@ -14,6 +14,7 @@ from report_pages import Document
 from swift_rlvr.evaluation.graded_files import graded_records
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json
 
 
@@ -173,3 +174,16 @@ def test_what_cannot_be_used_is_noted(tmp_path, count):
     assert len(notes) == min(count, 11)
     assert "x.jsonl, line 2: no completion" in notes[0]
     assert json.dumps(notes).count("... and 2 more that could not be used") == (count == 12)
+
+
+def test_a_damaged_line_of_records_is_named_wherever_it_stands(tmp_path):
+    """A damaged first line used to make all records be graded anew, by the rewards of their task."""
+    folder = evaluation(tmp_path / "eval", right=2)
+    file = folder / "records.jsonl"
+    lines = file.read_text().splitlines()
+    for place in (0, 2):
+        damaged = [*lines]
+        damaged[place] = damaged[place][:40]
+        file.write_text("\n".join(damaged) + "\n")
+        with pytest.raises(InputError, match=rf"records\.jsonl, line {place + 1}: not JSON"):
+            graded_records(file)

@@ -18,6 +18,7 @@ from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
 from swift_rlvr.evaluation.report.curves import curves, panels
+from swift_rlvr.evaluation.report.observations import observations
 from swift_rlvr.evaluation.report.reading import Run, read_run, read_runs
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record
@@ -347,6 +348,12 @@ def test_the_observations_have_their_figures(run, tmp_path):
         assert re.search(expected, text), expected
 
 
+def test_what_experiments_have_seen_has_the_names_of_the_observations(run):
+    names = observations(read_run(run), {}).keys()
+    seen = {name for task in TASKS.values() for name in task.seen_in_experiment}
+    assert seen and seen <= names
+
+
 def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     summary = summarize([graded(0)])
     paired = {
@@ -411,8 +418,8 @@ def test_success_is_seen_behind_success_with_format(run):
     rows = [{"step": step, "reward": 1.0, "success": 0.5, "strict": 0.5} for step in (1, 2)]
     (panel, *_) = panels(rows)
     solid, dashed = curves(panel, {"run": rows})
-    assert (solid["label"], solid["dashed"]) == ("success", False)
-    assert (dashed["label"], dashed["dashed"]) == ("success with format", True)
+    assert (solid.label, solid.dashed) == ("success", False)
+    assert (dashed.label, dashed.dashed) == ("success with format", True)
 
 
 def test_held_out_figures_and_alarms_are_shown(run, tmp_path):

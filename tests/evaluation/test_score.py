@@ -4,6 +4,7 @@ harms no other.
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,11 +14,16 @@ from typer.testing import CliRunner
 from present import present
 from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.completion_files import Block, find_files
-from swift_rlvr.evaluation.completion_forms import read_items, with_columns_from_prompt
+from swift_rlvr.evaluation.completion_forms import (
+    items_of,
+    read_object,
+    with_columns_from_prompt,
+)
 from swift_rlvr.evaluation.score import default_rewards, grade_block, score
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, read_jsonl
@@ -175,7 +181,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
 )
 def test_malformed_lines(line, message):
     with pytest.raises(LineError) as raised:
-        read_items(line)
+        items_of(read_object(line))
     assert message in str(raised.value)
 
 
@@ -199,7 +205,7 @@ def test_malformed_lines(line, message):
     ],
 )
 def test_forms_of_lines(line, expected):
-    assert [(item.position, item.completion) for item in read_items(json.dumps(line))] == expected
+    assert [(item.position, item.completion) for item in items_of(line)] == expected
 
 
 def table(rows, **changed) -> dict:
@@ -288,6 +294,20 @@ def test_where_prompts_stand():
     ]
     for row in unreadable:
         assert with_columns_from_prompt(row) is row
+
+
+def test_a_task_of_ones_own_says_what_its_prompt_tells(monkeypatch):
+    def columns_in(prompt):
+        return {"side": prompt.split()[-1]} if prompt.startswith("Fold ") else None
+
+    folding = replace(
+        TASKS["math"], name="folding", reward_columns=("side",), columns_in_prompt=columns_in
+    )
+    monkeypatch.setitem(TASKS.data, "folding", folding)
+    row = {"prompt": "Fold a square of 5", "completion": "<answer>7</answer>"}
+    assert with_columns_from_prompt(row) == {**row, "side": "5"}
+    for other in ({**row, "side": "6"}, {**row, "prompt": "Unfold 5"}):
+        assert with_columns_from_prompt(other) is other
 
 
 def test_rows_of_other_tasks_need_no_columns():

@@ -91,7 +91,7 @@ def learns_the_judge(step, row):
 
 CASES = [
     (falls, {"success"}, 0.05),
-    (forgets, {"success", "format"}, 0.05),
+    (forgets, {"success"}, "learns the format instead of the task"),
     (drifts, {"kl"}, "KL"),
     (rambles, {"length"}, "80%"),
     (grows_alone, {"length"}, "from 100 to 220"),
@@ -169,9 +169,9 @@ def test_held_out_success_counts_when_it_is_low_twice():
     assert alarms.row(30, {**evaluation, "eval/success": 0.55}) == []
     assert alarms.row(40, {**evaluation, "eval/success": 0.2}) == []
     raised = alarms.row(50, {**evaluation, "eval/success": 0.1, "eval/format": 0.95})
-    assert [alarm.kind for alarm in raised] == ["held_out_success", "format"]
+    assert [alarm.kind for alarm in raised] == ["held_out_success"]
     assert "is 0.10, down from 0.60 at step 10" in raised[0].message
-    assert "0.70 to 0.95" in raised[1].message
+    assert "0.70 to 0.95" in raised[0].message
 
 
 def test_a_difference_that_few_tasks_leave_open_is_no_alarm():

@@ -69,8 +69,10 @@ def explain(
         columns = Reading().filled(item.row)
     except LineError as error:
         raise InputError(f"the right answer cannot be read: {error}", field="row") from error
-    columns = with_columns_from_prompt({**columns, **_columns(nums, target, gold, column or [])})
-    text = _completion(completion, item)
+    columns = with_columns_from_prompt(
+        {**columns, **_columns_of_flags(nums, target, gold, column or [])}
+    )
+    text = _completion_to_explain(completion, item)
     if reward_funcs is None:
         # Nothing that a completion says is run unless the user asks for it by name.
         reward_funcs = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
@@ -148,17 +150,24 @@ def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | Non
     return items[position - 1]
 
 
-def _columns(
+def _columns_of_flags(
     nums: str | None, target: str | None, gold: str | None, pairs: list[str]
 ) -> dict[str, Any]:
     """The columns that flags give. pairs: of --column, such as `level=2`; the value is JSON or text."""
     columns: dict[str, Any] = {}
     if gold is not None:
         columns["solution"] = gold
-    if nums is not None:
-        columns["nums"], _ = _parse_task("nums", {"nums": nums, "target": 0})
-    if target is not None:
-        _, columns["target"] = _parse_task("target", {"nums": [0], "target": target})
+    # Each may be given alone, beside a row.
+    flag = "nums"
+    try:
+        if nums is not None:
+            columns["nums"], _ = parse_row({"nums": nums, "target": 0})
+        flag = "target"
+        if target is not None:
+            _, columns["target"] = parse_row({"nums": [0], "target": target})
+    except RowError as error:
+        # The message begins with the name of the column, which is the flag's.
+        raise InputError(f"--{flag}: {str(error).partition(': ')[2]}") from error
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
@@ -170,15 +179,7 @@ def _columns(
     return columns
 
 
-def _parse_task(flag: str, row: dict[str, Any]) -> tuple[list[int], int]:
-    try:
-        return parse_row(row)
-    except RowError as error:
-        # The message begins with the name of the column, which is the flag's.
-        raise InputError(f"--{flag}: {str(error).partition(': ')[2]}") from error
-
-
-def _completion(text: str | None, item: Item) -> object:
+def _completion_to_explain(text: str | None, item: Item) -> object:
     """The completion that was given, - for standard input, or else the one of --row."""
     if text == "-":
         try:

@@ -1,7 +1,6 @@
 """`swift-rlvr score`: grade files of completions, again or for the first time."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +10,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
-from swift_rlvr.evaluation.completion_files import Reading, find_files, first_rows
+from swift_rlvr.evaluation.completion_files import find_files, first_rows
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
-from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
 from swift_rlvr.tasks.sources import parse_columns, parse_source
@@ -70,27 +69,27 @@ def score(
     """
     if fail_on_change and against is None:
         raise InputError("needs --against", field="fail_on_change")
-    if against is not None and len(files) != 1:
-        raise InputError(f"works with one file, got {len(files)}", field="against")
     verdicts = None
     if against is not None:
+        if len(files) != 1:
+            raise InputError(f"works with one file, got {len(files)}", field="against")
         verdicts = stored_grades(files[0] if against == "stored" else against)
         if verdicts and reward_funcs is None:
-            stored = {name for grades in verdicts.values() for name in grades}
+            stored = set().union(*verdicts.values())
             reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
     answered = None if dataset is None else parse_source(dataset, columns=columns)
     readings = find_files(files, parse_columns(columns), answered)
     errors = Console(stderr=True)
-    rewards, left_out, golds = _choose_rewards(reward_funcs, readings)
-    if left_out:
-        verb = "It runs" if len(left_out) == 1 else "They run"
-        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
-        text = (
-            f"Not used: {', '.join(left_out)}. {verb} code from the completions; "
-            f"to allow that, add {flag}."
-        )
-        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
+    left_out: list[str] = []
+    golds: list[str] = []
+    if reward_funcs:
+        rewards = build_rewards(reward_funcs)
+    else:
+        rewards, left_out = default_rewards(readings)
+        _, reading, row = next(first_rows(readings))
+        golds = reading.gold_columns(row)
+        _print_left_out(errors, left_out)
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
@@ -112,17 +111,17 @@ def score(
         raise typer.Exit(1)
 
 
-def _choose_rewards(
-    names: list[str] | None, readings: Mapping[str, Reading]
-) -> tuple[list[Reward], list[str], list[str]]:
-    """The rewards with these names, or those that fit the first lines. With the latter, the names of
-    those left out because they run code, and the columns in which the right answer is looked for.
-    """
-    if names:
-        return build_rewards(names), [], []
-    rewards, left_out = default_rewards(readings)
-    _, reading, row = next(first_rows(readings))
-    return rewards, left_out, reading.gold_columns(row)
+def _print_left_out(console: Console, names: list[str]) -> None:
+    """Which rewards are not used because they run code."""
+    if not names:
+        return
+    verb = "It runs" if len(names) == 1 else "They run"
+    flag = " ".join(f"--reward_funcs {name}" for name in names)
+    text = (
+        f"Not used: {', '.join(names)}. {verb} code from the completions; "
+        f"to allow that, add {flag}."
+    )
+    console.print(text, style="yellow", highlight=False, soft_wrap=True)
 
 
 def _print_summary(
@@ -144,7 +143,7 @@ def _print_summary(
     console.print(f"{count:,} {completions} graded by {processes} in {time}")
     if summary["from_prompt"]:
         count = summary["from_prompt"]
-        console.print(f"nums and target of {count:,} completions were read from their prompts")
+        console.print(f"The columns of {count:,} completions were read from their prompts")
     _print_rewards(console, summary)
 
     if summary["unusable"]:
@@ -183,7 +182,7 @@ def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
     numbers = ("completions", "share")
     console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
 
-    # Of several files, such as verl's dumps by step.
+    # There may be several files, such as verl's dumps by step.
     if len(summary["files"]) > 1:
         names = list(summary["rewards"])
         rows = []

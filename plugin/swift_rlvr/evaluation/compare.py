@@ -29,11 +29,10 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     new = after.get("settings", {})
     different = {}
     # A file of completions has no settings.
-    both_have_some = "settings" in before and "settings" in after
-    names = old.keys() | new.keys() if both_have_some else set()
-    for name in sorted(names - {"model", "weights", "served_model"}):
-        if old.get(name) != new.get(name):
-            different[name] = [old.get(name), new.get(name)]
+    if "settings" in before and "settings" in after:
+        for name in sorted((old.keys() | new.keys()) - {"model", "weights", "served_model"}):
+            if old.get(name) != new.get(name):
+                different[name] = [old.get(name), new.get(name)]
     return {"before": dict(before), "after": dict(after), "different_settings": different}
 
 
@@ -59,9 +58,17 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
         if name == "success" or (set(texts) != {"-"} and not is_seldom):
             rows.append((label, *texts))
 
+    return rows + _reason_rows(summaries)
+
+
+def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The shares of the reasons that make up at least 1% in one of the summaries, the most frequent
+    first.
+    """
     highest_shares: Counter[str] = Counter()
     for summary in summaries:
         highest_shares |= Counter(summary["reasons"])
+    rows = []
     for reason, highest in highest_shares.most_common():
         if highest >= 0.01:
             shares = [summary["reasons"].get(reason, 0) for summary in summaries]

@@ -10,8 +10,9 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,19 +92,19 @@ class Reading:
             except InputError as error:
                 raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
         items = items_of(row)
-        if self.golds:
-            return [item._replace(row=self._with_gold(item.row)) for item in items]
-        return items
-
-    def _with_gold(self, row: dict[str, Any]) -> dict[str, Any]:
-        key = row.get(self.id_column)
-        if str(key) not in self.golds:
-            raise LineError(f"no row of the dataset has the {self.id_column} {key!r:.60}")
-        return {**row, **self.golds[str(key)]}
+        if not self.golds:
+            return items
+        with_golds = []
+        for item in items:
+            key = item.row.get(self.id_column)
+            if str(key) not in self.golds:
+                raise LineError(f"no row of the dataset has the {self.id_column} {key!r:.60}")
+            with_golds.append(item._replace(row={**item.row, **self.golds[str(key)]}))
+        return with_golds
 
     def filled(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with the columns of its verifier, where it lacks them and has what they are made
-        of: Countdown's prompt, or a gold under another name; else the row itself.
+        of: a prompt that tells them, or a gold under another name; else the row itself.
 
         LineError where its gold cannot be read.
         """
@@ -126,8 +127,8 @@ class Reading:
         return {**row, **_verified_columns(task.of(prepared), prepared)}
 
     def gold_columns(self, row: Mapping[str, Any]) -> list[str]:
-        """Where the gold of a row is looked for, the likeliest column first; empty where the row has
-        the columns of its verifier.
+        """The columns that may hold the gold of a row, the likeliest first. The list is empty if the row
+        has the columns of its verifier.
         """
         task = self._task_of(row)
         if set(task.reward_columns) <= row.keys():
@@ -145,8 +146,8 @@ class Reading:
 
 
 def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose gold is looked for: the completion is none, though a dataset may keep its gold
-    under such a name.
+    """The row without its completion, which must not be taken for the gold: datasets keep their gold
+    under the same names.
     """
     return {name: row[name] for name in row if name not in COMPLETION_KEYS}
 
@@ -194,7 +195,9 @@ def find_files(
     for name in names:
         task, place = split_name(name)
         for path in map(str, _files_at(place)):
-            readings[path] = Reading(task, columns or {}, _first_filter(path))
+            first = first_object(path)
+            filter_of_first = str(first.get("filter") or "") if is_lm_eval_sample(first) else ""
+            readings[path] = Reading(task, columns or {}, filter_of_first)
     if answered is not None:
         golds = _Golds(answered)
         for path, reading in readings.items():
@@ -218,11 +221,17 @@ def _files_at(path: Path) -> list[Path]:
     """The file itself, or those with completions in a folder."""
     if not path.is_dir():
         return [path]
-    # Of a run or an evaluation; of ms-swift; of lm-evaluation-harness; of verl, one for each step.
+
+    def by_number(file: Path) -> list[tuple[int, str]]:
+        """2.jsonl comes before 10.jsonl."""
+        parts = re.findall(r"[0-9]{1,18}|[^0-9]+", file.name)
+        return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+    # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
         files = [file for file in path.glob(pattern) if _has_completions(str(file))]
         if files:
-            return sorted(files, key=_with_numbers)
+            return sorted(files, key=by_number)
     raise InputError(f"{path}: expected a folder with {RECORDS} or other .jsonl files")
 
 
@@ -234,22 +243,13 @@ def _has_completions(path: str) -> bool:
     return False
 
 
-def _with_numbers(path: Path) -> list[tuple[int, str]]:
-    """A key by which 2.jsonl comes before 10.jsonl."""
-    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", path.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
-
-
-def _first_filter(path: str) -> str:
-    """The filter of the first sample of lm-evaluation-harness in a file, where there is one."""
+def first_object(path: str) -> dict[str, Any]:
+    """The object on the first line that holds one; empty where none does."""
     for block in read_blocks([path]):
         for line in block.text.splitlines():
-            try:
-                row = read_object(line)
-            except LineError:
-                continue
-            return str(row.get("filter") or "") if is_lm_eval_sample(row) else ""
-    return ""
+            with suppress(LineError):
+                return read_object(line)
+    return {}
 
 
 class _Golds:
@@ -337,7 +337,7 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
     found = False
     problems: list[str] = []
     for path, reading in readings.items():
-        lines = (each for block in read_blocks([path]) for each in read_block(block, reading))
+        lines = chain.from_iterable(read_block(block, reading) for block in read_blocks([path]))
         for number, item in islice(lines, _FIRST_LINES):
             where = f"{path}, line {number}"
             if isinstance(item, LineError):

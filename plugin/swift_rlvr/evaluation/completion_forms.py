@@ -1,5 +1,5 @@
-"""The lines of files of completions, of this package and of others, each with the completions and
-columns that it holds.
+"""The lines of a file of completions, whichever tool wrote it: which completions and columns each line
+holds.
 
 - A record, as everything here writes it: see `swift_rlvr.runs.records`.
 - One completion of a row, a text or a list of messages, under a name of COMPLETION_KEYS:
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from swift_rlvr.runs.records import is_record
-from swift_rlvr.tasks.countdown import read_prompt
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.own import MESSAGES, turns_of
 from swift_rlvr.utils.jsonl import LineError, brief, parse_object
 from swift_rlvr.verifiers.messages import last_text
@@ -28,8 +28,6 @@ COMPLETION_KEYS = (
     *("completion", "response", "output", "generation", "prediction", "generated_text"),
     *("completions", "responses", "outputs", "generations", "predictions", "samples"),
 )
-# Columns that can be read from a prompt.
-FROM_PROMPT = frozenset(("nums", "target"))
 # Where the prompt stands: `prompts` as the rewards call it, `input` of verl. A rendered prompt says
 # more than the question in it.
 _PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
@@ -61,19 +59,14 @@ class Item(NamedTuple):
     finish: str | None = None
 
 
-def read_items(line: bytes | str) -> list[Item]:
-    """The completions of one line; LineError where it has none or is malformed.
+def items_of(row: dict[str, Any]) -> list[Item]:
+    """The completions of a line's object; LineError where it has none.
 
-    >>> read_items('{"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3}')[0].row["target"]
+    >>> items_of({"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3})[0].row["target"]
     3
-    >>> [(item.position, item.completion) for item in read_items('{"step": ["7", "7"], "completion": ["a", "b"]}')]
+    >>> [(item.position, item.completion) for item in items_of({"step": ["7", "7"], "completion": ["a", "b"]})]
     [(1, 'a'), (2, 'b')]
     """
-    return items_of(read_object(line))
-
-
-def items_of(row: dict[str, Any]) -> list[Item]:
-    """The completions of a line's object, as `read_items` reads them."""
     if is_record(row):
         return [_record_item(row)]
     if is_lm_eval_sample(row):
@@ -81,14 +74,17 @@ def items_of(row: dict[str, Any]) -> list[Item]:
     elif _is_of_openai(row):
         items = _openai_items(row)
     else:
-        items = _items_in_columns(row)
+        for key in COMPLETION_KEYS:
+            if row.get(key) is not None:
+                items = _items_under(key, row)
+                break
+        else:
+            items = [_conversation_item(row)]
     return [item._replace(row=_with_usual_names(item.row)) for item in items]
 
 
-def _items_in_columns(row: dict[str, Any]) -> list[Item]:
-    key = next((key for key in COMPLETION_KEYS if row.get(key) is not None), None)
-    if key is None:
-        return [_conversation_item(row)]
+def _items_under(key: str, row: dict[str, Any]) -> list[Item]:
+    """The completions in the column of this name: one, several of the row, or those of a table."""
     value = row[key]
     if is_completion(value):
         return [Item(None, value, row)]
@@ -117,7 +113,7 @@ def _record_item(record: dict[str, Any]) -> Item:
 
 
 def _table_items(table: dict[str, Any], key: str) -> list[Item]:
-    """The completions of a table."""
+    """The completions of a table, each with its values of the other columns."""
     completions = table[key]
     # An empty list alone is no table; ms-swift writes empty tables with several columns.
     if not completions and len(table) == 1:
@@ -219,25 +215,32 @@ def _is_of_openai(row: Mapping[str, Any]) -> bool:
 def _openai_items(line: dict[str, Any]) -> list[Item]:
     """The choices of a chat completion, or of the one that a line of a batch holds."""
     row = {name: value for name, value in line.items() if name not in _NO_COLUMN}
-    body = line
-    if "custom_id" in line:
-        response = line.get("response") or {}
-        body = response.get("body") or {}
-        error = line.get("error") or body.get("error")
-        if error or not body:
-            reason = error.get("message", error) if isinstance(error, Mapping) else error
-            raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
-    if "model" in body:
-        row["model"] = body["model"]
-    if body.get("object") == "response":
+    answer = _answer_in_batch(line) if "custom_id" in line else line
+    if "model" in answer:
+        row["model"] = answer["model"]
+    if answer.get("object") == "response":
         # The responses API: reasoning and tool calls come before the message.
-        messages = [part for part in body.get("output") or () if part.get("type") == "message"]
-        finish = "length" if body.get("status") == "incomplete" else "stop"
-        return [Item(None, messages[-1:] or None, row, finish)]
-    items = _several(body.get("choices") or (), row)
+        message = None
+        for part in answer.get("output") or ():
+            if part.get("type") == "message":
+                message = [part]
+        finish = "length" if answer.get("status") == "incomplete" else "stop"
+        return [Item(None, message, row, finish)]
+    items = _several(answer.get("choices") or (), row)
     if not items:
-        raise LineError(f"no completion: expected choices, got {column_names(body)}")
+        raise LineError(f"no completion: expected choices, got {column_names(answer)}")
     return [items[0]._replace(position=None)] if len(items) == 1 else items
+
+
+def _answer_in_batch(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the server has answered to a request of a batch; LineError where it has failed."""
+    response = line.get("response") or {}
+    answer: Mapping[str, Any] = response.get("body") or {}
+    error = line.get("error") or answer.get("error")
+    if error or not answer:
+        reason = error.get("message", error) if isinstance(error, Mapping) else error
+        raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
+    return answer
 
 
 def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
@@ -286,12 +289,16 @@ def is_completion(value: object) -> bool:
 
 
 def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with nums and target from its prompt, where it has neither and the prompt is
-    Countdown's; else the row itself.
+    """The row with the columns that its prompt tells, where it has none of them and its prompt is one
+    of a task that can be read, as Countdown's can; else the row itself.
 
     The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
-    if FROM_PROMPT & row.keys():
+    readers = []
+    for task in TASKS.data.values():
+        if task.columns_in_prompt is not None and row.keys().isdisjoint(task.reward_columns):
+            readers.append(task.columns_in_prompt)
+    if not readers:
         return row
     prompt = row.get("prompt")
     messages = row.get("messages")
@@ -299,11 +306,12 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
         prompt = [
             turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
         ]
-    numbers = read_prompt(last_text(prompt) or "")
-    if numbers is None:
-        return row
-    nums, target = numbers
-    return {**row, "nums": nums, "target": target}
+    text = last_text(prompt) or ""
+    for columns_in in readers:
+        columns = columns_in(text)
+        if columns is not None:
+            return {**row, **columns}
+    return row
 
 
 def column_names(row: Mapping[str, Any]) -> str:

@@ -42,7 +42,14 @@ def evaluate(
             summary.
     """
     seeds = list(seeds) or [sampling.seed]
-    _check_seeds(sampling, seeds, greedy)
+    for seed in seeds:
+        replace(sampling, seed=seed)  # InputError where it is out of range
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"must be different seeds, got {','.join(map(str, seeds))}", "seeds")
+    if sampling.temperature == 0 and (greedy or len(seeds) > 1):
+        raise InputError(
+            "must be above 0 with --greedy or --seeds, because 0 samples greedily", "temperature"
+        )
     sampling = replace(sampling, seed=seeds[0])
     out = Path(out)
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
@@ -57,17 +64,6 @@ def evaluate(
             summary["greedy"] = _evaluate_into(out / "greedy", sampler, greedy_settings, [changes])
             write_json(out / "summary.json", summary)
     return summary
-
-
-def _check_seeds(sampling: SamplingSettings, seeds: Sequence[int], greedy: bool) -> None:
-    for seed in seeds:
-        replace(sampling, seed=seed)  # InputError where it is out of range
-    if len(set(seeds)) < len(seeds):
-        raise InputError(f"must be different seeds, got {','.join(map(str, seeds))}", "seeds")
-    if sampling.temperature == 0 and (greedy or len(seeds) > 1):
-        raise InputError(
-            "must be above 0 with --greedy or --seeds, because 0 samples greedily", "temperature"
-        )
 
 
 def _evaluate_into(

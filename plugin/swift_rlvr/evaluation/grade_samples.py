@@ -31,7 +31,7 @@ def grade_samples(
     Args:
         rows: preprocessed by `task`.
         completions: `completions[i]` are of `rows[i]` and answer `conversations[i]`.
-        formats: the format rewards of a run, which may be functions of others. By default they are
+        formats: the format rewards of a run, which may be plain functions. By default they are
             those of each row's task.
         rewards: all of a run, in place of the verifier and the formats; see `rewards_of_a_run`.
     """
@@ -51,24 +51,31 @@ def grade_samples(
             )
             records.append(record)
 
-    records_by_reward: dict[str, list[Record]] = {}
-    for record in records:
-        names = []
-        if not rewards:
-            names = _reward_names(task.of(rows[record.index]), with_formats=not formats)
-        for name in names:
-            records_by_reward.setdefault(name, []).append(record)
-
-    used: list[Any] = []
-    for name, to_grade in records_by_reward.items():
-        reward = by_rule_alone(REWARDS[name])
-        used.append(reward)
-        grade_records(reward, to_grade, [rows[record.index] for record in to_grade])
-    for reward in (*rewards, *formats):
-        used.append(reward)
-        grade_records(reward, records, [rows[record.index] for record in records])
-    judge(records, Judges.from_rewards(used))
+    # What grades which records: a run's rewards all of them, else those of each row's task its own.
+    to_grade: list[tuple[Any, list[Record]]] = []
+    if not rewards:
+        for name, of_reward in _by_reward_of_task(task, rows, records, not formats).items():
+            to_grade.append((by_rule_alone(REWARDS[name]), of_reward))
+    to_grade += [(reward, records) for reward in (*rewards, *formats)]
+    for reward, of_reward in to_grade:
+        _grade(reward, of_reward, [rows[record.index] for record in of_reward])
+    judge(records, Judges.from_rewards(reward for reward, _ in to_grade))
     return records
+
+
+def _by_reward_of_task(
+    task: Task, rows: Sequence[Mapping[str, Any]], records: Sequence[Record], with_formats: bool
+) -> dict[str, list[Record]]:
+    """The records that the verifier and, if wanted, the format rewards of each row's task grade."""
+    by_reward: dict[str, list[Record]] = {}
+    for record in records:
+        own = task.of(rows[record.index])
+        names = [own.verifier] if own.verifier else []
+        if with_formats:
+            names += [name for name in own.further_rewards if REWARDS[name].role == FORMAT]
+        for name in names:
+            by_reward.setdefault(name, []).append(record)
+    return by_reward
 
 
 def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
@@ -108,42 +115,28 @@ def optional_columns(task: Task) -> list[str]:
     return [name for name in names if name not in QUESTION_COLUMNS]
 
 
-def _reward_names(task: Task, with_formats: bool) -> list[str]:
-    names = [task.verifier] if task.verifier else []
-    if with_formats:
-        names += [name for name in task.further_rewards if REWARDS[name].role == FORMAT]
-    return names
-
-
-def grade_records(
-    reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """Have a reward grade the completions of these rows; the grades go into the records."""
+def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Have a reward, or a plain function, grade the completions of these rows; the grades go into
+    the records.
+    """
     key = key_of(reward)
     for start in range(0, len(records), BATCH):
         batch = records[start : start + BATCH]
-        grades = _grades(reward, batch, rows[start : start + BATCH])
+        rows_of_batch = rows[start : start + BATCH]
+        texts = [record.completion for record in batch]
+        if isinstance(reward, Reward):
+            rows_with_tokens = []
+            for record, row in zip(batch, rows_of_batch, strict=True):
+                # Rewards for length only count the tokens.
+                count = record.tokens
+                tokens = {} if count is None else {"response_token_ids": [0] * count}
+                rows_with_tokens.append({**row, **tokens})
+            grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
+        else:
+            names = {name for row in rows_of_batch for name in row}
+            columns = {name: [row.get(name) for row in rows_of_batch] for name in names}
+            grades = [Grade(value, "") for value in reward(texts, **columns)]
         for record, (value, reason) in zip(batch, grades, strict=True):
             record.rewards[key] = value
             if reason:
                 record.reasons[key] = reason
-
-
-def _grades(
-    reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]
-) -> list[Grade]:
-    texts = [record.completion for record in records]
-    if isinstance(reward, Reward):
-        rows_with_tokens = []
-        for record, row in zip(records, rows, strict=True):
-            columns = dict(row)
-            if record.tokens is not None:
-                # Rewards for length only count the tokens.
-                columns["response_token_ids"] = [0] * record.tokens
-            rows_with_tokens.append(columns)
-        return reward.grades(texts, **columns_for(reward, rows_with_tokens))
-
-    # A function of somebody else's, which gives no reasons.
-    names = {name for row in rows for name in row}
-    columns_by_name = {name: [row.get(name) for row in rows] for name in names}
-    return [Grade(value, "") for value in reward(texts, **columns_by_name)]

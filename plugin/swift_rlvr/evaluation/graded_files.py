@@ -1,5 +1,5 @@
-"""Files of completions -> graded records, for `compare` and `report`: records keep the grades that
-they have, the completions of others are graded now, as `score` does.
+"""Files of completions -> graded records, for `compare` and `report`. Records keep the grades that
+they have. Completions of other tools are graded now, as `score` does.
 """
 
 import json
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.completion_files import (
+    Reading,
     find_files,
+    first_object,
     is_id,
     nothing_usable,
     read_blocks,
 )
-from swift_rlvr.evaluation.completion_forms import Item, read_object
-from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, grade_items, usable_items
+from swift_rlvr.evaluation.completion_forms import Item
+from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, graded_items
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.folder import RECORDS, SUMMARY
@@ -26,7 +28,7 @@ from swift_rlvr.success import Judges
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LineError, opened, read_json
+from swift_rlvr.utils.jsonl import opened, read_json
 from swift_rlvr.verifiers.messages import completion_text
 
 
@@ -52,22 +54,25 @@ def graded_records(
     columns, answered: as in `find_files`.
     """
     readings = find_files([path], columns, answered)
-    if all(_has_records(file) for file in readings):
+    if all(is_record(first_object(file)) for file in readings):
         records = [record for file in readings for record in read_records(file)]
         names = dict.fromkeys(name for record in records for name in record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
+    return _graded_now(readings)
 
+
+def _graded_now(readings: Mapping[str, Reading]) -> GradedFiles:
+    """The completions of these files with the grades of the rewards that fit their first lines."""
     rewards, left_out = default_rewards(readings)
     judges = Judges.from_rewards(rewards)
     notes = [f"{name} is left out, because it runs code from the completions" for name in left_out]
     graded: list[tuple[str, Item, Record]] = []  # each with its file and line
     problems: list[str] = []
     for block in read_blocks(readings):
-        usable = usable_items(block, rewards, readings[block.file])
-        problems += usable.problems
-        all_grades = grade_items([item for _, item in usable.items], rewards)
-        for (line, item), grades in zip(usable.items, all_grades, strict=True):
+        of_block = graded_items(block, rewards, readings[block.file])
+        problems += of_block.problems
+        for line, item, grades in of_block.items:
             graded.append((f"{block.file}:{line}", item, _record(item, grades)))
     if not graded:
         raise nothing_usable(problems)
@@ -75,7 +80,7 @@ def graded_records(
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
-    _number(graded)
+    _number_rows_and_samples(graded)
     records = [record for _, _, record in graded]
     judge(records, judges)
     return GradedFiles(_in_order(records), judges, notes)
@@ -100,7 +105,11 @@ def evaluated(
     """An evaluation by its folder or its summary.json, or the completions of a file or folder, as
     `graded_records` reads them; InputError for anything else.
     """
-    is_summary = path.suffix == ".json" and _is_object(path)
+    is_summary = False
+    if path.suffix == ".json":
+        # It may be a list of rows, too.
+        with opened(path) as file:
+            is_summary = file.read(100).lstrip().startswith(b"{")
     folder_summary = path / SUMMARY
     if not is_summary and not folder_summary.is_file():
         graded = graded_records(path, columns, answered)
@@ -118,28 +127,12 @@ def evaluated(
     return Evaluated(summary, records, [])
 
 
-def _is_object(path: Path) -> bool:
-    """Whether a .json file holds an object, and no list of rows."""
-    with opened(path) as file:
-        return file.read(100).lstrip().startswith(b"{")
-
-
 def last_step(records: Sequence[Record]) -> list[Record]:
     """The records of the last step, all of them where they are of none: those of several steps are
     of several policies.
     """
     last = max((record.step or 0 for record in records), default=0)
     return [record for record in records if (record.step or 0) == last]
-
-
-def _has_records(file: str) -> bool:
-    for block in read_blocks([file]):
-        for line in block.text.splitlines():
-            try:
-                return is_record(read_object(line))
-            except LineError:
-                return False
-    return False
 
 
 def _record(item: Item, grades: dict[str, Grade]) -> Record:
@@ -164,7 +157,7 @@ def _record(item: Item, grades: dict[str, Grade]) -> Record:
     )
 
 
-def _number(graded: Sequence[tuple[str, Item, Record]]) -> None:
+def _number_rows_and_samples(graded: Sequence[tuple[str, Item, Record]]) -> None:
     """Give each record the index of its row and the number of its sample, the same whatever the order
     of the file.
 

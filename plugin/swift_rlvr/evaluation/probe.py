@@ -7,9 +7,9 @@ probe.jsonl, one row of the dataset a line; and summary.json. With --keep LOW..H
 pass rate is in that range go to keep.jsonl.
 """
 
+import math
 import re
 import statistics
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,8 +25,15 @@ from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wils
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json, write_json, write_jsonl
 
-# Pass rates are counted in these bins; a rate belongs to the first one that holds it.
-BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
+# Pass rates are counted in these bins, each up to its number; a rate belongs to the first that holds it.
+BINS = {
+    "0": 0.0,
+    "up to 0.25": 0.25,
+    "up to 0.5": 0.5,
+    "up to 0.75": 0.75,
+    "below 1": math.nextafter(1, 0),
+    "1": 1.0,
+}
 # Shares of the groups with a gradient, for the closing sentence: rules of thumb of this package.
 PLENTY = 0.5
 LITTLE = 0.1
@@ -91,7 +98,12 @@ def probe(
         raise InputError(f"no completion for {rows.source} could be graded: {records[0].reason}")
 
     shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
-    counts = Counter(_bin(figures["pass_rate"]) for figures in graded)
+    pass_rates = dict.fromkeys(BINS, 0)
+    for figures in graded:
+        for name, most in BINS.items():
+            if figures["pass_rate"] <= most:
+                pass_rates[name] += 1
+                break
     summary = {
         "settings": read_json(out / SETTINGS),
         **summarize(records),
@@ -99,7 +111,7 @@ def probe(
         "group_size": group_size,
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
-        "pass_rates": {name: counts[name] for name in BINS},
+        "pass_rates": pass_rates,
     }
     summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
@@ -107,12 +119,6 @@ def probe(
         summary["keep"] = _write_kept(keep, out / "keep.jsonl", rows, graded)
     write_json(out / "summary.json", summary)
     return summary
-
-
-def _bin(pass_rate: float) -> str:
-    if pass_rate == 1:
-        return BINS[-1]
-    return BINS[bisect_left((0, 0.25, 0.5, 0.75), pass_rate)]
 
 
 def conclusion(summary: Mapping[str, Any]) -> str:
@@ -125,7 +131,7 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     'GRPO has nothing to learn from here: none of 144 completions is right'
     """
     cut_off = summary.get("cut_off") or 0.0
-    verdict = _of_success(summary, is_cut_off=cut_off >= OFTEN_CUT_OFF)
+    verdict = _learnable(summary, is_cut_off=cut_off >= OFTEN_CUT_OFF)
     if cut_off < OFTEN_CUT_OFF:
         return verdict
     limit = summary["settings"]["max_completion_length"]
@@ -141,18 +147,16 @@ def conclusion(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _of_success(summary: Mapping[str, Any], is_cut_off: bool) -> str:
-    """What the success says. is_cut_off: the limit is to blame, and no remedy for the rows is
-    given.
+def _learnable(summary: Mapping[str, Any], is_cut_off: bool) -> str:
+    """How much there is to learn, by the success and the groups with a gradient. is_cut_off: the limit
+    is to blame where nothing is right, and no remedy for the rows is given.
     """
     success = summary["success"]
     if not success:
-        remedy = (
-            "" if is_cut_off else "; use easier rows, or train on right answers first (cold start)"
-        )
+        remedy = "; use easier rows, or train on right answers first (cold start)"
         return (
             f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions "
-            f"is right{remedy}."
+            f"is right{'' if is_cut_off else remedy}."
         )
     if success == 1:
         return "GRPO has nothing to learn from here: every completion is right; use harder rows."

@@ -191,17 +191,17 @@ def select(
         except RowError as error:
             left_out[f"cannot be used, {error.label}"] += 1
             continue
-        prompt_tokens = answer_tokens = 0
-        if tokenizer is not None:
-            _, prompt_tokens = render(tokenizer, chosen.on(prepared["messages"]))
-            answer_tokens = 0 if gold is None else token_count(tokenizer, gold.text)
-        if max_prompt_tokens is not None and prompt_tokens > max_prompt_tokens:
-            left_out["prompt too long"] += 1
-        elif max_answer_tokens is not None and answer_tokens > max_answer_tokens:
+        if max_prompt_tokens is not None:
+            _, tokens = render(tokenizer, chosen.on(prepared["messages"]))
+            if tokens > max_prompt_tokens:
+                left_out["prompt too long"] += 1
+                continue
+        answer = "" if gold is None else gold.text
+        if max_answer_tokens is not None and token_count(tokenizer, answer) > max_answer_tokens:
             left_out["answer too long"] += 1
-        else:
-            # What JSON lacks, such as a date, becomes text.
-            kept.append((line, as_json(row)))
+            continue
+        # What JSON lacks, such as a date, becomes text.
+        kept.append((line, as_json(row)))
     return kept, left_out
 
 
@@ -240,7 +240,7 @@ def _trained_on(dataset: object) -> Task | None:
         return None
     (name,) = names
     trained = None
-    # Of tasks with the same id the last one counts, as in ms-swift.
+    # The last task with an id counts, as in ms-swift.
     for task in TASKS.values():
         if name in (task.hf_dataset_id, task.ms_dataset_id, task.name):
             trained = task

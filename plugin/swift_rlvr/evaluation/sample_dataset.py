@@ -154,7 +154,7 @@ class Sampler(ExitStack):
         file = folder / RECORDS
         count = len(self.rows.raw)
         per_row = sum(draw.get("num_generations", self.sampling.num_generations) for draw in draws)
-        records = _existing(folder, settings, per_row) if file.exists() else []
+        records = _complete_records(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
         if first == count:
             return records
@@ -267,7 +267,7 @@ def _digest(value: Any) -> str:
     return sha256(json.dumps(value, default=str).encode()).hexdigest()[:16]
 
 
-def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
+def _complete_records(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
     """The records of the rows that are complete; the rest of an interrupted chunk is cut off the
     file.
     """
@@ -280,7 +280,7 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
             raise InputError(
                 f"{file} was not written by this command; choose another folder", "out"
             )
-        _check_same(folder / SETTINGS, settings)
+        _check_same_settings(folder / SETTINGS, settings)
         log.seek(0)
         sizes = [len(line) for line in log if line.endswith(b"\n")]
         complete = len(sizes) // samples * samples
@@ -295,7 +295,7 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
     return records
 
 
-def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
+def _check_same_settings(file: Path, settings: Mapping[str, Any]) -> None:
     """InputError where a folder holds samples of other settings, naming what differs."""
     before = read_json(file)
     # Compared as JSON, in which a tuple is a list.
@@ -336,7 +336,8 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 def _progress(
     console: Console, first: int, rows: int, samples: int, known: int
 ) -> Iterator[Callable[[float], None]]:
-    """Shows how many rows are done and the time left; yields the function that is told so.
+    """Shows how many rows are done and the time left; yields the function to call with the
+    number of rows that are done.
 
     On a terminal it is a bar, elsewhere a line now and then. Up to the row `known` the time left is
     what it takes if all completions get as long as they may, since their real length is not known.

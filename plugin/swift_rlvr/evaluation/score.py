@@ -26,7 +26,6 @@ from swift_rlvr.evaluation.completion_files import (
     task_of,
 )
 from swift_rlvr.evaluation.completion_forms import (
-    FROM_PROMPT,
     Item,
     column_names,
     is_completion,
@@ -54,12 +53,98 @@ _FORMAT = "external_format"
 StoredGrades = Mapping[tuple[int, int | None], Mapping[str, Grade]]
 
 
-class GradedBlock(NamedTuple):
+class GradedItem(NamedTuple):
+    """A completion with its line, the columns that the rewards need, and its grades by reward."""
+
+    line: int
+    item: Item
+    grades: dict[str, Grade]
+
+
+class GradedItems(NamedTuple):
     """What grading makes of a block.
 
-    size: the bytes of the block. rows: one for each graded completion, as `score` writes them.
-    from_prompt: how many completions got nums and target from their prompt. problems: what cannot
-    be used, and why.
+    from_prompt: how many completions got columns from their prompt. problems: what cannot be used,
+    and why.
+    """
+
+    items: list[GradedItem]
+    from_prompt: int
+    problems: list[str]
+
+
+def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> GradedItems:
+    """Grade every completion of a block that can be used."""
+    lines: list[int] = []
+    items: list[Item] = []
+    problems: list[str] = []
+    from_prompt = 0
+    told_by_prompts = []
+    for task in TASKS.data.values():
+        if task.columns_in_prompt is not None:
+            told_by_prompts.append(set(task.reward_columns))
+    for line, item in read_block(block, reading):
+        if isinstance(item, LineError):
+            problems.append(f"{block.file}, line {line}: {item}")
+            continue
+        try:
+            row = _with_columns(item, rewards, reading)
+        except LineError as error:
+            within = "" if item.position is None else f", completion {item.position}"
+            problems.append(f"{block.file}, line {line}{within}: {error}")
+            continue
+        added = row.keys() - item.row.keys()
+        from_prompt += any(columns <= added for columns in told_by_prompts)
+        lines.append(line)
+        items.append(item._replace(row=row))
+
+    completions = [item.completion for item in items]
+    rows = [item.row for item in items]
+    grades: list[dict[str, Grade]] = [{} for _ in items]
+    for reward in rewards:
+        of_reward = reward.grades(completions, **columns_for(reward, rows))
+        for of_item, grade in zip(grades, of_reward, strict=True):
+            of_item[reward.name] = grade
+    graded = list(map(GradedItem, lines, items, grades))
+    return GradedItems(graded, from_prompt, problems)
+
+
+def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> dict[str, Any]:
+    """The row of a completion with the columns that the rewards need.
+
+    LineError where one is missing, the gold cannot be read, or there is no completion.
+    """
+    row = item.row
+    for reward in rewards:
+        if missing_column(reward, row) is not None:
+            row = _filled(row, reward, reading)
+            break
+    if not is_completion(item.completion):
+        got = brief(item.completion)
+        raise LineError(f"expected a text or a list of messages, got {got}")
+    for reward in rewards:
+        column = missing_column(reward, row)
+        if column is not None:
+            names = column_names(row)
+            raise LineError(f"{reward.name} needs the column {column!r}, and the row has {names}")
+    return row
+
+
+def _filled(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
+    """The row with the columns that a reward lacks, see `Reading.filled`."""
+    own = reward.own_tasks
+    if not reading.task and own and task_of(row).name not in own:
+        # Named for rows of a task that their columns do not tell, as external_exact_match is.
+        readable = [name for name in own if TASKS[name].any_columns]
+        if not readable:
+            return with_columns_from_prompt(row)
+        reading = replace(reading, task=readable[0])
+    return reading.filled(row)
+
+
+class GradedBlock(NamedTuple):
+    """A graded block for its file: size in bytes, and a row for each graded completion, as `score`
+    writes them. from_prompt, problems: as in `GradedItems`.
     """
 
     size: int
@@ -68,96 +153,21 @@ class GradedBlock(NamedTuple):
     problems: list[str]
 
 
-class Usable(NamedTuple):
-    """The completions of a block that can be graded, each with its line and the columns of the
-    rewards; how many got nums and target from their prompt; and what cannot be used, and why.
-    """
-
-    items: list[tuple[int, Item]]
-    from_prompt: int
-    problems: list[str]
-
-
-def usable_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> Usable:
-    """The completions of a block that the rewards can grade."""
-    items: list[tuple[int, Item]] = []
-    problems: list[str] = []
-    from_prompt = 0
-    for line, item in read_block(block, reading):
-        if isinstance(item, LineError):
-            problems.append(f"{block.file}, line {line}: {item}")
-            continue
-        row = item.row
-        try:
-            row = _with_columns(rewards, row, reading)
-            problem = _problem(item.completion, row, rewards)
-        except LineError as error:
-            problem = str(error)
-        if problem is None:
-            from_prompt += (row.keys() - item.row.keys()) >= FROM_PROMPT
-            items.append((line, item._replace(row=row)))
-        else:
-            within = "" if item.position is None else f", completion {item.position}"
-            problems.append(f"{block.file}, line {line}{within}: {problem}")
-    return Usable(items, from_prompt, problems)
-
-
-def grade_items(items: Sequence[Item], rewards: Sequence[Reward]) -> list[dict[str, Grade]]:
-    """The grades of each completion by reward."""
-    completions = [item.completion for item in items]
-    rows = [item.row for item in items]
-    grades: list[dict[str, Grade]] = [{} for _ in items]
-    for reward in rewards:
-        column = reward.grades(completions, **columns_for(reward, rows))
-        for graded, grade in zip(grades, column, strict=True):
-            graded[reward.name] = grade
-    return grades
-
-
 def grade_block(
     block: Block, rewards: Sequence[Reward], readings: Mapping[str, Reading] | None = None
 ) -> GradedBlock:
     """Grade every completion of a block that can be used. readings: by file, see `find_files`."""
     reading = (readings or {}).get(block.file, Reading())
-    usable = usable_items(block, rewards, reading)
-    grades = grade_items([item for _, item in usable.items], rewards)
+    graded = graded_items(block, rewards, reading)
     rows = []
-    for (line, item), graded in zip(usable.items, grades, strict=True):
+    for line, item, grades in graded.items:
         row: dict[str, Any] = {"file": block.file, "line": line}
         if item.position is not None:
             row["position"] = item.position
-        row["rewards"] = {name: grade.reward for name, grade in graded.items()}
-        row["reasons"] = {name: grade.reason for name, grade in graded.items()}
+        row["rewards"] = {name: grade.reward for name, grade in grades.items()}
+        row["reasons"] = {name: grade.reason for name, grade in grades.items()}
         rows.append(row)
-    return GradedBlock(len(block.text), rows, usable.from_prompt, usable.problems)
-
-
-def _with_columns(
-    rewards: Iterable[Reward], row: dict[str, Any], reading: Reading
-) -> dict[str, Any]:
-    """The row with the columns that the rewards need; LineError where its gold cannot be read."""
-    for reward in rewards:
-        if missing_column(reward, row) is None:
-            continue
-        own = reward.own_tasks
-        if not reading.task and own and task_of(row).name not in own:
-            # Named for rows of a task that their columns do not tell, as external_exact_match is.
-            readable = [name for name in own if TASKS[name].any_columns]
-            if not readable:
-                return with_columns_from_prompt(row)
-            reading = replace(reading, task=readable[0])
-        return reading.filled(row)
-    return row
-
-
-def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:
-    if not is_completion(completion):
-        return f"expected a text or a list of messages, got {brief(completion)}"
-    for reward in rewards:
-        column = missing_column(reward, row)
-        if column is not None:
-            return f"{reward.name} needs the column {column!r}, and the row has {column_names(row)}"
-    return None
+    return GradedBlock(len(block.text), rows, graded.from_prompt, graded.problems)
 
 
 class _Totals:
@@ -193,18 +203,24 @@ class _Totals:
                     of_file[name] = count + 1, total + reward
             if self.against is not None:
                 stored = self.against.get((row["line"], row.get("position")), {})
-                self._compare(row, stored)
+                self.compare(row, stored)
 
-    def _compare(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
-        for name, reward in row["rewards"].items():
+    def compare(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
+        """Note which grades of a row are not the stored ones."""
+        for name, now in row["rewards"].items():
             if name not in stored:
                 continue
             self.compared += 1
-            before = stored[name]
-            if not _same_reward(before.reward, reward):
-                place = {key: row[key] for key in ("file", "line", "position") if key in row}
-                change = {"before": list(before), "now": [reward, row["reasons"][name]]}
-                self.changed.append({**place, "reward": name, **change})
+            before = stored[name].reward
+            is_same = before is now
+            if before is not None and now is not None:
+                is_same = math.isclose(before, now, abs_tol=1e-6)
+            if not is_same:
+                change = {key: row[key] for key in ("file", "line", "position") if key in row}
+                change["reward"] = name
+                change["before"] = list(stored[name])
+                change["now"] = [now, row["reasons"][name]]
+                self.changed.append(change)
 
     def means_by_file(self) -> dict[str, dict[str, float]]:
         """The mean of each reward in each file."""
@@ -223,12 +239,6 @@ class _Totals:
             "reasons": dict(self.reasons[reward.name].most_common()),
             "parameters": asdict(reward.parameters),
         }
-
-
-def _same_reward(before: float | None, now: float | None) -> bool:
-    if before is None or now is None:
-        return before is now
-    return math.isclose(before, now, abs_tol=1e-6)
 
 
 def score(
@@ -258,19 +268,35 @@ def score(
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
         )
-    size = sum(_file_size(name) for name in names)
+    size = 0
+    for name in names:
+        with opened(name) as file:
+            of_file = file.seek(0, os.SEEK_END)
+        if not of_file:
+            raise InputError(f"{name}: the file is empty; expected completions, one a line")
+        size += of_file
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 
     start = time.perf_counter()
     totals = _Totals(rewards, against)
-    grade = partial(grade_block, rewards=rewards, readings=readings)
-    blocks = map_in_order(grade, read_blocks(names), workers)
-    rows = _counted_rows(blocks, totals, size, advance)
+
+    def graded_rows() -> Iterator[dict[str, Any]]:
+        """The rows of all blocks, in order; `totals` counts them as they pass."""
+        grade = partial(grade_block, rewards=rewards, readings=readings)
+        done = 0
+        for block in map_in_order(grade, read_blocks(names), workers):
+            totals.add(block)
+            yield from block.rows
+            done += block.size
+            advance(min(1.0, done / size))  # of a compressed file there is more
+        if not totals.completions:
+            raise nothing_usable(totals.problems)
+
     if out is None:
-        deque(rows, maxlen=0)
+        deque(graded_rows(), maxlen=0)
     else:
-        write_jsonl(out, rows)
+        write_jsonl(out, graded_rows())
     seconds = time.perf_counter() - start
 
     summary: dict[str, Any] = {
@@ -289,23 +315,6 @@ def score(
         "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
         "means_by_file": totals.means_by_file(),
     }
-
-
-def _counted_rows(
-    blocks: Iterable[GradedBlock],
-    totals: _Totals,
-    size: int,
-    advance: Callable[[float], object],
-) -> Iterator[dict[str, Any]]:
-    """The rows of all blocks, in order; `totals` counts them as they pass."""
-    done = 0
-    for block in blocks:
-        totals.add(block)
-        yield from block.rows
-        done += block.size
-        advance(min(1.0, done / size))  # of a compressed file there is more
-    if not totals.completions:
-        raise nothing_usable(totals.problems)
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:
@@ -330,14 +339,6 @@ def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Gr
     return stored
 
 
-def _file_size(path: str) -> int:
-    with opened(path) as file:
-        size = file.seek(0, os.SEEK_END)
-    if not size:
-        raise InputError(f"{path}: the file is empty; expected completions, one a line")
-    return size
-
-
 def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list[str]]:
     """The verifiers of the first lines, each with the format reward of its task, and the names of
     the verifiers that are left out because they run code.
@@ -354,15 +355,14 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
         except LineError as error:
             problem = problem or f"{where}: {error}"
             continue
-        names = verifiers_for(row)
+        of_row = verifiers_for(row)
+        if not of_row:
+            continue
+        verifiers.update(dict.fromkeys(of_row))
         task = TASKS.get(str(row.get("task")))
-        further = []
         for name in task.further_rewards if task else (_FORMAT,):
             if name in REWARDS and REWARDS[name].role == FORMAT:
-                further.append(name)
-        if names:
-            verifiers.update(dict.fromkeys(names))
-            formats.update(dict.fromkeys(further))
+                formats[name] = None
     if not verifiers:
         expected = (
             f"{where}: no right answer in {column_names(row)}; expected one in a column such as "

@@ -28,7 +28,6 @@ from swift_rlvr.utils.jsonl import read_jsonl
 KINDS = (
     "held_out_success",
     "success",
-    "format",
     "kl",
     "length",
     "no_spread",
@@ -62,9 +61,9 @@ class FallLimits(NamedTuple):
 
 TRAINING_FALL = FallLimits(low=0.7, certain=4.0, times=SHORT)
 HELD_OUT_FALL = FallLimits(low=0.75, certain=2.0, times=2)
-# A fall of success that is none, however certain.
+# A fall of success that is too slight for an alarm, however certain it is.
 SLIGHT_FALL = 0.05
-# A rise of the format while success falls.
+# A rise of the format while success falls, which the alarm of the fall mentions.
 FORMAT_RISE = 0.05
 # KL that is too large, and how many times as large as before.
 KL_LIMIT = 0.5
@@ -114,9 +113,7 @@ class Window(NamedTuple):
 
 
 class Alarms:
-    """The state of a run as far as the alarms need it. `raised`: the kinds that are not to be
-    raised again.
-    """
+    """What the alarms remember of a run. `raised`: the kinds that are not raised again."""
 
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)
@@ -196,9 +193,8 @@ class Alarms:
             f"success on the held-out tasks is {now.success:.2f}, down from {best.success:.2f} at step "
             f"{best.step}, and was this low in {HELD_OUT_FALL.times} evaluations in a row. Training "
             "now makes the model worse: go back to the best checkpoint, with a smaller "
-            "learning_rate or a larger beta.",
+            f"learning_rate or a larger beta.{_rise_of_format(now, best)}",
         )
-        yield from _of_format(now, best, "of the held-out tasks")
 
     def _of_success(self, step: int) -> Warnings:
         values = self._last("success", WINDOW)
@@ -213,9 +209,9 @@ class Alarms:
         yield (
             "success",
             f"success is {now.success:.2f} over the last {WINDOW} logged steps, down from "
-            f"{best.success:.2f} around step {best.step}. The run may be collapsing: {REMEDY}",
+            f"{best.success:.2f} around step {best.step}. The run may be collapsing: {REMEDY}"
+            f"{_rise_of_format(now, best)}",
         )
-        yield from _of_format(now, best, "of the completions")
 
     def _fallen_from(self, kind: str, now: Window, limits: FallLimits) -> Window | None:
         """The best success so far, where the one of now is far below it, and was so before; else
@@ -343,17 +339,14 @@ class Alarms:
                 )
 
 
-def _of_format(now: Window, best: Window, of: str) -> Warnings:
-    """Of a format that has risen while success fell. of: what both are shares of."""
-    if now.format is None or best.format is None:
-        return
-    if now.format >= best.format + FORMAT_RISE:
-        yield (
-            "format",
-            f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step "
-            f"{best.step} while success fell from {best.success:.2f} to {now.success:.2f}: the "
-            "policy learns the format instead of the task.",
-        )
+def _rise_of_format(now: Window, best: Window) -> str:
+    """A sentence where the format has risen while success fell, else an empty text."""
+    if now.format is None or best.format is None or now.format < best.format + FORMAT_RISE:
+        return ""
+    return (
+        f" The format went up from {best.format:.2f} to {now.format:.2f} meanwhile: the policy learns "
+        "the format instead of the task."
+    )
 
 
 def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alarms:

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.runs.records import Record, is_long
+from swift_rlvr.runs.records import Messages, Record, is_long
 from swift_rlvr.success import key_of
 from swift_rlvr.verifiers.messages import completion_text, message_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
-# Columns that are kept whatever our rewards read: the verifier may be a function of others.
+# Columns that are kept whatever our rewards read: the verifier may be a plain function.
 ALWAYS = ("task", "level", "solution", "thinking_opened")
 NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 
@@ -72,19 +72,13 @@ def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int
     """What ms-swift and TRL hand over of a completion beside its row."""
     messages = _value("messages", columns, index) or _value("prompts", columns, index)
     if isinstance(messages, Sequence) and not isinstance(messages, str):
-        # ms-swift's messages end with the completion, and have fields that only it knows.
-        if messages and messages[-1].get("role") == "assistant":
-            messages = messages[:-1]
-        record.messages = []
-        for turn in messages:
-            content = turn.get("content")
-            if turn.get("role") == "assistant":  # of an earlier turn, perhaps without its thinking
-                content = message_text(turn) or content
-            record.messages.append({"role": turn.get("role"), "content": content})
+        record.messages = _prompt_of(messages)
     for name in TOKENS:
         ids = _value(name, columns, index)
         if ids is not None:
-            record.tokens = _token_count(ids)
+            # A conversation of several turns has a list for each turn.
+            is_of_turns = bool(ids) and isinstance(ids[0], Sequence)
+            record.tokens = sum(map(len, ids)) if is_of_turns else len(ids)
             break
     finish = _value("finish_reason", columns, index)
     if finish is not None:
@@ -94,16 +88,24 @@ def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int
         record.turn = rollout["num_turns"]
 
 
+def _prompt_of(messages: Sequence[Any]) -> Messages:
+    """The turns before a completion. ms-swift's messages end with it, and have fields that only it
+    knows.
+    """
+    if messages and messages[-1].get("role") == "assistant":
+        messages = messages[:-1]
+    turns: Messages = []
+    for turn in messages:
+        content = turn.get("content")
+        if turn.get("role") == "assistant":  # of an earlier turn, perhaps without its thinking
+            content = message_text(turn) or content
+        turns.append({"role": turn.get("role"), "content": content})
+    return turns
+
+
 def _value(name: str, columns: Mapping[str, Any], index: int) -> Any:
     """The value of a column for one completion; None where it is missing or not a column."""
     values = columns.get(name)
     if isinstance(values, Sequence) and len(values) > index:
         return values[index]
     return None
-
-
-def _token_count(ids: Sequence[Any]) -> int:
-    # A conversation of several turns has a list for each turn.
-    if ids and isinstance(ids[0], Sequence):
-        return sum(len(turn) for turn in ids)
-    return len(ids)

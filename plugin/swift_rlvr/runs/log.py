@@ -209,10 +209,14 @@ class RunLog(ExitStack):
         if credits:
             figures["judge_share"] = credits
 
+        return figures | self._shares_of_reasons(records)
+
+    def _shares_of_reasons(self, records: Sequence[Record]) -> dict[str, list[float]]:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
+        figures = {}
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)
@@ -366,7 +370,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
 
     Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl.
     So are the closing lines of the trainer, and a line whose end was not written. Returns the last
-    step that is lost, None for none.
+    step that is lost, or None.
     """
     last_lost = None
     for name in (LOG, COMPLETIONS, RECORDS, HELD_OUT, ALARMS):
@@ -380,7 +384,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
 
 
 def _cut_log(path: Path, step: int) -> int | None:
-    """Cut one log; returns the last step that is lost, None for none."""
+    """Cut one log; returns the last step that is lost, or None."""
     last_lost = None
     part = path.with_name(f"{path.name}.part")
     removed = path.with_suffix(".lost.jsonl")

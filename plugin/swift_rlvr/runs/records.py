@@ -36,8 +36,8 @@ class Record:
     index: of its row in the dataset, from 0; in a training its position among the completions of
         its step.
     completion: the text that was judged, the last answer of a conversation.
-    rewards, reasons: by reward, under its name in the registry. Rewards of others are under the
-        name that is logged, and give no reasons. A reward is None where it could not grade the row.
+    rewards, reasons: by reward, under its name in the registry. A plain function is under the
+        name that is logged, and gives no reasons. A reward is None where it could not grade the row.
     success, strict, format: see `swift_rlvr.success`.
     row: the columns that the rewards read. messages: the conversation before the completion.
     sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn
@@ -65,12 +65,16 @@ class Record:
     advantage: float | None = None
 
     @property
-    def question(self) -> str:
-        """The conversation before the first answer: a text that all completions of a row share."""
+    def first_prompt(self) -> Messages:
+        """The conversation before the first answer."""
         messages = self.messages or []
         earlier_turns = (self.turn or 1) - 1
-        first_prompt = messages[: len(messages) - 2 * earlier_turns]
-        return json.dumps(first_prompt or self.row, ensure_ascii=False, default=str)
+        return messages[: len(messages) - 2 * earlier_turns]
+
+    @property
+    def question(self) -> str:
+        """The first prompt, or the row: a text that all completions of a row share."""
+        return json.dumps(self.first_prompt or self.row, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:

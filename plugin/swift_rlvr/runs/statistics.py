@@ -114,7 +114,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         summary["seeds"] = seeds
         summary["seed_spread"] = stdev(seeds.values())
 
-    # What a server or a file of others does not say is unknown.
+    # A server, or a file of another tool, may not say these.
     formats = [record.format for record in records if record.format is not None]
     tokens = [record.tokens for record in records if record.tokens is not None]
     ends = [record.finish == "length" for record in records if record.finish is not None]

@@ -83,6 +83,15 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
         return None
 
 
+def columns_in_prompt(prompt: str) -> dict[str, Any] | None:
+    """The same as the columns of a row."""
+    asked = read_prompt(prompt)
+    if asked is None:
+        return None
+    nums, target = asked
+    return {"nums": nums, "target": target}
+
+
 def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, its
     other columns.
@@ -153,6 +162,15 @@ TASK = Task(
     gold=gold,
     worked=worked,
     gold_text=gold_text,
+    columns_in_prompt=columns_in_prompt,
+    # Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown.yaml).
+    seen_in_experiment={
+        "Success": "rises to about 0.5",
+        "Format": "stays at 0.9 to 1",
+        "Spread within a group": "standard deviation 0.2 to 0.3 at the end: not converged",
+        "Kinds of failure": "many are slips of arithmetic",
+        "Length": "falls until about step 200, then rises to about 350 tokens",
+    },
     system=SYSTEM_PROMPT,
     system_in_rows=False,
     prompt=PROMPT,

@@ -98,6 +98,11 @@ class Task:
     worked: Callable[[Row], Gold | None] | None = None
     # The right answer of a preprocessed row as the report shows it; None: what its column holds.
     gold_text: Callable[[Row], str] | None = None
+    # The reward columns that a prompt of this task tells, for completions that were logged without
+    # them; None where it is another prompt.
+    columns_in_prompt: Callable[[str], dict[str, Any] | None] | None = None
+    # What an experiment with this task has seen, by the report's names of what there is to observe.
+    seen_in_experiment: Mapping[str, str] = field(default_factory=dict, hash=False)
     # Rewards of others that verify it, such as ms-swift's.
     other_verifiers: tuple[str, ...] = ()
 

@@ -117,8 +117,8 @@ def _build(name: str, run: Run) -> Reward:
 def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
     """Why a completion is a success or not; empty where the reward that decides gives no reason.
 
-    A format's reason is none: beside a plain function of others it would be taken for that of its
-    verdict.
+    A format reward's reason does not count: beside a plain function of the user's it would be taken
+    for the reason of the verdict.
     """
     verifier = verifier_of(record.row.get("task"))
     if verifier is not None and verifier in reasons:
@@ -131,13 +131,48 @@ def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
     return ""
 
 
+class TextBlocks:
+    """Texts and their explanations, packed in blocks, which the page reads one at a time.
+
+    starts: the position of the first text of each block. packed: the blocks by name.
+    """
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.packed: dict[str, str] = {}
+        # Of the block that is being filled.
+        self._texts: list[str] = []
+        self._explained: list[Any] = []
+        self._characters = 0
+
+    def add(self, position: int, text: str, explained: Any) -> None:
+        """Add the text of the completion with this position."""
+        if not self._texts:
+            self.starts.append(position)
+        self._texts.append(text)
+        self._explained.append(explained)
+        self._characters += len(text)
+        if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
+            self.close()
+
+    def close(self) -> None:
+        """Pack what is left."""
+        if self._texts:
+            number = len(self.starts) - 1
+            self.packed[f"texts-{number}"] = packed(self._texts)
+            self.packed[f"explained-{number}"] = packed(self._explained)
+            self._texts = []
+            self._explained = []
+            self._characters = 0
+
+
 class PageCompletions:
     """The completions of runs as the page needs them.
 
     columns: a value of each completion. rewards, reasons: the same by reward, up to the last
     completion that has one; a reason is its number in `names`.
-    blocks: packed JSON by name. starts, prompt_starts: the first completion of each block of texts,
-    and the first prompt of each block of prompts.
+    texts: see `TextBlocks`. prompts: their packed blocks by name. prompt_starts: the first prompt of
+    each block.
     failures: for each run, by step the reasons of its wrong completions.
     total: of the completions, also those for which there is no room.
     """
@@ -148,15 +183,10 @@ class PageCompletions:
         self.reasons: dict[str, list[int]] = defaultdict(list)
         self.names = numbers()
         self.rules = numbers()
-        self.starts: list[int] = []
-        self.prompt_starts: list[int] = []
-        self.blocks: dict[str, str] = {}
+        self.texts = TextBlocks()
+        self.prompts: dict[str, str] = {}
         self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
         self._prompts = numbers()
-        # Of the block that is being filled.
-        self._texts: list[str] = []
-        self._explained: list[list[Any]] = []
-        self._characters = 0
 
         self.total = sum(len(run.entries) for run in runs)
         characters = 0
@@ -166,8 +196,11 @@ class PageCompletions:
         kept = round(self.share * self.total)
         for number, run in enumerate(runs):
             self._collect(number, run, Explainer(run, kept))
-        self._close_block()
-        self._pack_prompts()
+        self.texts.close()
+        prompts = list(self._prompts)
+        self.prompt_starts = list(range(0, len(prompts), BLOCK))
+        for number, start in enumerate(self.prompt_starts):
+            self.prompts[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
     def data(self) -> dict[str, Any]:
         """The columns, with those of rewards and reasons. A completion without a reward has None
@@ -232,21 +265,13 @@ class PageCompletions:
         }
         for name, value in values.items():
             self.columns[name].append(value)
-        self._add_to_block(position, record.completion, explanations)
-        return explanations
 
-    def _add_to_block(
-        self, position: int, text: str, explanations: Sequence[tuple[Reward, Explanation]]
-    ) -> None:
-        if not self._texts:
-            self.starts.append(position)
-        self._texts.append(text)
-        self._characters += len(text)
-        self._explained.append(
-            [self._compact(reward, explanation, text) for reward, explanation in explanations]
-        )
-        if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
-            self._close_block()
+        text = record.completion
+        explained = []
+        for reward, explanation in explanations:
+            explained.append(self._compact(reward, explanation, text))
+        self.texts.add(position, text, explained)
+        return explanations
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the
@@ -265,21 +290,6 @@ class PageCompletions:
         if judged:
             judged = 1 if judged == text else judged[:LONGEST_PART]
         return [rules, explanation.reward, explanation.reason, judged, details]
-
-    def _close_block(self) -> None:
-        if self._texts:
-            number = len(self.starts) - 1
-            self.blocks[f"texts-{number}"] = packed(self._texts)
-            self.blocks[f"explained-{number}"] = packed(self._explained)
-            self._texts = []
-            self._explained = []
-            self._characters = 0
-
-    def _pack_prompts(self) -> None:
-        prompts = list(self._prompts)
-        self.prompt_starts = list(range(0, len(prompts), BLOCK))
-        for number, start in enumerate(self.prompt_starts):
-            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
 
 def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
@@ -354,21 +364,18 @@ def question(record: Record) -> str:
     >>> question(Record(index=0, completion="2", rewards={}, messages=[{"role": "user", "content": "1 + 1?\\nThink."}]))
     '1 + 1?'
     """
-    messages = record.messages or []
-    earlier_turns = (record.turn or 1) - 1
-    first_prompt = messages[: len(messages) - 2 * earlier_turns]
-    user_turns = [turn for turn in first_prompt if turn.get("role") == "user"]
+    user_turns = [turn for turn in record.first_prompt if turn.get("role") == "user"]
     if user_turns:
         text = message_text(user_turns[-1]) or ""
     else:
         text = prompt_text(record)
-    # Of a prompt with its chat template, what follows the opening of the user's turn.
+    # A prompt with its chat template has the question after the opening of the user's turn.
     text = (text.rpartition(_OPENING)[2] or text).strip()
     return text.splitlines()[0][:300] if text else ""
 
 
 def _rounded(value: Any) -> float | None:
-    """A figure as the page holds it; None for what is no finite number."""
+    """A figure as the page holds it; None for infinity, NaN and what is not a number."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return round(value, 4)
     return None

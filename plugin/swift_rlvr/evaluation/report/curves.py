@@ -42,6 +42,18 @@ class Panel:
     run: str | None = None
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A line of a panel: logged values over their steps. smooth: their moving average. color: a number."""
+
+    label: str
+    color: int
+    dashed: bool
+    steps: list[int]
+    values: list[float]
+    smooth: list[float]
+
+
 def points(steps: Steps, key: str) -> list[tuple[int, float]]:
     """The steps in which a value was logged, with it."""
     return [(row["step"], row[key]) for row in steps if is_number(row.get(key))]
@@ -195,14 +207,12 @@ def panels_of(runs: Mapping[str, Steps]) -> list[Panel]:
     return shown
 
 
-def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[dict[str, Any]]:
-    """The lines of a panel: a colour for each run where it shows several, else for each key;
-    smooth: their average.
-    """
+def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[Curve]:
+    """The lines of a panel: a colour for each run where it shows several, else for each key."""
     shows_several = len(runs) > 1 and panel.run is None
     drawn = []
-    for run_number, (label, steps) in enumerate(runs.items()):
-        if panel.run not in (None, label):
+    for run_number, (run, steps) in enumerate(runs.items()):
+        if panel.run not in (None, run):
             continue
         for key_number, (key, legend) in enumerate(panel.keys.items()):
             logged = points(steps, key)
@@ -211,19 +221,19 @@ def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[dict[str, Any]]:
             values = [value for _, value in logged]
             # There are few evaluations, each over many completions.
             window = 1 if key.startswith("eval") else smoothing_window(len(values))
+            label = legend
             if shows_several:
-                legend = f"{label} · {legend}" if len(panel.keys) > 1 else label
-            drawn.append(
-                {
-                    "label": legend,
-                    "color": run_number if shows_several else key_number,
-                    # Often the same as success, which has to be seen behind it.
-                    "dashed": key_number > 0 and (shows_several or key.endswith("strict")),
-                    "steps": [step for step, _ in logged],
-                    "values": values,
-                    "smooth": smoothed(values, window),
-                }
+                label = f"{run} · {legend}" if len(panel.keys) > 1 else run
+            curve = Curve(
+                label=label,
+                color=run_number if shows_several else key_number,
+                # Often the same as success, which has to be seen behind it.
+                dashed=key_number > 0 and (shows_several or key.endswith("strict")),
+                steps=[step for step, _ in logged],
+                values=values,
+                smooth=smoothed(values, window),
             )
+            drawn.append(curve)
     return drawn
 
 
@@ -252,17 +262,16 @@ def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
     pyplot.close(figure)
 
 
-def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Mapping[str, Any]]) -> None:
+def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Curve]) -> None:
     for curve in drawn:
-        steps = curve["steps"]
         style: dict[str, Any] = {
-            "color": f"C{curve['color']}",
-            "linestyle": "--" if curve["dashed"] else "-",
+            "color": f"C{curve.color}",
+            "linestyle": "--" if curve.dashed else "-",
         }
-        axis.plot(steps, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
+        axis.plot(curve.steps, curve.smooth, linewidth=2, label=_plain(curve.label), **style)
         # One or two points make no line that could be seen.
-        marker = "o" if len(steps) < 3 else ""
-        axis.plot(steps, curve["values"], linewidth=1, alpha=0.3, marker=marker, **style)
+        marker = "o" if len(curve.steps) < 3 else ""
+        axis.plot(curve.steps, curve.values, linewidth=1, alpha=0.3, marker=marker, **style)
     axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
 
     lowest = axis.dataLim.y0
@@ -275,7 +284,7 @@ def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Mapping[str, Any]]) -> 
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.3)
     if len(drawn) > 1:
-        longest = max(len(curve["label"]) for curve in drawn)
+        longest = max(len(curve.label) for curve in drawn)
         axis.legend(
             frameon=False,
             fontsize="small",

@@ -1,7 +1,5 @@
-"""What there is to observe of a run, as in the Countdown experiment, in figures.
-
-The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions
-(scripts/configs/countdown.yaml).
+"""What there is to observe of a run, in figures. An experiment with the same task may have seen the same
+things: `Task.seen_in_experiment`.
 """
 
 from collections import Counter
@@ -12,15 +10,6 @@ from typing import Any
 from swift_rlvr.evaluation.report.curves import Steps, points, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
 
-EXPERIMENT_TASK = "countdown"
-# What the experiment has seen of each observation.
-EXPERIMENT = {
-    "Success": "rises to about 0.5",
-    "Format": "stays at 0.9 to 1",
-    "Spread within a group": "standard deviation 0.2 to 0.3 at the end: not converged",
-    "Kinds of failure": "many are slips of arithmetic",
-    "Length": "falls until about step 200, then rises to about 350 tokens",
-}
 UNKNOWN = "not logged"
 
 
@@ -30,21 +19,29 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
 
     failures: by step, the reasons of wrong completions.
     """
+    spread = _change(run.steps, "reward_std")
+    if spread != UNKNOWN:
+        spread = f"standard deviation {spread}"
+        without_any = _change(run.steps, "frac_reward_zero_std")
+        if without_any != UNKNOWN:
+            spread += f"; groups without spread {without_any}"
+
+    length = _change(run.steps, "completions/mean_length", ".0f")
+    if length != UNKNOWN:
+        shortest, step = _extreme(run.steps, "completions/mean_length", min)
+        length = f"{length} tokens, shortest {shortest:.0f} around step {step:,}"
+
     return {
-        "Success": _success(run),
+        "Success": success_in_training(run),
         "Format": _change(run.steps, "format"),
-        "Spread within a group": _spread(run),
-        "Kinds of failure": _failures(failures),
-        "Length": _length(run),
+        "Spread within a group": spread,
+        "Kinds of failure": _last_failures(failures),
+        "Length": length,
     }
 
 
-def observed_success(run: Run) -> str:
-    """The success that a run has logged, of its completions and of held-out tasks, in a sentence."""
-    return f"Success in training: {_success(run)}."
-
-
-def _success(run: Run) -> str:
+def success_in_training(run: Run) -> str:
+    """The success that a run has logged, of its completions and of held-out tasks."""
     text = _change(run.steps, "success")
     if text == UNKNOWN:
         return UNKNOWN
@@ -59,18 +56,7 @@ def _success(run: Run) -> str:
     return text
 
 
-def _spread(run: Run) -> str:
-    spread = _change(run.steps, "reward_std")
-    without_any = _change(run.steps, "frac_reward_zero_std")
-    if spread == UNKNOWN:
-        return UNKNOWN
-    text = f"standard deviation {spread}"
-    if without_any != UNKNOWN:
-        text += f"; groups without spread {without_any}"
-    return text
-
-
-def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
+def _last_failures(failures: Mapping[int, Mapping[str, int]]) -> str:
     """The most frequent reasons of the last tenth of the steps."""
     reasons = Counter[str]()
     _, last_steps = _tenths(sorted(failures))
@@ -82,14 +68,6 @@ def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
     for reason, count in reasons.most_common(3):
         shares.append(f"{reason} {count / reasons.total():.0%}")
     return f"last failures: {', '.join(shares)}"
-
-
-def _length(run: Run) -> str:
-    length = _change(run.steps, "completions/mean_length", ".0f")
-    if length == UNKNOWN:
-        return UNKNOWN
-    shortest, step = _extreme(run.steps, "completions/mean_length", min)
-    return f"{length} tokens, shortest {shortest:.0f} around step {step:,}"
 
 
 def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

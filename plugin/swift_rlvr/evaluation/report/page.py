@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -19,13 +20,9 @@ from typing import Any
 from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
-from swift_rlvr.evaluation.report.observations import (
-    EXPERIMENT,
-    EXPERIMENT_TASK,
-    observations,
-    observed_success,
-)
+from swift_rlvr.evaluation.report.observations import observations, success_in_training
 from swift_rlvr.evaluation.report.reading import Run, read_runs
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 from swift_rlvr.utils.jsonl import replacing
@@ -85,15 +82,18 @@ def write_report(
     out = Path(out)
     read = read_runs(runs, columns, answered)
     completions = PageCompletions(read, limit or COMPLETIONS)
-    steps = {run.label: _merged_steps(run) for run in read}
+    steps = {run.label: run.merged_steps() for run in read}
     for run in read:
         for note in run.notes:
             tell(f"{run.label}: {note}")
+    picture = None
     try:
         out.mkdir(parents=True, exist_ok=True)
-        picture = _draw_picture(read, steps, out / CURVES)
+        if any(steps.values()):
+            counts = " and ".join(f"{len(run.steps):,} steps" for run in read)
+            draw(steps, out / CURVES, title=f"{title_of(read)}, {counts}")
+            picture = out / CURVES
     except NotInstalledError as error:
-        picture = None
         tell(f"{CURVES} was not written: {error}")
     except OSError as error:
         raise InputError(
@@ -102,15 +102,6 @@ def write_report(
     with replacing(out / PAGE) as file:
         file.writelines(page(read, steps, completions, comparisons))
     return picture, out / PAGE
-
-
-def _draw_picture(runs: Sequence[Run], steps: Mapping[str, Steps], path: Path) -> Path | None:
-    """Draw the curves; None where no run has logged a step."""
-    if not any(steps.values()):
-        return None
-    counts = " and ".join(f"{len(run.steps):,} steps" for run in runs)
-    draw(steps, path, title=f"{title_of(runs)}, {counts}")
-    return path
 
 
 def title_of(runs: Sequence[Run]) -> str:
@@ -136,14 +127,6 @@ def _short_name(model: Any) -> str:
     return "/".join(Path(model).parts[-2:]).lstrip("/") if isinstance(model, str) else ""
 
 
-def _merged_steps(run: Run) -> list[dict[str, Any]]:
-    """One row for each step with all that was logged of it."""
-    rows: dict[int, dict[str, Any]] = {}
-    for row in (*run.steps, *run.held_out):
-        rows.setdefault(row["step"], {}).update(row)
-    return [rows[step] for step in sorted(rows)]
-
-
 def page(
     runs: Sequence[Run],
     steps: Mapping[str, Steps],
@@ -160,18 +143,13 @@ def page(
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    tables = [_comparison(comparison) for comparison in comparisons]
-    tables += [_figures(run) for run in runs if run.summary is not None]
-    if any(run.graded is None for run in runs):
-        tables.append(_observations(runs, completions))
-    tables.append(_settings(runs))
     parts = {
         "policy": "; ".join(policy),
         "title": escape(title_of(runs)),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "verdict": _verdict(runs, comparisons),
         "notes": _notes(runs),
-        "tables": "\n".join(tables),
+        "tables": "\n".join(_tables(runs, completions, comparisons)),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
@@ -181,20 +159,15 @@ def page(
             yield part
         elif part == "figures":
             # Before the scripts, which begin with them while the rest is still being loaded.
-            yield _block("page", packed(_summary(runs, steps, completions)))
+            yield _block("page", packed(_page_data(runs, steps, completions)))
             yield _block("columns", packed(completions.data()))
-            yield from _blocks(completions, "prompts")
+            for name, block in completions.prompts.items():
+                yield _block(name, block)
         elif part == "texts":
-            yield from _blocks(completions, "texts")
-            yield from _blocks(completions, "explained")
+            for name, block in completions.texts.packed.items():
+                yield _block(name, block)
         else:
             yield parts[part]
-
-
-def _blocks(completions: PageCompletions, kind: str) -> Iterator[str]:
-    for name, block in completions.blocks.items():
-        if name.startswith(kind):
-            yield _block(name, block)
 
 
 def _block(name: str, block: str) -> str:
@@ -213,26 +186,37 @@ def _hashes(texts: Sequence[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _summary(
+def _page_data(
     runs: Sequence[Run], steps: Mapping[str, Steps], completions: PageCompletions
 ) -> dict[str, Any]:
-    """What the page knows beside the columns of the completions."""
+    """What the page's script knows beside the columns of the completions."""
     verifiers = {}
-    for run in runs:
+    alarms = []
+    for number, run in enumerate(runs):
         for key in run.verifiers:
             verifiers[key] = run.judges.judges[key].full
+        for alarm in run.alarms:
+            alarms.append(
+                {
+                    "run": number,
+                    "step": alarm.step,
+                    "alarm": alarm.kind.replace("_", " "),
+                    "message": alarm.message,
+                    "completions": alarm.completions,
+                }
+            )
     rules = []
     for name, outcome, names in completions.rules:
         rules.append({"reward": name, "outcome": outcome, "rules": names})
     return {
         "runs": [run.label for run in runs],
         "panels": _panels(runs, steps),
-        "alarms": _alarms(runs),
+        "alarms": alarms,
         "total": completions.total,
         "names": list(completions.names),
         "rules": rules,
         "verifiers": verifiers,
-        "starts": completions.starts,
+        "starts": completions.texts.starts,
         "promptStarts": completions.prompt_starts,
     }
 
@@ -241,10 +225,11 @@ def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, A
     labels = [run.label for run in runs]
     shown = []
     for panel in panels_of(steps):
-        drawn = curves(panel, steps)
-        for curve in drawn:
-            for name in ("values", "smooth"):
-                curve[name] = [round(value, 8) for value in curve[name]]
+        drawn = []
+        for curve in curves(panel, steps):
+            values = [round(value, 8) for value in curve.values]
+            smooth = [round(value, 8) for value in curve.smooth]
+            drawn.append(asdict(replace(curve, values=values, smooth=smooth)))
         shown.append(
             {
                 "title": panel.title,
@@ -257,49 +242,50 @@ def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, A
     return shown
 
 
-def _alarms(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    shown = []
-    for number, run in enumerate(runs):
-        for alarm in run.alarms:
-            shown.append(
-                {
-                    "run": number,
-                    "step": alarm.get("step"),
-                    "alarm": str(alarm.get("kind", "")).replace("_", " "),
-                    "message": str(alarm.get("message", "")),
-                    "completions": list(map(str, alarm.get("completions") or ())),
-                }
-            )
-    return shown
+# --- The tables and texts, as HTML
+
+
+def _tables(
+    runs: Sequence[Run],
+    completions: PageCompletions,
+    comparisons: Sequence[Mapping[str, Any]],
+) -> Iterator[str]:
+    for comparison in comparisons:
+        yield _comparison(comparison)
+    for run in runs:
+        if run.summary is not None:
+            title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
+            yield _table(title, ["", "value"], figures_table(run.summary))
+    if any(run.graded is None for run in runs):
+        yield _observations(runs, completions)
+    yield _settings(runs)
 
 
 def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> str:
     """Whether training helped: the comparisons with their p-values, else the logged success."""
-    sentences = []
-    for comparison in comparisons:
-        sentence = in_words(comparison["paired"]) if comparison.get("paired") else ""
-        values = [figure_text(comparison[side], "success", ".3f") for side in ("before", "after")]
-        sentences.append((f"Held-out success: {values[0]} before, {values[1]} after.", sentence))
-    if not comparisons:
-        for run in runs:
-            label = f"{run.label}: " if len(runs) > 1 else ""
-            sentences.append((f"{label}{_success(run)}", ""))
     text = ""
-    for figures, sentence in sentences:
-        text += f"<p><b>{escape(figures)}</b> {escape(sentence)}</p>"
-    if not comparisons:
-        text += (
-            '<p class="hint">For a p-value, run swift-rlvr evaluate before and after training, then '
-            "swift-rlvr compare --out, and pass the result with --comparison.</p>"
+    for comparison in comparisons:
+        before, after = (
+            figure_text(comparison[side], "success", ".3f") for side in ("before", "after")
         )
-    return text
+        conclusion = in_words(comparison["paired"]) if comparison.get("paired") else ""
+        figures = f"Held-out success: {before} before, {after} after."
+        text += f"<p><b>{escape(figures)}</b> {escape(conclusion)}</p>"
+    if comparisons:
+        return text
 
-
-def _success(run: Run) -> str:
-    if run.summary is None or run.steps:
-        return observed_success(run)
-    success = figure_text(run.summary, "success", ".3f")
-    return f"Success: {success} of {run.summary['tasks']:,} tasks."
+    for run in runs:
+        if run.summary is None or run.steps:
+            figures = f"Success in training: {success_in_training(run)}."
+        else:
+            success = figure_text(run.summary, "success", ".3f")
+            figures = f"Success: {success} of {run.summary['tasks']:,} tasks."
+        label = f"{run.label}: " if len(runs) > 1 else ""
+        text += f"<p><b>{escape(label + figures)}</b> </p>"
+    return text + (
+        '<p class="hint">For a p-value, run swift-rlvr evaluate before and after training, then '
+        "swift-rlvr compare --out, and pass the result with --comparison.</p>"
+    )
 
 
 def _notes(runs: Sequence[Run]) -> str:
@@ -314,27 +300,24 @@ def _notes(runs: Sequence[Run]) -> str:
 
 
 def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
-    """The observations; where all runs are of the experiment's task, beside what it has seen."""
+    """The observations; where all runs are of one task, beside what an experiment with it has seen."""
     figures = []
     for run, failures in zip(runs, completions.failures, strict=True):
         figures.append(observations(run, failures))
-    beside_experiment = all(run.judged_task == EXPERIMENT_TASK for run in runs)
     headings = ["", *(run.label for run in runs)]
-    if beside_experiment:
-        headings.append("Countdown experiment")
+    seen: Mapping[str, str] = {}
+    task = runs[0].judged_task
+    if task is not None and all(run.judged_task == task for run in runs):
+        seen = TASKS[task].seen_in_experiment
+    if seen:
+        headings.append(f"{task} experiment".capitalize())
     rows = []
-    for name, seen in EXPERIMENT.items():
+    for name in figures[0]:
         row = [name, *(figure[name] for figure in figures)]
-        if beside_experiment:
-            row.append(seen)
+        if seen:
+            row.append(seen.get(name, ""))
         rows.append(row)
     return _table("Observations", headings, rows, "text")
-
-
-def _figures(run: Run) -> str:
-    """The figures of an evaluation or a file of completions."""
-    title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
-    return _table(title, ["", "value"], figures_table(run.summary or {}))
 
 
 def _comparison(comparison: Mapping[str, Any]) -> str:

@@ -8,15 +8,18 @@ those of known names; `notes` says so.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.completion_files import split_name
-from swift_rlvr.evaluation.completion_forms import items_of, with_columns_from_prompt
-from swift_rlvr.evaluation.graded_files import GradedFiles, graded_records, last_step
-from swift_rlvr.rewards import REWARDS as OUR_REWARDS
-from swift_rlvr.runs.alarms import Alarms
+from swift_rlvr.evaluation.graded_files import graded_records, last_step
+from swift_rlvr.evaluation.report.swift_tables import (
+    judges_by_name,
+    records_of_tables,
+    roles_in_words,
+)
+from swift_rlvr.runs.alarms import Alarm, Alarms
 from swift_rlvr.runs.folder import (
     ALARMS,
     ARGS,
@@ -28,19 +31,13 @@ from swift_rlvr.runs.folder import (
     SUMMARY,
     find_run,
 )
-from swift_rlvr.runs.records import Record, judge, read_records
-from swift_rlvr.runs.statistics import is_number, summarize
-from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
+from swift_rlvr.runs.records import Record, read_records
+from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.success import VERIFIER, Judges
 from swift_rlvr.tasks import tasks_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LineError, read_json, read_jsonl
-from swift_rlvr.verifiers.messages import completion_text
-
-# In a line of LOG, such as "rewards/CountdownReward/mean".
-_LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
-# Columns of ms-swift's tables that are neither rewards nor columns of the dataset.
-_NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", "num_turns"}
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
 
 
 class Entry(NamedTuple):
@@ -69,12 +66,12 @@ class Run:
     label: str
     steps: list[dict[str, Any]] = field(default_factory=list)
     held_out: list[dict[str, Any]] = field(default_factory=list)
-    alarms: list[dict[str, Any]] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     judges: Judges = field(default_factory=lambda: Judges({}))
     entries: dict[int, Entry] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    # Of an evaluation or a file of completions, which is no training.
+    # Only an evaluation or a file of completions has these two.
     graded: list[Record] | None = None
     summary: dict[str, Any] | None = None
 
@@ -97,6 +94,13 @@ class Run:
         for record in read_records(path, self.notes.append):
             last[record.step, record.index, record.sample] = record
         yield from last.values()
+
+    def merged_steps(self) -> list[dict[str, Any]]:
+        """One row for each step with all that was logged of it."""
+        rows: dict[int, dict[str, Any]] = {}
+        for row in (*self.steps, *self.held_out):
+            rows.setdefault(row["step"], {}).update(row)
+        return [rows[step] for step in sorted(rows)]
 
     @property
     def verifiers(self) -> dict[str, str]:
@@ -142,8 +146,7 @@ def read_runs(
         if (place / LOG).is_file():
             runs.append(read_run(place, label))
         else:
-            graded = graded_records(place, columns, answered)
-            runs.append(_run_of_completions(place, label, graded))
+            runs.append(_read_completions(place, label, columns, answered))
     return runs
 
 
@@ -154,10 +157,13 @@ def _place(path: Path) -> Path:
     return path if place.is_file() or has_completions else find_run(path)
 
 
-def _run_of_completions(path: Path, label: str, graded: GradedFiles) -> Run:
-    """What there is of an evaluation or of completions of others. Where they have steps, as verl's
-    dumps, there are curves.
+def _read_completions(
+    path: Path, label: str, columns: Mapping[str, str] | None, answered: Source | None
+) -> Run:
+    """An evaluation, or completions of another tool, as a run. Completions with steps, such as verl's
+    dumps, give curves.
     """
+    graded = graded_records(path, columns, answered)
     run = Run(path, label, judges=graded.judges, notes=graded.notes, graded=graded.records)
     run.summary = summarize(last_step(graded.records))
     if (path / SUMMARY).is_file():
@@ -210,10 +216,20 @@ def read_run(path: str | Path, label: str = "") -> Run:
     folder = find_run(path)
     run = Run(folder, label or folder.name)
     _read_log(run)
-    run.judges = _judges(run)
+    if (folder / REWARDS).is_file():
+        run.judges = Judges.from_json(read_json(folder / REWARDS))
+    else:
+        run.judges = judges_by_name(run.steps)
+        if run.judges.judges:
+            run.notes.append(
+                f"there is no {REWARDS}: the roles of the rewards are guessed from their names "
+                f"({roles_in_words(run.judges)})"
+            )
     _index_completions(run)
     _fill_in_success(run)
-    _fill_in_success_by_task(run)
+    # A mixture gets `success/TASK` for each step and `eval/success/TASK` for each evaluation.
+    _add_success_by_task(run.steps, "success", run.entries.values())
+    _add_success_by_task(run.held_out, "eval/success", run.held_out_records())
     _read_alarms(run)
     if (folder / ARGS).is_file():
         try:
@@ -257,48 +273,6 @@ def _read_log(run: Run) -> None:
         )
 
 
-def _judges(run: Run) -> Judges:
-    """The roles that the run wrote down; else those of the names that it logs, and a note of what
-    is assumed.
-    """
-    if (run.folder / REWARDS).is_file():
-        return Judges.from_json(read_json(run.folder / REWARDS))
-    ours = {str(reward.__name__): reward for reward in OUR_REWARDS.values()}
-    judges = {}
-    for name in _logged_rewards(run):
-        if name in ours:
-            judges[ours[name].name] = Judge(ours[name].role, name)
-        else:
-            judges[name] = Judge(role_of(name), name)
-    if judges:
-        run.notes.append(
-            f"there is no {REWARDS}: the roles of the rewards are guessed from their names "
-            f"({_assumed_roles(judges.values())})"
-        )
-    return Judges(judges)
-
-
-def _logged_rewards(run: Run) -> list[str]:
-    """The names of the rewards whose mean is logged, in order."""
-    names = []
-    for row in run.steps:
-        for key in row:
-            match = _LOGGED_MEAN.fullmatch(key)
-            if match is not None and match[1] not in names:
-                names.append(match[1])
-    return names
-
-
-def _assumed_roles(rewards: Iterable[Judge]) -> str:
-    words = {"verifier": VERIFIER, "format reward": FORMAT, "reward of unknown role": None}
-    parts = []
-    for text, role in words.items():
-        names = [reward.logged for reward in rewards if reward.role == role]
-        if names:
-            parts.append(f"{text}: {', '.join(names)}")
-    return "; ".join(parts)
-
-
 def _index_completions(run: Run) -> None:
     """Fill in `entries`. A resumed run goes back, and makes all from there again."""
     questions: dict[str, int] = {}
@@ -331,67 +305,7 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
             if record.mode in (None, "train"):
                 yield record
     elif (run.folder / COMPLETIONS).is_file():
-        yield from _records_of_tables(run.folder / COMPLETIONS, run.judges, notes)
-
-
-def _records_of_tables(path: Path, judges: Judges, notes: list[str]) -> Iterator[Record]:
-    """The records of ms-swift's tables of completions, which may be several for a step."""
-    keys = {reward.logged: key for key, reward in judges.judges.items()}
-    before: list[Record] = []
-    for number, table in read_jsonl(path, unfinished=notes.append):
-        try:
-            records = [_record(item.completion, item.row, keys) for item in items_of(table)]
-        except LineError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-        if not records:
-            continue
-        first = 0
-        if before and records[0].step == before[0].step:
-            if [record.completion for record in records] == [
-                record.completion for record in before
-            ]:
-                # ms-swift writes the last table again when the training ends.
-                continue
-            first = before[-1].index + 1
-        for index, record in enumerate(records, start=first):
-            record.index = index
-        judge(records, judges)
-        yield from records
-        before = records
-
-
-def _record(completion: object, row: dict[str, Any], keys: Mapping[str, str]) -> Record:
-    """The record of a completion in a table; LineError without a step.
-
-    The prompt, a text with the chat template, becomes one message. keys: of the rewards, by the
-    name that is logged.
-    """
-    row = with_columns_from_prompt(row)
-    try:
-        step = int(row["step"])
-    except (KeyError, TypeError, ValueError):
-        raise LineError(f"expected a step such as 7, got {row.get('step')!r:.40}") from None
-    prompt = row.get("prompt")
-    if not isinstance(prompt, list):
-        prompt = [{"role": "user", "content": str(prompt)}]
-    advantage = row.get("advantages")
-    rewards: dict[str, float | None] = {}
-    columns = {}
-    for name, value in row.items():
-        if name not in keys and name not in _NOT_A_COLUMN:
-            columns[name] = value
-    for name, key in keys.items():
-        if name in row:
-            rewards[key] = row[name] if is_number(row[name]) else None
-    return Record(
-        index=0,
-        step=step,
-        completion=completion_text(completion) or "",
-        messages=prompt,
-        rewards=rewards,
-        row=columns,
-        advantage=advantage if is_number(advantage) else None,
-    )
+        yield from records_of_tables(run.folder / COMPLETIONS, run.judges, notes)
 
 
 def _fill_in_success(run: Run) -> None:
@@ -414,20 +328,15 @@ def _fill_in_success(run: Run) -> None:
             row["success"] = mean
 
 
-def _fill_in_success_by_task(run: Run) -> None:
-    """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out
-    evaluation.
-    """
-    _add_success_by_task(run.steps, "success", run.entries.values())
-    _add_success_by_task(run.held_out, "eval/success", run.held_out_records())
-
-
 def _add_success_by_task(
     rows: Sequence[dict[str, Any]], name: str, completions: Iterable[Entry | Record]
 ) -> None:
-    shares = _shares(
-        completions, lambda completion: (completion.step, completion.task or "unknown task")
-    )
+    """Add the share of successes of each task to the rows, if completions are of several tasks."""
+
+    def step_and_task(completion: Entry | Record) -> tuple[int | None, str]:
+        return completion.step, completion.task or "unknown task"
+
+    shares = _shares(completions, step_and_task)
     if len({task for _, task in shares}) <= 1:
         return
     rows_by_step = {row["step"]: row for row in rows}
@@ -446,12 +355,16 @@ def _shares(completions: Iterable[Entry | Record], key: Callable[[Any], Any]) ->
 
 
 def _read_alarms(run: Run) -> None:
+    """The alarms that the run has raised, or would have raised where it has not written them down."""
     path = run.folder / ALARMS
     if path.is_file():
-        run.alarms = [row for _, row in read_jsonl(path, unfinished=run.notes.append)]
+        for _, row in read_jsonl(path, unfinished=run.notes.append):
+            completions = tuple(map(str, row.get("completions") or ()))
+            kind, message = str(row.get("kind", "")), str(row.get("message", ""))
+            run.alarms.append(Alarm(row.get("step", 0), kind, message, completions))
         return
     alarms = Alarms()
     for row in sorted([*run.held_out, *run.steps], key=lambda row: row["step"]):
-        run.alarms += [asdict(alarm) for alarm in alarms.row(row["step"], row)]
+        run.alarms += alarms.row(row["step"], row)
     if run.alarms:
         run.notes.append(f"there is no {ALARMS}: the alarms were recomputed from the log")

@@ -1,0 +1,348 @@
+"""Further tests for a row that has a reference solution.
+
+A policy that sees a row's tests, or meets them often enough, can pass them with a table of what they
+expect, or with a rule that is right for them alone. `add_tests` runs the reference on inputs that are
+near the given ones (`calls.py`, `texts.py`) and writes what it returns as tests, which the prompt does
+not show. First come those that refuse mutants of the reference (`mutants.py`) which the given tests let
+pass.
+
+Kept is an input on which
+
+- two runs of the reference, in processes of their own and in different order, give the same, without
+  an exception and in half a second of CPU time, and so do all other references of the row that pass
+  its tests;
+- the result is like the expected ones of the row: of the same types, not negative and not empty
+  where none of them is. A solution that gives None for "not found" is not wrong because the reference
+  gives -1, where no test of the row says which. For the same reason a value that the reference has
+  written down is no result where all expected ones are parts of the input.
+"""
+
+import ast
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from swift_rlvr.evaluation.added_tests.calls import nearby_calls
+from swift_rlvr.evaluation.added_tests.given import LONGEST, Case, Given, NoTests, read_given
+from swift_rlvr.evaluation.added_tests.mutants import mutants
+from swift_rlvr.evaluation.added_tests.running import results_of, results_of_mutants
+from swift_rlvr.evaluation.added_tests.texts import nearby_texts
+from swift_rlvr.verifiers.code.cases import Form, read_form, read_tests
+from swift_rlvr.verifiers.code.check import PASSED, check, passes_together
+from swift_rlvr.verifiers.code.plain import AssertTest, read_asserts
+from swift_rlvr.verifiers.code.process import Limits
+from swift_rlvr.verifiers.code.sources import UnitTest
+
+_CALLS = 15  # candidates for each test that is asked for
+_FEWEST_CALLS = 200
+_TEXTS = 2  # candidates for programs
+_MUTANTS = 40
+_REFERENCES = 3  # as many are compared
+_LONGEST_TESTS = 60_000  # characters of all added tests: records keep a column of that length
+_LARGEST = 1e8  # of a float: sums of larger ones differ by their order
+# Where these stand in a question several results are right.
+_SEVERAL_RIGHT = re.compile(
+    r"\bin any order\b|\bany (?:valid|one of|of them|such|possible|order)\b"
+    r"|\bmultiple (?:valid |correct |possible )?(?:answers|solutions|outputs)\b"
+    r"|\b(?:print|output|return) any\b",
+    re.IGNORECASE,
+)
+
+
+class Added(NamedTuple):
+    """What was added to a row.
+
+    tests: text that `read_tests` reads. mutants: of the reference that pass the row's own tests.
+    surviving: how many of them pass the added tests too, some because they do the same as it.
+    """
+
+    tests: str
+    mutants: int
+    surviving: int
+
+
+def add_tests(
+    tests: Any,
+    references: Sequence[str],
+    *,
+    entry_point: str | None = None,
+    question: str = "",
+    count: int = 20,
+    seed: int | str = 0,
+    limits: Limits | None = None,
+) -> Added:
+    """Up to `count` further tests. The same seed gives the same, unless the reference is so slow that
+    mutants of it run into the time limit.
+
+    Raises:
+        NoTests: where there is no reference that passes the row's own tests, or no test can be
+            added, saying why.
+        BadTests: where the row's own tests cannot be read.
+        SandboxError: where code cannot be run safely.
+
+    >>> given = ["assert least(4, 2) == 2", "assert least(3, 9) == 3"]
+    >>> print(add_tests(given, ["def least(a, b): return a if a < b else b"], count=2).tests)
+    ["assert least(4, 6) == 4", "assert least(7, 2) == 2"]
+    """
+    limits = limits or Limits()
+    if not references:
+        raise NoTests("no reference solution")
+    if _SEVERAL_RIGHT.search(question):
+        raise NoTests("several results are right")
+    own_tests: Sequence[Any] = read_tests(tests, entry_point, limits.packages)
+    references = _passing(references, own_tests, limits)
+    reference = references[0]
+    if all(isinstance(test, UnitTest) for test in own_tests):
+        own_tests = _plain_asserts(read_form(tests, entry_point), reference)
+    given = read_given(own_tests)
+    rng = random.Random(f"{seed} {count}")
+    if given.comparison == "output":
+        inputs: list[Any] = nearby_texts(given.inputs, _TEXTS * count, rng)
+    else:
+        numbers = [value for value in _constants(reference) if type(value) in (int, float)]
+        inputs = nearby_calls(given.inputs, max(_CALLS * count, _FEWEST_CALLS), rng, numbers)
+
+    # The first run says what the results are, the second, in another order, whether they stay, and
+    # what mutants give.
+    (results,) = results_of([reference], given, [*given.inputs, *inputs], limits)
+    own = len(given.inputs)
+    own_cases = given.cases(given.inputs, results[:own])
+    candidates = given.cases(inputs, results[own:])
+    if given.comparison == "output":
+        candidates = _like_outputs(own_cases, candidates)
+    else:
+        candidates = _like_results(given, own_cases, candidates, reference)
+    own_cases.reverse()
+    candidates.reverse()
+    faulty = mutants(reference, _MUTANTS, rng)
+    second = _run_again(given, own_cases, candidates, references, faulty, limits)
+
+    chosen, refused = _refusing(second.refused_by, count)
+    added = [candidates[place] for place in chosen]
+    others = [candidates[place] for place in second.refused_by if place not in chosen]
+    added += _varied(others[::-1], count - len(added))
+    if not added:
+        raise NoTests("the reference gives no further results that can be compared")
+    while len(given.tests(added)) > _LONGEST_TESTS:
+        added.pop()
+    written = given.tests(added)
+    read_tests(written, entry_point, limits.packages)
+    return Added(written, second.mutants, second.mutants - len(refused))
+
+
+class _SecondRun(NamedTuple):
+    """mutants: how many pass the row's own tests. refused_by: by the place of each candidate whose
+    result stays, the numbers of those that it refuses.
+    """
+
+    mutants: int
+    refused_by: dict[int, set[int]]
+
+
+def _run_again(
+    given: Given,
+    own_cases: Sequence[Case],
+    candidates: Sequence[Case],
+    references: Sequence[str],
+    faulty: Sequence[str],
+    limits: Limits,
+) -> _SecondRun:
+    """Run all references, and the mutants of the first one, on all cases."""
+    cases = [*own_cases, *candidates]
+    inputs = [case.input for case in cases]
+
+    def passed(results: Sequence[str | None]) -> tuple[list[bool], list[bool]]:
+        """Which of its own tests, and which candidates, a program with these results passes."""
+        pairs = zip(cases, results, strict=True)
+        outcomes = [given.passes(written, case.result) for case, written in pairs]
+        return outcomes[: len(own_cases)], outcomes[len(own_cases) :]
+
+    is_stable = [True] * len(candidates)
+    for results in results_of(references, given, inputs, limits):
+        _, outcomes = passed(results)
+        is_stable = [before and now for before, now in zip(is_stable, outcomes, strict=True)]
+    refused_by: dict[int, set[int]] = {}
+    for place, stays in enumerate(is_stable):
+        if stays:
+            refused_by[place] = set()
+
+    passing = 0
+    for number, results in enumerate(results_of_mutants(faulty, given, inputs, limits)):
+        own, outcomes = passed(results)
+        if not all(own):
+            continue
+        passing += 1
+        for place, refusing in refused_by.items():
+            if not outcomes[place]:
+                refusing.add(number)
+    return _SecondRun(passing, refused_by)
+
+
+# --- The references and tests of the row
+
+
+def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[str]:
+    """The first references that pass the row's own tests; NoTests where none does."""
+    passing = []
+    failure = ""
+    for reference in references[: 2 * _REFERENCES]:
+        verdicts = check(reference, own_tests, limits)
+        failed = [verdict for verdict in verdicts if verdict.reason != PASSED]
+        if not failed:
+            passing.append(reference)
+        elif not failure:
+            failure = ": ".join(filter(None, failed[0][:2]))
+        if len(passing) == _REFERENCES:
+            break
+    if not passing and passes_together(references[0], own_tests, limits):
+        raise NoTests("the reference passes only with together=true")
+    if not passing:
+        raise NoTests(f"the reference fails the row's own tests ({failure[:200]})")
+    return passing
+
+
+def _plain_asserts(form: Form, reference: str) -> list[AssertTest]:
+    """The asserts of test programs that are plain by themselves and call functions of the reference."""
+    functions = set()
+    for node in ast.walk(ast.parse(reference)):
+        if isinstance(node, ast.FunctionDef):
+            functions.add(node.name)
+    tests = []
+    for source in form.sources:
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Assert):
+                continue
+            text = ast.unparse(node)
+            if form.function:
+                text = re.sub(r"\bcandidate\b", form.function, text)
+            tests += read_asserts(text)
+    return [test for test in tests if test.function.rpartition(".")[2] in functions]
+
+
+def _constants(source: str) -> list[Any]:
+    """The values that a program has written down."""
+    nodes = ast.walk(ast.parse(source))
+    return [node.value for node in nodes if isinstance(node, ast.Constant)]
+
+
+# --- Results that are like the given ones
+
+
+def _like_outputs(own: Sequence[Case], candidates: Sequence[Case]) -> list[Case]:
+    """The candidates whose output is like those of the row: empty or with a minus only where one of
+    them is, and of as many lines where all have the same number.
+    """
+    may_be_empty = any(not case.result.strip() for case in own)
+    may_have_minus = any("-" in case.result for case in own)
+    line_counts = {case.result.count("\n") for case in own}
+    # A single output says nothing about the lines of others.
+    is_fixed = len(own) != 1 and len(line_counts) <= 1
+    like = []
+    for case in candidates:
+        output = case.result
+        is_empty = not output.strip()
+        if (is_empty and not may_be_empty) or ("-" in output and not may_have_minus):
+            continue
+        if not is_fixed or output.count("\n") in line_counts:
+            like.append(case)
+    return like
+
+
+def _like_results(
+    given: Given, own: Sequence[Case], candidates: Sequence[Case], reference: str
+) -> list[Case]:
+    """The candidates whose result is like those of the row, and can be compared."""
+    kinds = {kind for case in own for kind in _kinds(case.result)}
+    are_parts = all(map(_is_part, own))
+    written_down = set(map(repr, _constants(reference)))
+    like = []
+    for case in candidates:
+        if are_parts and not _is_part(case) and repr(case.result) in written_down:
+            continue
+        if len(repr(case.input)) > LONGEST or not set(_kinds(case.result)) <= kinds:
+            continue
+        if _is_comparable(given, case.result):
+            like.append(case)
+    return like
+
+
+def _is_part(case: Case) -> bool:
+    """Whether a result stands in one of the arguments: a letter, a word or an element."""
+    for argument in case.input:
+        if isinstance(argument, str) and isinstance(case.result, str) and case.result in argument:
+            return True
+        if isinstance(argument, (list, tuple, set, dict)) and case.result in list(argument):
+            return True
+    return False
+
+
+def _kinds(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """The type of a value and of all in it, each with its depth and whether it is negative or empty."""
+    name = "number" if type(value) in (int, float) else type(value).__name__
+    if name == "number" and value < 0:
+        name += " below 0"
+    if isinstance(value, (str, list, tuple, dict, set)) and not value:
+        name += ", empty"
+    yield depth, name
+    for element in _elements(value):
+        yield from _kinds(element, depth + 1)
+
+
+def _elements(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, (list, tuple, set)) else ()
+
+
+def _is_comparable(given: Given, value: Any) -> bool:
+    """Whether another right solution gives this value, or one that is near enough."""
+    if given.comparison == "near":
+        return type(value) in (int, float) and _is_exact(value)
+    if given.comparison == "is":
+        return value is None or isinstance(value, bool)
+    return _is_exact(value)
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether its floats are so small that they are the same in any order of the operations, but for
+    what `same_value` allows.
+    """
+    if isinstance(value, complex) or (isinstance(value, float) and not abs(value) < _LARGEST):
+        return False
+    return all(map(_is_exact, _elements(value)))
+
+
+# --- Choosing
+
+
+def _refusing(refused_by: dict[int, set[int]], count: int) -> tuple[list[int], set[int]]:
+    """The candidates that refuse most mutants together, each the most of those that are left, and
+    what they refuse.
+    """
+    chosen: list[int] = []
+    refused: set[int] = set()
+    while len(chosen) < count and refused_by:
+        best = max(refused_by, key=lambda place: len(refused_by[place] - refused))
+        if not refused_by[best] - refused:
+            break
+        chosen.append(best)
+        refused |= refused_by[best]
+    return chosen, refused
+
+
+def _varied(candidates: Sequence[Case], count: int) -> list[Case]:
+    """So many of them, with as many different results as there are."""
+    by_result: dict[str, list[Case]] = defaultdict(list)
+    for candidate in candidates:
+        by_result[repr(candidate.result)].append(candidate)
+    chosen: list[Case] = []
+    while by_result and len(chosen) < count:
+        for result in list(by_result):
+            chosen.append(by_result[result].pop(0))
+            if not by_result[result]:
+                del by_result[result]
+            if len(chosen) == count:
+                break
+    return chosen

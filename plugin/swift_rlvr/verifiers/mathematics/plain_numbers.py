@@ -1,8 +1,8 @@
 r"""Plain numbers: decimals, fractions, mixed and scientific numbers, with percent, money, scale
 words and units.
 
-Most answers are plain numbers, so they are read here, fast and exactly, before anything else is
-tried.
+Most answers are plain numbers, so they are read and compared here, fast and exactly, before anything
+else is tried.
 """
 
 import math
@@ -11,12 +11,20 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
+from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
 from swift_rlvr.verifiers.mathematics.parser import read_expression
-from swift_rlvr.verifiers.mathematics.units import may_be_variables, read_unit
-from swift_rlvr.verifiers.mathematics.values import Number
+from swift_rlvr.verifiers.mathematics.units import different_units, may_be_variables, read_unit
+from swift_rlvr.verifiers.mathematics.values import Number, unit_of
 
 # longer numbers are no answers, and slow
 _MAX_DIGITS = 400
+# A decimal with this many places stands for the number that rounds to it: 0.333333333333 is 1/3.
+# With fewer it is exactly itself: 0.333 is not 1/3.
+ENOUGH_PLACES = 12
+# A gold may be a decimal that its author cut off.
+ENOUGH_PLACES_OF_GOLD = 10
+# and so many of its digits have to be right
+_ENOUGH_DIGITS = 9
 
 # --- ways to write a number; a sign stands first
 
@@ -259,6 +267,54 @@ def _without_scale(rest: str) -> tuple[str, int]:
             rest = rest[len(word) :]
             scale = factor
     return rest, scale
+
+
+# --- two numbers
+
+
+def same_number(gold: Number, answer: Number) -> bool:
+    """Whether a plain number equals the gold, exactly or as a decimal that is long enough.
+
+    >>> same_number(Number(Fraction(1, 2)), Number(Fraction(50), percent=True))
+    True
+    >>> same_number(Number(Fraction(1, 3)), Number(Fraction("0.333"), places=3))
+    False
+    """
+    if (gold.unit or gold.percent) and different_units(unit_of(gold), unit_of(answer)):
+        return False
+    if gold.percent and answer.percent:
+        return gold.value == answer.value
+
+    # 50% -> 1/2, and 50% -> 50, since "what percentage ...?" is also answered without the sign
+    golds = {gold.value}
+    if gold.percent:
+        golds.add(gold.value / 100)
+
+    # 1/2 -> 50%. A gold of 50 is answered by 50% too; one of 1/2 is not by 1/2%.
+    values = {answer.value}
+    if answer.percent:
+        values = {answer.value / 100}
+        if gold.value.denominator == 1 or abs(gold.value) >= 1:
+            values.add(answer.value)
+    if golds & values:
+        return True
+    if max(gold.places, answer.places) < ENOUGH_PLACES_OF_GOLD:
+        return False
+    # 0.6666666667 -> 2/3, and not 0.6666666668
+    if not answer.places and is_long_decimal_of(gold, answer.value, ENOUGH_PLACES_OF_GOLD):
+        return True
+    if is_long_decimal_of(gold, answer.value):
+        return True
+    return is_long_decimal_of(answer, gold.value)
+
+
+def is_long_decimal_of(number: Number, value: Computed, enough_places: int = ENOUGH_PLACES) -> bool:
+    """Whether a number is a decimal of enough places for that value."""
+    if number.places < enough_places or not is_real(value):
+        return False
+    # 0 is not 0.0000000000001, however near
+    distance = min(Fraction(1, 10**enough_places), abs(number.value) / 10**_ENOUGH_DIGITS)
+    return near(value, number.value, distance)
 
 
 # --- factorisations

@@ -23,7 +23,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
-from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
+from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.lists import with_order
 from swift_rlvr.verifiers.mathematics.notation import plain
 from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors, read_plain
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
@@ -98,7 +99,7 @@ class Leniency(NamedTuple):
     rounded_gold: bool = False
     # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
     convert_units: bool = False
-    # whether the order of a list counts; None: by the list alone, see `comparison.in_order`
+    # whether the order of a list counts; None: by the list alone, see `lists.in_order`
     ordered: bool | None = None
 
 

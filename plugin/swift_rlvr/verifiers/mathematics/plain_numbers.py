@@ -53,6 +53,19 @@ _SCIENTIFIC = re.compile(
 )
 # 2^{10}, 2^-3; -2^2 is -4
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+# 3,75, 4,00 € and 1.234,50 where the comma is a decimal one; 1,234 is a number, and 1,5 a pair
+_DECIMAL_COMMA = re.compile(
+    r"""
+    (?P<money> [$€£]\s? )?
+    (?P<number>
+        [-+]? 0,\d+
+        | [-+]? \d+(?:\.\d{3})* , (?:\d\d|\d{4,})
+        | [-+]? \d+,\d (?= \s?[^\W\d] | \s?[%€$£] )
+    )
+    (?P<unit> \s? (?: [^\W\d]{1,10} | [%€$£] ) )?
+    """,
+    re.VERBOSE,
+)
 # 9th, 9^{\text{th}}
 _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
 
@@ -165,6 +178,20 @@ def read_plain(text: str) -> Number | None:
     if not _PLAIN.fullmatch(text):
         return None
     return Number(Fraction(text), places=len(text.partition(".")[2]))
+
+
+def with_decimal_comma(text: str) -> Number | None:
+    """The number that a tidied text is if its comma is a decimal one, as in most of Europe; None where
+    it can't be.
+
+    >>> with_decimal_comma("1.234,50 €").value, with_decimal_comma("1,234"), with_decimal_comma("1,5")
+    (Fraction(2469, 2), None, None)
+    """
+    match = _DECIMAL_COMMA.fullmatch(text)
+    if match is None:
+        return None
+    number = match["number"].replace(".", "").replace(",", ".")
+    return read_number(f"{match['money'] or ''}{number}{match['unit'] or ''}")
 
 
 def read_number(text: str, in_text: bool = False) -> Number | None:

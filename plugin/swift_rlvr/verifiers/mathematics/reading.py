@@ -16,7 +16,11 @@ from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
-from swift_rlvr.verifiers.mathematics.plain_numbers import number_in_words, read_number
+from swift_rlvr.verifiers.mathematics.plain_numbers import (
+    number_in_words,
+    read_number,
+    with_decimal_comma,
+)
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
 from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
@@ -160,6 +164,10 @@ def why_unreadable(text: str) -> str:
     if len(text) > MAX_CHARS:
         return f"longer than {MAX_CHARS:,} characters"
     cleaned = clean(text)
+    if with_decimal_comma(tidy(text)):
+        return (
+            "its comma may be a decimal one: write a point, or a space behind the comma of a list"
+        )
     if not split(cleaned, _AND)[0]:
         return "a bracket is not closed"
     # dicts rather than sets: each once, in the order of the text

@@ -25,8 +25,12 @@ from typing import NamedTuple
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
 from swift_rlvr.verifiers.mathematics.lists import with_order
-from swift_rlvr.verifiers.mathematics.notation import plain
-from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors, read_plain
+from swift_rlvr.verifiers.mathematics.notation import plain, tidy
+from swift_rlvr.verifiers.mathematics.plain_numbers import (
+    prime_factors,
+    read_plain,
+    with_decimal_comma,
+)
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
@@ -60,7 +64,8 @@ _DECIMAL = re.compile(r"\.\d")
 class Reason(StrEnum):
     """Why a completion got its reward; the value is the text for logs."""
 
-    # the gold is missing, or cannot be read and the answer is written in another way
+    # the gold is missing, or the answer is written in another way and the gold cannot be read, or
+    # in two ways
     BAD_GOLD = "bad gold"
     # a mistake of this package: the row is not graded, and the log has the traceback
     ERROR = "error"
@@ -333,9 +338,18 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     is_region = value is not None and as_region(value) is not None
     if gold.is_sentence or (is_region and is_unsolved(gold.value)):
         return Reason.BAD_GOLD
+    # 3.75 may be right for 3,75, which is read as two numbers
+    if value is not None and _is_with_decimal_comma(gold, value):
+        return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+def _is_with_decimal_comma(gold: _Gold, value: Value) -> bool:
+    """Whether an answer is what a gold would be if its comma were a decimal one."""
+    number = with_decimal_comma(tidy(gold.text)) if "," in gold.text else None
+    return number is not None and same(number, value)
 
 
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:

@@ -231,25 +231,31 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         if unit is None:
             continue
         try:
-            value = convert(match) * scale
+            number = _number_of(match, convert, scale)
         except ZeroDivisionError:
             return None
         product = None
         if unit and not in_text and may_be_variables(rest, rest[:1] == " " and "\\" not in text):
             product = read_expression(text)
-        if pattern not in (_NUMBER, _SCIENTIFIC):
-            return Number(value, percent, unit, product=product)
-        # 1.5 million, 1.5 \\times 10^6
-        exponent = len(str(scale)) - 1
-        if pattern is _SCIENTIFIC:
-            exponent += int(match[3] or match[4])
-        return Number(value, percent, unit, _decimal_places(match), exponent, product)
+        return number._replace(percent=percent, unit=unit, product=product)
     return None
 
 
-def _decimal_places(match: re.Match[str]) -> int:
-    """1.50 has two."""
-    return len(match[2].partition(".")[2])
+def _number_of(
+    match: re.Match[str], convert: Callable[[re.Match[str]], Fraction], scale: int
+) -> Number:
+    """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
+    places. Raises ZeroDivisionError.
+    """
+    value = convert(match) * scale
+    if match.re not in (_NUMBER, _SCIENTIFIC):
+        return Number(value)
+    places = len(match[2].partition(".")[2])
+    # 1.5 million, 1.5 \\times 10^6
+    exponent = len(str(scale)) - 1
+    if match.re is _SCIENTIFIC:
+        exponent += int(match[3] or match[4])
+    return Number(value, places=places, exponent=exponent)
 
 
 def _unit_of(rest: str, money: str, percent: bool) -> str | None:

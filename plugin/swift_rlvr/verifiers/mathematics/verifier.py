@@ -306,7 +306,7 @@ _READER = Reader(_is_another, _is_value)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
-    """Whether an answer is right, or why not."""
+    """Whether an answer is right, or why not: as it is written, as a plain number, or as a value."""
     if not answer:
         return Reason.EMPTY_ANSWER
     if answer == gold.text:
@@ -327,20 +327,28 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     if factors is not None and len(factors) >= _FACTORS:
         is_right = prime_factors(plain(answer)) == factors
         return Reason.CORRECT if is_right else Reason.WRONG
+    return _compare_values(gold, gold.value, answer, leniency)
+
+
+def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Leniency) -> Reason:
+    """Whether the value of an answer, or the one that it states as a sentence, is the gold's."""
     value = read(answer)
-    if value is not None and _is_right(gold.value, value, answer, leniency):
+    if value is not None and _is_right(gold_value, value, answer, leniency):
         return Reason.CORRECT
     # words may be a sentence that states the value: "Tom has 5 apples"
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
-    if stated is not None and _is_right(gold.value, stated, answer, leniency):
+    if stated is not None and _is_right(gold_value, stated, answer, leniency):
         return Reason.CORRECT
-    # (-2, 2) may be right for |x| < 2: no inequality is solved here
-    is_region = value is not None and as_region(value) is not None
-    if gold.is_sentence or (is_region and is_unsolved(gold.value)):
+
+    if gold.is_sentence:
         return Reason.BAD_GOLD
-    # 3.75 may be right for 3,75, which is read as two numbers
-    if value is not None and _is_with_decimal_comma(gold, value):
-        return Reason.BAD_GOLD
+    if value is not None:
+        # (-2, 2) may be right for |x| < 2: no inequality is solved here
+        if as_region(value) is not None and is_unsolved(gold_value):
+            return Reason.BAD_GOLD
+        # 3.75 may be right for 3,75, which is read as two numbers
+        if _is_with_decimal_comma(gold, value):
+            return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE

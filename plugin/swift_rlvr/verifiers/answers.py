@@ -29,8 +29,12 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b"
-    r"|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
+    # commas, dollars, \( and \quad
+    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad"
+    # and, \text{ and }
+    r"|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}"
+    # x_1 =
+    r"|[A-Za-z](?:_\d)?\s*=)*"
 )
 _LONGEST_JOINT = 60
 # Boxes are searched for at the end of a text: a million braces would take a second.
@@ -56,20 +60,24 @@ _ONE_SIGN = str.maketrans(dict.fromkeys("−‐‑‒–—", "-") | {"⁄": "/"
 # what Markdown and LaTeX put around a text: **Rhine**, `Rhine`, _Rhine_, $5$, # Rhine
 _MARKUP = re.compile(
     r"(?<![\w)\]])(\*{1,3}|_|`+)(?=\S)(?P<text>[^*_`]+)(?<=\S)\1(?!\w)"
-    r"|\$(?=\S)(?P<formula>[^$]+)(?<=\S)\$(?!\d)|^#{1,6}\s"
+    r"|\$(?=\S)(?P<formula>[^$]+)(?<=\S)\$(?!\d)"
+    r"|^#{1,6}\s"
 )
 # 50 % is 50%, and x = 5 is x=5
 _SPACE_AT_SIGN = re.compile(r"\s+(?=[%‰°^=<>/])|(?<=[\^=<>/])\s+")
 # punctuation that says something wherever it stands: C++, C#, 10^5, A*, AT&T
 _SIGNS = frozenset("+#%^*=<>/&@|~‰‱′″‴")
-# ... or here: in 1.5, 3:30 and 5'11, in .5, $5, 5!, n! and snake_case
+# ... or only in its place
 _KEPT = re.compile(
-    r"(?<=\d)[^\w\s]+(?=\d)|(?<!\d)\.(?=\d)|\$(?=\.?\d)|(?<=\d)!|(?<!\w)[^\W\d_]!|(?<=\w)[_\\]+(?=\w)"
+    r"(?<=\d)[^\w\s]+(?=\d)"  # 1.5, 3:30, 5'11
+    r"|(?<!\d)\.(?=\d)|\$(?=\.?\d)"  # .5, $5
+    r"|(?<=\d)!|(?<!\w)[^\W\d_]!"  # 5!, n!
+    r"|(?<=\w)[_\\]+(?=\w)"  # snake_case
 )
-# The hyphen of well-known and x-ray, and a dash between words. Any other is a minus: -3, Rh-, x-y
+# A hyphen, and a dash between words. Any other is a minus: -3, Rh-, x-y
 _HYPHEN = re.compile(
-    r"(?<=[^\W\d_]{2})-+(?=[^\W\d_])|(?<=[^\W\d_])-+(?=[^\W\d_]{2})"
-    r"|(?<!\S)-+(?=\s[^\W\d_]{2})|(?<=[^\W\d_]{2}\s)-+(?!\S)"
+    r"(?<=[^\W\d_]{2})-+(?=[^\W\d_])|(?<=[^\W\d_])-+(?=[^\W\d_]{2})"  # well-known, x-ray
+    r"|(?<!\S)-+(?=\s[^\W\d_]{2})|(?<=[^\W\d_]{2}\s)-+(?!\S)"  # "Rhine - the river"
 )
 # not the A of "vitamin A"
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b(?=\s+\S)")

@@ -45,7 +45,11 @@ _TOKEN = re.compile(
 )
 # combinations and permutations: {}_{10}C_3, _{10}P_{3}
 _CHOSEN = re.compile(
-    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    # {}_{10}
+    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*"
+    # C, \text{P}
+    r"(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    # _3
     r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
 )
 _ONE_LETTER = re.compile(r"\s*[A-Za-z]\s*")

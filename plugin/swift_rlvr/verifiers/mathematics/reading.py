@@ -102,7 +102,8 @@ _LEAD_IN = re.compile(
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
-    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)(?:\s+(?:options|choices|answers|ones|statements))?"
+    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)"
+    r"(?:\s+(?:options|choices|answers|ones|statements))?"
 )
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
@@ -359,13 +360,15 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
 _FOR_INTEGERS = re.compile(
-    r"[\s,;(]*(?:\\text\{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
+    r"[\s,;(]*(?:\\text\{[\s,(]*)?"
+    r"(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
     # for any integer n
     rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
     # n \in \mathbb{Z}
     rf"|(?P<b>{_LETTER})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
     # where n is an integer
-    rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
+    rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)"
+    r"\s*\}?\s*\)?"
 )
 
 

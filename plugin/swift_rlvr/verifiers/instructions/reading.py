@@ -220,9 +220,8 @@ def as_json(constraints: Sequence[Constraint]) -> str:
     """The constraints in our own form."""
     written = []
     for each in constraints:
-        arguments = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in each.arguments.items()
-        }
+        arguments = {}
+        for name, value in each.arguments.items():
+            arguments[name] = list(value) if isinstance(value, tuple) else value
         written.append({"id": each.name, "kwargs": arguments})
     return json.dumps(written, ensure_ascii=False)

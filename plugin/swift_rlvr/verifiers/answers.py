@@ -317,16 +317,24 @@ def normalised_answer(text: str) -> str:
     text = _MARKUP.sub(lambda match: match["text"] or match["formula"] or "", text)
     text = _SPACE_AT_SIGN.sub("", _THOUSANDS.sub("", text))
 
-    kept = {position for match in _KEPT.finditer(text) for position in range(*match.span())}
-    folded = {position for match in _HYPHEN.finditer(text) for position in range(*match.span())}
+    kept = _positions(_KEPT, text)
+    hyphens = _positions(_HYPHEN, text)
     bare = []
     for position, character in enumerate(text):
-        is_sign = character in _SIGNS or (character == "-" and position not in folded)
+        is_sign = character in _SIGNS or (character == "-" and position not in hyphens)
         if is_sign or position in kept or not _is_punctuation(character):
             bare.append(character)
     without_marks = "".join(bare)
     words = _ARTICLES.sub(" ", without_marks).split() or without_marks.split() or text.split()
     return " ".join(words)
+
+
+def _positions(pattern: re.Pattern[str], text: str) -> set[int]:
+    """The positions of all characters that a pattern matches in a text."""
+    positions: set[int] = set()
+    for match in pattern.finditer(text):
+        positions.update(range(*match.span()))
+    return positions
 
 
 def _is_punctuation(character: str) -> bool:

@@ -31,7 +31,7 @@ from swift_rlvr.verifiers.mathematics.lists import (
     without_conditions,
 )
 from swift_rlvr.verifiers.mathematics.numeric import constant_multiple, same_value, symbols
-from swift_rlvr.verifiers.mathematics.parser import Tree, replaced
+from swift_rlvr.verifiers.mathematics.parser import Tree, replaced, with_each_part
 from swift_rlvr.verifiers.mathematics.plain_numbers import ENOUGH_PLACES_OF_GOLD, same_number
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
@@ -426,7 +426,10 @@ def _plain_numbers(items: Items[Value]) -> list[Number] | None:
 
 def _size(items: Iterable[Value]) -> int:
     """The number of values, including those within tuples and sets."""
-    return sum(_size(item.items) if isinstance(item, Several) else 1 for item in items)
+    size = 0
+    for item in items:
+        size += _size(item.items) if isinstance(item, Several) else 1
+    return size
 
 
 # --- equations and inequalities
@@ -659,10 +662,10 @@ def _in_one_order(tree: Tree) -> Tree:
     """The tree with the arguments of sums and products in one order."""
     if tree[0] in ("number", "symbol", "constant", "pm"):
         return tree
-    parts = [_in_one_order(part) if isinstance(part, tuple) else part for part in tree[1:]]
-    if tree[0] in ("+", "*"):
+    kind, *parts = with_each_part(tree, _in_one_order)
+    if kind in ("+", "*"):
         parts.sort(key=repr)
-    return (tree[0], *parts)
+    return (kind, *parts)
 
 
 def _same_inequality(gold: Relation, answer: Relation) -> bool:

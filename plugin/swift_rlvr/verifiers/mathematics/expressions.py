@@ -15,7 +15,7 @@ from swift_rlvr.verifiers.mathematics.numeric import (
     same_value,
     symbols,
 )
-from swift_rlvr.verifiers.mathematics.parser import Tree, replaced
+from swift_rlvr.verifiers.mathematics.parser import Tree, replaced, with_each_part
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
     ENOUGH_PLACES,
     ENOUGH_PLACES_OF_GOLD,
@@ -90,13 +90,11 @@ def _calls_as_products(tree: Tree, factors: frozenset[str]) -> Tree:
     """The tree with a product for each call of a name that is a factor elsewhere; f and F stay
     functions.
     """
-    parts = [
-        _calls_as_products(part, factors) if isinstance(part, tuple) else part for part in tree[1:]
-    ]
-    if tree[0] == "call" and len(parts) == 2 and parts[0] in factors - {"f", "F"}:
-        name, argument = parts
-        return ("*", ("symbol", name), argument)
-    return (tree[0], *parts)
+    tree = with_each_part(tree, lambda part: _calls_as_products(part, factors))
+    match tree:
+        case ("call", name, argument) if name in factors - {"f", "F"}:
+            return ("*", ("symbol", name), argument)
+    return tree
 
 
 # --- arbitrary constants

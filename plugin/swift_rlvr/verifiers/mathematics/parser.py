@@ -10,6 +10,7 @@ Integrals and derivatives of formulas are not read: as an answer they say the qu
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -764,9 +765,14 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     """
     if tree == old:
         return new
+    return with_each_part(tree, lambda part: replaced(part, old, new))
+
+
+def with_each_part(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The tree with what `change` makes of each tree in it, one level down."""
     parts = [tree[0]]
     for part in tree[1:]:
-        parts.append(replaced(part, old, new) if isinstance(part, tuple) else part)
+        parts.append(change(part) if isinstance(part, tuple) else part)
     return tuple(parts)
 
 

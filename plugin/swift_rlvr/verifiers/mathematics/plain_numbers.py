@@ -213,7 +213,9 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
     # - 5
     if text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    text, percent = _without_percent(text)
+    percent = text.endswith(("%", " percent"))
+    if percent:
+        text = text.removesuffix("%" if text[-1] == "%" else " percent").rstrip()
 
     for pattern, convert in _FORMS:
         match = pattern.match(text)
@@ -267,15 +269,6 @@ def _unit_of(rest: str, money: str, percent: bool) -> str | None:
         return None
     unit = read_unit(rest, rest[0] in " (")
     return None if unit is None else unit or money
-
-
-def _without_percent(text: str) -> tuple[str, bool]:
-    """The text without `%` or "percent" at its end, and whether it had one."""
-    if text.endswith("%"):
-        return text[:-1].rstrip(), True
-    if text.endswith(" percent"):
-        return text.removesuffix(" percent").rstrip(), True
-    return text, False
 
 
 def _without_currency(text: str) -> tuple[str, str, bool]:

@@ -148,9 +148,10 @@ def _conclusion_of(text: str) -> str:
             break
         text = clean(text[lead_in.end() :])
     # of a derivation the last step: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
-    steps, _ = split(text, _CONCLUSION)
-    if len(steps) > 1 and all(map(_RELATION.search, steps)):
-        return steps[-1].strip()
+    if r"\Rightarrow" in text:
+        steps, _ = split(text, _CONCLUSION)
+        if len(steps) > 1 and all(map(_RELATION.search, steps)):
+            return steps[-1].strip()
     return text
 
 

@@ -101,7 +101,7 @@ def nested_quotes(answer: Answer) -> Outcome:
             continue  # don't
         can_close = bool(open_quotes) and open_quotes[-1] == quote and not after.isalnum()
         is_after_space = not before or before.isspace() or before in "([{—" or before in _QUOTES
-        if can_close and not (is_after_space and before.isspace()):
+        if can_close and not before.isspace():
             open_quotes.pop()
             depth = inner.pop() + 1
             deepest = max(deepest, depth)

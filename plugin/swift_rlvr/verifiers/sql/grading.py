@@ -205,16 +205,7 @@ def _ordered(
 ) -> Expected:
     """A result with the places of its rows that are equal in all that they are sorted by."""
     names = [name.casefold() for name in result.columns]
-    keys: list[int] = []  # the columns that have what is sorted by
-    further: list[str] = []
-    for term in sort_terms(tokens):
-        if len(term) == 1 and term[0].kind == "number":
-            keys.append(int(term[0].written) - 1)
-        elif len(term) == 1 and term[0].word in names:
-            keys.append(names.index(term[0].word))
-        else:
-            keys.append(len(names) + len(further))
-            further.append(written(term))
+    keys, further = _sorted_by(tokens, names)
     rows = result.rows
     if further:
         query = with_columns(tokens, further)
@@ -226,7 +217,27 @@ def _ordered(
     found = Result(result.columns, [row[:width] for row in rows])
     if not Comparison().same(found.rows, result.rows):
         return Expected(result, tied_blocks(range(len(result.rows))))
-    return Expected(found, tied_blocks([[row[key] for key in keys] for row in rows]))
+    values = []
+    for row in rows:
+        values.append([row[key] for key in keys])
+    return Expected(found, tied_blocks(values))
+
+
+def _sorted_by(tokens: Sequence[Token], names: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The columns that have what a query is sorted by, and what no column has, which further columns
+    behind those have to bring.
+    """
+    keys: list[int] = []
+    further: list[str] = []
+    for term in sort_terms(tokens):
+        if len(term) == 1 and term[0].kind == "number":
+            keys.append(int(term[0].written) - 1)
+        elif len(term) == 1 and term[0].word in names:
+            keys.append(names.index(term[0].word))
+        else:
+            keys.append(len(names) + len(further))
+            further.append(written(term))
+    return keys, further
 
 
 # --- Further databases

@@ -168,6 +168,8 @@ def why_unreadable(text: str) -> str:
 
     >>> why_unreadable(r"\frac{1}{"), why_unreadable(r"\foo{3}"), why_unreadable("3 apples are left, I think")
     ('a bracket is not closed', 'unknown: \\foo', 'words that are no value: apples, are, left, think')
+    >>> why_unreadable("3,75")
+    'its comma may be a decimal one: write a point, or a space behind the comma of a list'
     """
     if len(text) > MAX_CHARS:
         return f"longer than {MAX_CHARS:,} characters"

@@ -172,7 +172,7 @@ def _same_items(
     return len(gold) == len(answer) and all(map(equal, gold, answer))
 
 
-# --- numbers
+# --- rounded golds
 
 
 def rounds_to(gold: Value, answer: Value) -> bool:
@@ -218,6 +218,9 @@ def same_converted(gold: Value, answer: Value) -> bool:
     if factor is None or first is None or second is None:
         return False
     return same_value(first, ("*", ("number", factor), second))
+
+
+# --- choices
 
 
 def _same_choice(gold: Value, answer: Value) -> bool | None:

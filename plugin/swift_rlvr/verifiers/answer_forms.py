@@ -34,7 +34,8 @@ FORMS = {
 # "you do not need to use a \boxed command": what is not asked for.
 _NEGATED = re.compile(
     r"(?:do not|don't|need not|never|without|instead of|rather than|不要|无需|不用)"
-    r"[^.\n。<]{0,40}?(?:\\f?boxed\w*(?:\{[^{}]*\})?|####|\bJSON\b|code blocks?)",
+    r"[^.\n。<]{0,40}?"
+    r"(?:\\f?boxed\w*(?:\{[^{}]*\})?|####|\bJSON\b|code blocks?)",
     re.IGNORECASE,
 )
 # What stands where the answer goes: $ANSWER, [answer], <number>, {answer}, \boxed{A}, X
@@ -42,7 +43,10 @@ _PLACE = r"(?:\$|\\|\[|<|\{|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
 _QUOTE = "[\"'`“‘「『*]"
 # What asks for an answer, rather than the words of a question: "give only the number" does, "the
 # only number that ..." does not.
-_SAY = r"\b(?:answer|respond|reply|output|return|provide|give|write|print|state|choose|specify|specifying|express)\b"
+_SAY = (
+    r"\b(?:answer|respond|reply|output|return|provide|give|write|print|state|choose|specify|specifying"
+    r"|express)\b"
+)
 _ANSWER_TAGS = re.compile(r"</answer>|<answer>[^<]{0,40}\btags?\b|\btags?\b[^<]{0,40}<answer>")
 # Tags of another name, as in <SOLUTION></SOLUTION>.
 _OTHER_TAGS = re.compile(
@@ -50,32 +54,47 @@ _OTHER_TAGS = re.compile(
     re.IGNORECASE,
 )
 _BOXED = re.compile(
-    r"\\f?boxed|\bboxed\{|\bboxed (?:answer|form|format|notation|latex)\b|答案[^。\n]{0,20}框"
+    # \boxed{}, also where its backslash is lost
+    r"\\f?boxed|\bboxed\{"
+    # "in boxed form", "put the answer in a box", "box your final answer"
+    r"|\bboxed (?:answer|form|format|notation|latex)\b|答案[^。\n]{0,20}框"
     r"|\banswers?\b[^.\n]{0,60}\b(?:in|within|inside) a (?:latex )?box\b"
     r"|\bbox (?:your|the) (?:final )?answer",
     re.IGNORECASE,
 )
 # A heading of Markdown, "#### Constraints", is none.
 _HASH = re.compile(
+    # `####`, #### <answer>, #### 42
     rf"{_QUOTE}####|(?<!#)####\s*(?:{_PLACE}|{_QUOTE}|[-+$]*\d[\d,.]*\s*$|$)"
+    # "after ####"
     r"|\b(?:with|after|behind|by|following|using|of)\s+####(?!#)",
     re.MULTILINE,
 )
 _CODE = re.compile(
+    # ```python, "in a code block"
     r"```\s*(?:python|py|cpp|c\+\+|java|javascript|rust|go)\b|\bcode blocks?\b|代码块"
+    # "Solve it in Python", "write a program that ...", "your code should ..."
     r"|\b(?:write|implement|complete|solve|submit)\b[^.\n]{0,80}(?:\bpython\b|\bc\+\+)"
-    r"|\bwrite a (?:\w+ )?program (?:that|to|which|in)\b|\byour (?:code|program) (?:should|must|will|here)\b"
+    r"|\bwrite a (?:\w+ )?program (?:that|to|which|in)\b"
+    r"|\byour (?:code|program) (?:should|must|will|here)\b"
+    # "read from standard input", def add(a, b):
     r"|\b(?:standard input|stdin)\b|^\s*def \w+\(.*\).*:\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _JSON = re.compile(
+    # "answer in JSON"
     r"\b(?:answer|respond|response|return|output|reply|provide|give|write|present|format|solution)\w*\b"
-    r"[^.\n]{0,80}\bJSON\b|\bJSON\b[^.\n]{0,30}\b(?:format|object|output|answer)|JSON ?格式"
+    r"[^.\n]{0,80}\bJSON\b"
+    # "a JSON object"
+    r"|\bJSON\b[^.\n]{0,30}\b(?:format|object|output|answer)|JSON ?格式"
+    # {"answer": ...}
     r"|\{\s*\"(?:final_)?answer\"\s*:",
     re.IGNORECASE,
 )
 _MARKER = re.compile(
+    # "Therefore, the final answer is"
     rf"{_QUOTE}\s*(?:therefore,? |so,? )?(?:the )?(?:final |correct |best )*answer\s*(?::|is\b)"
+    # Answer: $ANSWER, the answer is (X)
     rf"|\b(?:final |correct |best )*answer(?: is)?\s*:\s*\**\s*{_PLACE}"
     r"|\banswer is (?:\((?:X|letter)|\[|<|(?-i:[A-Z]{4,}\b))"
     # The examples of chain-of-thought prompts: "A: ... The answer is 11."
@@ -86,8 +105,10 @@ _MARKER = re.compile(
 _LAST_LINE = re.compile(
     # "... the letter of the right choice", not "... how often the letter e occurs"
     rf"{_SAY}[^.\n]{{0,80}}\bletter\b(?!\s+[\"'“]?\w\b)|\bletter (?:only|alone)\b"
+    # "give only the number", "in a single word"
     rf"|{_SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
     r"|\banswer (?:only|alone)\b|\b(?:with|in|using) (?:a |one )single (?:word|number|phrase|integer)\b"
+    # "the last line of your response"
     r"|\b(?:last|final) line of (?:your|the) (?:response|answer|output|reply)\b"
     r"|\b(?:answer|number|value|result)\b[^.\n]{0,40}\bon (?:the|a|its) (?:last|final|separate|own) line\b"
     # A prompt that the model goes on with.

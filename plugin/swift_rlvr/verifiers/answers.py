@@ -29,8 +29,12 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b"
-    r"|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
+    # commas, dollars, \( and \quad
+    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad"
+    # and, \text{ and }
+    r"|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}"
+    # x_1 =
+    r"|[A-Za-z](?:_\d)?\s*=)*"
 )
 _LONGEST_JOINT = 60
 # Boxes are searched for at the end of a text: a million braces would take a second.
@@ -56,20 +60,24 @@ _ONE_SIGN = str.maketrans(dict.fromkeys("−‐‑‒–—", "-") | {"⁄": "/"
 # what Markdown and LaTeX put around a text: **Rhine**, `Rhine`, _Rhine_, $5$, # Rhine
 _MARKUP = re.compile(
     r"(?<![\w)\]])(\*{1,3}|_|`+)(?=\S)(?P<text>[^*_`]+)(?<=\S)\1(?!\w)"
-    r"|\$(?=\S)(?P<formula>[^$]+)(?<=\S)\$(?!\d)|^#{1,6}\s"
+    r"|\$(?=\S)(?P<formula>[^$]+)(?<=\S)\$(?!\d)"
+    r"|^#{1,6}\s"
 )
 # 50 % is 50%, and x = 5 is x=5
 _SPACE_AT_SIGN = re.compile(r"\s+(?=[%‰°^=<>/])|(?<=[\^=<>/])\s+")
 # punctuation that says something wherever it stands: C++, C#, 10^5, A*, AT&T
 _SIGNS = frozenset("+#%^*=<>/&@|~‰‱′″‴")
-# ... or here: in 1.5, 3:30 and 5'11, in .5, $5, 5!, n! and snake_case
+# ... or only in its place
 _KEPT = re.compile(
-    r"(?<=\d)[^\w\s]+(?=\d)|(?<!\d)\.(?=\d)|\$(?=\.?\d)|(?<=\d)!|(?<!\w)[^\W\d_]!|(?<=\w)[_\\]+(?=\w)"
+    r"(?<=\d)[^\w\s]+(?=\d)"  # 1.5, 3:30, 5'11
+    r"|(?<!\d)\.(?=\d)|\$(?=\.?\d)"  # .5, $5
+    r"|(?<=\d)!|(?<!\w)[^\W\d_]!"  # 5!, n!
+    r"|(?<=\w)[_\\]+(?=\w)"  # snake_case
 )
-# The hyphen of well-known and x-ray, and a dash between words. Any other is a minus: -3, Rh-, x-y
+# A hyphen, and a dash between words. Any other is a minus: -3, Rh-, x-y
 _HYPHEN = re.compile(
-    r"(?<=[^\W\d_]{2})-+(?=[^\W\d_])|(?<=[^\W\d_])-+(?=[^\W\d_]{2})"
-    r"|(?<!\S)-+(?=\s[^\W\d_]{2})|(?<=[^\W\d_]{2}\s)-+(?!\S)"
+    r"(?<=[^\W\d_]{2})-+(?=[^\W\d_])|(?<=[^\W\d_])-+(?=[^\W\d_]{2})"  # well-known, x-ray
+    r"|(?<!\S)-+(?=\s[^\W\d_]{2})|(?<=[^\W\d_]{2}\s)-+(?!\S)"  # "Rhine - the river"
 )
 # not the A of "vitamin A"
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b(?=\s+\S)")
@@ -309,16 +317,24 @@ def normalised_answer(text: str) -> str:
     text = _MARKUP.sub(lambda match: match["text"] or match["formula"] or "", text)
     text = _SPACE_AT_SIGN.sub("", _THOUSANDS.sub("", text))
 
-    kept = {position for match in _KEPT.finditer(text) for position in range(*match.span())}
-    folded = {position for match in _HYPHEN.finditer(text) for position in range(*match.span())}
+    kept = _positions(_KEPT, text)
+    hyphens = _positions(_HYPHEN, text)
     bare = []
     for position, character in enumerate(text):
-        is_sign = character in _SIGNS or (character == "-" and position not in folded)
+        is_sign = character in _SIGNS or (character == "-" and position not in hyphens)
         if is_sign or position in kept or not _is_punctuation(character):
             bare.append(character)
     without_marks = "".join(bare)
     words = _ARTICLES.sub(" ", without_marks).split() or without_marks.split() or text.split()
     return " ".join(words)
+
+
+def _positions(pattern: re.Pattern[str], text: str) -> set[int]:
+    """The positions of all characters that a pattern matches in a text."""
+    positions: set[int] = set()
+    for match in pattern.finditer(text):
+        positions.update(range(*match.span()))
+    return positions
 
 
 def _is_punctuation(character: str) -> bool:

@@ -335,9 +335,19 @@ _DOUBT_BEFORE = re.compile(
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 _BOX_IS_WRONG = re.compile(
-    r"[ \t$\\)}\].,*]*(?:\?|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
-    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b|isn['’]t\b"
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b|(?:maybe|perhaps)\b|not\b(?!\s+[$\\(]*-?[\d$\\])"
+    r"[ \t$\\)}\].,*]*"
+    # \boxed{5}?
+    r"(?:\?"
+    # ... is wrong, isn't it
+    r"|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
+    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b"
+    r"|isn['’]t\b"
+    # ... or not, maybe
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b"
+    r"|(?:maybe|perhaps)\b"
+    # ... not, but neither "not 6" nor "not \(6\)"
+    r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
+    # ... ではない
     rf"|{words_of('denied')})",
     re.IGNORECASE,
 )
@@ -487,12 +497,20 @@ _TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
 # 故选B, 选 A、C
 _CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
+    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
 )
 _LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
 # what a value begins with, behind a mark that gives another one
 _VALUE = re.compile(
-    r"[\s*_#>]*(?:[$€£]?\\?[(\[{]?\s*[-+−]?[$€£]?[.,]?\d|\$|\\[(\[a-z]|\(?[A-J]\b[).:]*\s*(?:\n|\Z|[.,;]|or\b|and\b)"
+    r"[\s*_#>]*"
+    # 5, -$5, \(5, {.5
+    r"(?:[$€£]?\\?[(\[{]?\s*[-+−]?[$€£]?[.,]?\d"
+    # $x$, \(x\), \frac
+    r"|\$|\\[(\[a-z]"
+    # (A) alone, "A or B"
+    r"|\(?[A-J]\b[).:]*\s*(?:\n|\Z|[.,;]|or\b|and\b)"
+    # x = 5, x \leq 5
     r"|[a-zA-Z]\s*(?:[=^+*/<>]|\\(?:le|ge|ne)))"
 )
 

@@ -713,9 +713,8 @@ class Comparer:
         for name, accepted in gold.accepted.items():
             if name in call.arguments:
                 value = call.arguments[name]
-                if not any(
-                    self._fits(each, value, tool.type_of(name), gold.several) for each in accepted
-                ):
+                kind = tool.type_of(name)
+                if not any(self._fits(each, value, kind, gold.several) for each in accepted):
                     expected = " or ".join(shortened(each) for each in accepted[:3])
                     wrong.append(Difference(name, f"expected {expected}, got {shortened(value)}"))
             elif not self._may_be_missing(name, accepted, tool, gold.several):
@@ -744,17 +743,7 @@ class Comparer:
     def _fits(self, gold: Any, value: Any, kind: str = "", several: bool = False) -> bool:
         """Whether a value is the gold's. kind: the type in the tool's schema."""
         if isinstance(gold, dict):
-            if not isinstance(value, dict):
-                return False
-            for key, inner in gold.items():
-                accepted = inner if several and isinstance(inner, list) else [inner]
-                if key not in value:
-                    if not (several and "" in accepted):
-                        return False
-                # As in BFCL, what lies deeper is one value.
-                elif not any(self._fits(each, value[key]) for each in accepted):
-                    return False
-            return set(value) <= set(gold)
+            return isinstance(value, dict) and self._fits_object(gold, value, several)
         if isinstance(gold, list):
             if not isinstance(value, list) or len(value) != len(gold):
                 return False
@@ -766,6 +755,22 @@ class Comparer:
             # A dataset writes "5" where its own schema says that it is a number.
             gold = _loaded(gold)
         return not isinstance(value, (dict, list)) and same_scalar(gold, value)
+
+    def _fits_object(
+        self, gold: Mapping[str, Any], value: Mapping[str, Any], several: bool
+    ) -> bool:
+        """Whether an object has the gold's keys with its values, and no other. several: a gold has a
+        list of the values that are right for a key, of which "" allows to leave it out.
+        """
+        for key, inner in gold.items():
+            accepted = inner if several and isinstance(inner, list) else [inner]
+            if key not in value:
+                if not (several and "" in accepted):
+                    return False
+            # As in BFCL, what lies deeper is one value.
+            elif not any(self._fits(each, value[key]) for each in accepted):
+                return False
+        return set(value) <= set(gold)
 
     def _text(self, text: str) -> str:
         if self.loose_text:

@@ -86,6 +86,8 @@ def test_which_mark_decides(text, marked, answer):
         (r"\boxed{\ln e^5}", "5", Reason.CORRECT),
         (r"\boxed{5}", "", Reason.BAD_GOLD),
         (r"\boxed{\ln 5}", r"\frac{1}{", Reason.BAD_GOLD),
+        (r"\boxed{3.75}", "3,75", Reason.BAD_GOLD),  # its comma may be a decimal one
+        (r"\boxed{3.8}", "3,75", Reason.WRONG),
         (r"<answer>\frac{1}{</answer>", r"\frac{1}{", Reason.CORRECT),  # written alike
         ("<think>5</think>", r"\frac{1}{", Reason.NO_ANSWER),
     ],

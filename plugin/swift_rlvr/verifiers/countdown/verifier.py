@@ -197,7 +197,11 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
 def _numbers(nums: object) -> list[int] | None:
     """The given numbers, or None where they are none or one is not whole or negative."""
     if isinstance(nums, str):
-        nums = _split(nums)
+        # "[1, 2]", "(1, 2)", "1,2" or "1 2"
+        nums = nums.strip()
+        if nums[:1] + nums[-1:] in ("[]", "()"):
+            nums = nums[1:-1]
+        nums = nums.replace(",", " ").split()
     elif hasattr(nums, "tolist"):
         nums = nums.tolist()
     if not isinstance(nums, (list, tuple)) or not nums:
@@ -209,14 +213,6 @@ def _numbers(nums: object) -> list[int] | None:
             return None
         numbers.append(integer)
     return numbers
-
-
-def _split(nums: str) -> list[str]:
-    """The numbers of ``"[1, 2]"``, ``"(1, 2)"``, ``"1,2"`` or ``"1 2"``, as they are written."""
-    nums = nums.strip()
-    if nums[:1] + nums[-1:] in ("[]", "()"):
-        nums = nums[1:-1]
-    return nums.replace(",", " ").split()
 
 
 def _integer(value: object) -> int | None:

@@ -67,6 +67,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def folded_words(text: str) -> list[str]:
+    """The words of a text, in order, all without case."""
+    return [word.casefold() for word in words_of(text)]
+
+
 def has_word(text: str) -> bool:
     """Whether there is a letter or a digit in a text."""
     return _HAS_WORD.search(text) is not None
@@ -164,6 +169,11 @@ class Answer:
         return words_of(self.text)
 
     @cached_property
+    def folded_words(self) -> list[str]:
+        """Without case."""
+        return [word.casefold() for word in self.words]
+
+    @cached_property
     def spans(self) -> list[Span]:
         return sentence_spans(self.text)
 
@@ -194,13 +204,11 @@ class Answer:
             trailing += 1
         if trailing > 1:
             kept = kept[:-trailing]
-        return "\n".join(" ".join(self._not_bare(line)) for line in kept)
-
-    def _not_bare(self, line: str) -> Iterator[str]:
-        """The parts of a line that are no bare lists of keywords."""
-        for part in re.split(r"(?<=[.!?;])\s+", line):
-            if not self._is_bare(part, least=2):
-                yield part
+        lines = []
+        for line in kept:
+            parts = re.split(r"(?<=[.!?;])\s+", line)
+            lines.append(" ".join(part for part in parts if not self._is_bare(part, least=2)))
+        return "\n".join(lines)
 
     def _is_bare(self, text: str, least: int) -> bool:
         """Whether a text is nothing but keywords, at least so many."""
@@ -232,9 +240,9 @@ def distinct_own_words(answer: Answer, prompt: str) -> tuple[int, int]:
     >>> distinct_own_words(Answer("Write a poem. Roses are red."), "Write a poem.")
     (5, 3)
     """
-    words = [word.casefold() for word in answer.words]
+    words = answer.folded_words
     different = {word for word in {*words} if _SAYS_SOMETHING.search(word)}
-    prompt_words = [word.casefold() for word in words_of(prompt)]
+    prompt_words = folded_words(prompt)
     length = min(_COPIED, len(prompt_words))
     if not length:
         return len(different), len(different)

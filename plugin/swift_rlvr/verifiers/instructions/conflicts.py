@@ -115,14 +115,8 @@ def _bounds(constraint: Constraint) -> tuple[int, int | None]:
 
 def _counts_apart(one: Constraint, other: Constraint) -> str:
     """Two counts of the same thing that cannot be equal, and counts that only many words can have."""
-    is_same = False
-    if one.name in _COUNTS and other.name in _COUNTS:
-        what, _, _, names = _COUNTS[one.name]
-        is_same = what == _COUNTS[other.name][0] and all(
-            str(one.arguments[name]).casefold() == str(other.arguments.get(name)).casefold()
-            for name in names
-        )
-    if is_same:
+    what = _counted_by_both(one, other)
+    if what:
         bounds = _bounds(one), _bounds(other)
     else:
         bounds = word_bounds(one), word_bounds(other)
@@ -132,6 +126,20 @@ def _counts_apart(one: Constraint, other: Constraint) -> str:
     if mosts and least > min(mosts):
         return f"{what}: at least {least} and at most {min(mosts)}"
     return ""
+
+
+def _counted_by_both(one: Constraint, other: Constraint) -> str:
+    """What two constraints count; empty where they count different things, or one counts nothing."""
+    if one.name not in _COUNTS or other.name not in _COUNTS:
+        return ""
+    what, _, _, names = _COUNTS[one.name]
+    if what != _COUNTS[other.name][0]:
+        return ""
+    # the same keyword, or the same letter
+    for name in names:
+        if str(one.arguments[name]).casefold() != str(other.arguments.get(name)).casefold():
+            return ""
+    return what
 
 
 def _no_comma(one: Constraint, other: Constraint) -> str:

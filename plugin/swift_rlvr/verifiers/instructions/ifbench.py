@@ -9,12 +9,17 @@ are at least two.
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable
 from itertools import pairwise
 
 import regex
 
-from swift_rlvr.verifiers.instructions.answer import Answer, has_word, occurrences, words_of
+from swift_rlvr.verifiers.instructions.answer import (
+    Answer,
+    folded_words,
+    has_word,
+    occurrences,
+    words_of,
+)
 from swift_rlvr.verifiers.instructions.constraint import (
     BadConstraint,
     Outcome,
@@ -54,12 +59,6 @@ def _tokens(text: str) -> list[str]:
     return [_bare(token) for token in text.split() if _bare(token)]
 
 
-def _first_failure(failures: Iterable[str], met: str) -> Outcome:
-    for failure in failures:
-        return Outcome(False, failure)
-    return Outcome(True, met)
-
-
 # --- Counts
 
 
@@ -77,7 +76,7 @@ def word_count_range(answer: Answer, min_words: int, max_words: int) -> Outcome:
 
 @constraint("count:unique_word_count")
 def unique_word_count(answer: Answer, N: int) -> Outcome:
-    count = len({word.casefold() for word in answer.words})
+    count = len({*answer.folded_words})
     return Relation.AT_LEAST.outcome(count, N, "different words")
 
 
@@ -185,8 +184,8 @@ def sentence_words(answer: Answer) -> Outcome:
         return Relation.EXACTLY.outcome(len(lengths), 3, "sentences")
     if len({*lengths}) > 1:
         return Outcome(False, f"characters: {', '.join(map(str, lengths))}, asked the same number")
-    sets = [{word.casefold() for word in words_of(sentence)} for sentence in answer.sentences]
-    shared = (sets[0] & sets[1]) | (sets[0] & sets[2]) | (sets[1] & sets[2])
+    first, second, third = (set(folded_words(sentence)) for sentence in answer.sentences)
+    shared = (first & second) | (first & third) | (second & third)
     shown = f"in several sentences: {', '.join(sorted(shared))}"
     return Outcome(not shared, shown if shared else f"three sentences of {lengths[0]} characters")
 
@@ -233,10 +232,12 @@ def vowel(answer: Answer) -> Outcome:
 
 @constraint("words:consonants")
 def consonants(answer: Answer) -> Outcome:
-    without = (token for token in _tokens(answer.text) if not _CLUSTER.search(token.lower()))
     if not answer.words:
         return Outcome(False, "there are no words")
-    return _first_failure((f"no cluster in {token!r}" for token in without), "each word has one")
+    for token in _tokens(answer.text):
+        if not _CLUSTER.search(token.lower()):
+            return Outcome(False, f"no cluster in {token!r}")
+    return Outcome(True, "each word has one")
 
 
 @constraint("words:palindrome")
@@ -258,11 +259,11 @@ def prime_lengths(answer: Answer) -> Outcome:
     if not answer.words:
         return Outcome(False, "there are no words")
     letters = str.maketrans("", "", _PUNCTUATION)
-    words = (token.translate(letters) for token in answer.text.split())
-    failures = (
-        f"{word!r} has {len(word)} letters" for word in words if word and not _is_prime(len(word))
-    )
-    return _first_failure(failures, "all lengths are prime numbers")
+    for token in answer.text.split():
+        word = token.translate(letters)
+        if word and not _is_prime(len(word)):
+            return Outcome(False, f"{word!r} has {len(word)} letters")
+    return Outcome(True, "all lengths are prime numbers")
 
 
 @constraint("words:start_verb")
@@ -294,7 +295,7 @@ def _is_verb(word: str) -> bool:
 
 @constraint("words:repeats")
 def repeats(answer: Answer, small_n: int) -> Outcome:
-    counts = Counter(word.casefold() for word in answer.words)
+    counts = Counter(answer.folded_words)
     if not counts:
         return Outcome(False, "there are no words")
     word, most = counts.most_common(1)[0]
@@ -308,7 +309,9 @@ def odd_even_syllables(answer: Answer) -> Outcome:
         return Outcome(False, "there are no two words")
     # No list has the syllables of every word, so a word that may have two numbers may stand in
     # either place.
-    parities = [{count % 2 for count in _syllables(word)} for word in words]
+    parities = []
+    for word in words:
+        parities.append({count % 2 for count in _syllables(word)})
     for first in (0, 1):
         places = enumerate(parities)
         if all((first + place) % 2 in possible for place, possible in places):
@@ -369,12 +372,12 @@ def paragraph_last_first(answer: Answer) -> Outcome:
 @constraint("words:no_consecutive")
 def no_consecutive(answer: Answer) -> Outcome:
     tokens = _tokens(answer.text.lower())
-    pairs = ((before, word) for before, word in pairwise(tokens) if before[0] == word[0])
     if len(tokens) < 2:
         return Outcome(False, "there are no two words")
-    return _first_failure(
-        (f"{before!r} and {word!r}" for before, word in pairs), "no two share the first letter"
-    )
+    for before, word in pairwise(tokens):
+        if before[0] == word[0]:
+            return Outcome(False, f"{before!r} and {word!r}")
+    return Outcome(True, "no two share the first letter")
 
 
 @constraint("words:keywords_specific_position")
@@ -390,7 +393,7 @@ def keywords_specific_position(answer: Answer, keyword: str, n: int, m: int) -> 
 
 @constraint("words:words_position")
 def words_position(answer: Answer, keyword: str) -> Outcome:
-    words = [word.casefold() for word in answer.words]
+    words = answer.folded_words
     if len(words) < 4:
         return Outcome(False, f"there are only {len(words)} words")
     passed = words[1] == words[-2] == keyword.casefold()

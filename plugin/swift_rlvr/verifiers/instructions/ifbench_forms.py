@@ -101,7 +101,7 @@ def nested_quotes(answer: Answer) -> Outcome:
             continue  # don't
         can_close = bool(open_quotes) and open_quotes[-1] == quote and not after.isalnum()
         is_after_space = not before or before.isspace() or before in "([{—" or before in _QUOTES
-        if can_close and not (is_after_space and before.isspace()):
+        if can_close and not before.isspace():
             open_quotes.pop()
             depth = inner.pop() + 1
             deepest = max(deepest, depth)
@@ -134,13 +134,9 @@ def line_indent(answer: Answer) -> Outcome:
 
 @constraint("format:list")
 def special_list(answer: Answer, sep: str) -> Outcome:
-    bullets = [
-        line
-        for line in answer.lines
-        if _ANY_BULLET.match(line) and not line.strip().startswith(sep)
-    ]
-    if bullets:
-        return Outcome(False, f"a bullet point: {bullets[0].strip():.40}")
+    for line in answer.lines:
+        if _ANY_BULLET.match(line) and not line.strip().startswith(sep):
+            return Outcome(False, f"a bullet point: {line.strip():.40}")
     _, *items = answer.text.split(sep)
     count = sum(1 for item in items if has_word(item))
     return Relation.AT_LEAST.outcome(count, 2, f"items behind {sep}")
@@ -415,11 +411,11 @@ def csv_quotes(answer: Answer) -> Outcome:
     shape = _has_shape(_table(text, "\t"), columns, 3)
     if not shape.passed:
         return shape
-    fields = [
-        field.strip() for line in text.splitlines() if line.strip() for field in line.split("\t")
-    ]
-    bare = [field for field in fields if not re.fullmatch(r'"[^"]*"', field)]
-    return Outcome(not bare, f"not in quotes: {bare[0]:.40}" if bare else "each field is in quotes")
+    for line in filter(str.strip, text.splitlines()):
+        for field in line.split("\t"):
+            if not re.fullmatch(r'"[^"]*"', field.strip()):
+                return Outcome(False, f"not in quotes: {field.strip():.40}")
+    return Outcome(True, "each field is in quotes")
 
 
 @constraint("custom:date_format_list", brief=True)

@@ -12,6 +12,7 @@ import regex
 
 from swift_rlvr.verifiers.instructions.answer import (
     Answer,
+    folded_words,
     has_word,
     occurrences,
     without_markup,
@@ -155,13 +156,20 @@ def number_sentences(answer: Answer, num_sentences: int, relation: Relation) -> 
 
 @constraint("length_constraints:number_paragraphs")
 def number_paragraphs(answer: Answer, num_paragraphs: int) -> Outcome:
-    parts = _DIVIDER.split(answer.text)
-    # A divider may stand before the first and behind the last one.
-    inner = [part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1]
-    if not all(has_word(part) for part in inner):
+    paragraphs = _between(_DIVIDER.split(answer.text))
+    if not all(map(has_word, paragraphs)):
         return Outcome(False, "a paragraph between two *** is empty")
-    count = len(inner)
+    count = len(paragraphs)
     return Relation.EXACTLY.outcome(count, num_paragraphs, "paragraphs divided by ***")
+
+
+def _between(parts: list[str]) -> list[str]:
+    """What dividers part, of a text that is split at them. One may stand before the first part and one
+    behind the last.
+    """
+    start = 0 if parts[0].strip() else 1
+    end = len(parts) if parts[-1].strip() else len(parts) - 1
+    return parts[start:end]
 
 
 @constraint("length_constraints:nth_paragraph_first_word")
@@ -249,14 +257,13 @@ def _taken_back(text: str, options: tuple[str, ...]) -> list[str]:
     """The options of which a sentence says what tells them from the others: "Actually no." where they
     are "My answer is yes." and "My answer is no.".
     """
-    written = {option: [word.casefold() for word in words_of(option)] for option in options}
+    written = {option: folded_words(option) for option in options}
     common = len(os.path.commonprefix([*written.values()]))
     if not common or len(options) < 2:
         return []
     said = []
     for sentence in re.split(r"[.!?;:\n]", text):
-        words = [word.casefold() for word in words_of(sentence)]
-        said.append([word for word in words if word not in _SMALL_WORDS])
+        said.append([word for word in folded_words(sentence) if word not in _SMALL_WORDS])
     return [option for option, words in written.items() if words[common:] in said]
 
 
@@ -327,13 +334,10 @@ def title(answer: Answer) -> Outcome:
 
 @constraint("combination:two_responses")
 def two_responses(answer: Answer) -> Outcome:
-    parts = re.split(r"(?<!\*)\*{6}(?!\*)", answer.text)
-    responses = [
-        part for index, part in enumerate(parts) if part.strip() or 0 < index < len(parts) - 1
-    ]
+    responses = _between(re.split(r"(?<!\*)\*{6}(?!\*)", answer.text))
     if len(responses) != 2 or not all(map(has_word, responses)):
         return Outcome(False, f"responses divided by ******: {len(responses)}, asked exactly 2")
-    first, second = ([word.casefold() for word in words_of(part)] for part in responses)
+    first, second = map(folded_words, responses)
     return Outcome(first != second, "the two differ" if first != second else "the two are the same")
 
 

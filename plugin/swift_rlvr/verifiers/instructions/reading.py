@@ -178,18 +178,27 @@ def _as_pairs(value: object, kwargs: object) -> list[tuple[str, Mapping[str, Any
         return _of_object(value)
     items: list[Any] = [value] if isinstance(value, str) else _listed(value)
     if items and all(isinstance(item, Mapping) for item in items):
-        pairs: list[tuple[str, Mapping[str, Any]]] = []
-        for item in items:
-            pairs += _of_object(item)
-        return pairs if len(pairs) >= len(items) else []
+        return _of_objects(items)
+    return _of_names(items, kwargs)
 
-    arguments: list[Any] = [{}] * len(items)
+
+def _of_objects(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The constraints of objects; none where one of these is none."""
+    pairs: list[tuple[str, Mapping[str, Any]]] = []
+    for item in items:
+        pairs += _of_object(item)
+    return pairs if len(pairs) >= len(items) else []
+
+
+def _of_names(names: Sequence[Any], kwargs: object) -> list[tuple[str, Mapping[str, Any]]]:
+    """The constraints of these names, with the arguments that stand in a list beside them."""
+    arguments: list[Any] = [{}] * len(names)
     if kwargs is not None:
         arguments = [_parsed(each) or {} for each in _listed(kwargs) or [kwargs]]
-    if len(arguments) != len(items):
+    if len(arguments) != len(names):
         return []
     pairs = []
-    for name, each in zip(items, arguments, strict=True):
+    for name, each in zip(names, arguments, strict=True):
         if not isinstance(name, str) or not isinstance(each, Mapping):
             return []
         pairs.append((name, each))
@@ -220,9 +229,8 @@ def as_json(constraints: Sequence[Constraint]) -> str:
     """The constraints in our own form."""
     written = []
     for each in constraints:
-        arguments = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in each.arguments.items()
-        }
+        arguments = {}
+        for name, value in each.arguments.items():
+            arguments[name] = list(value) if isinstance(value, tuple) else value
         written.append({"id": each.name, "kwargs": arguments})
     return json.dumps(written, ensure_ascii=False)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import regex
 
-from swift_rlvr.verifiers.instructions.answer import words_of
+from swift_rlvr.verifiers.instructions.answer import folded_words, words_of
 
 # Language -> script and the commonest words, which few other languages of the script have.
 _WORDS: dict[str, tuple[str, str]] = {
@@ -314,8 +314,10 @@ def _by_common_words(text: str, language: str, rivals: list[str], count: int) ->
     total: Counter[str] = Counter()
     foreign = 0
     for line in text.splitlines():
-        words = [word.casefold() for word in words_of(line)]
-        hits = {rival: sum(1 for word in words if word in _COMMON[rival]) for rival in rivals}
+        words = folded_words(line)
+        hits = {}
+        for rival in rivals:
+            hits[rival] = sum(word in _COMMON[rival] for word in words)
         total.update(hits)
         best = max(rivals, key=lambda rival: (hits[rival], rival == language))
         if hits[best] >= _LEAST_WORDS and hits[best] > 2 * hits[language]:

@@ -6,7 +6,9 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `reading.py` reads a value from it, with `brackets.py`, `plain_numbers.py`, `units.py` and
   `parser.py`, and `sentences.py` finds the value that a sentence states;
 - `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
-- `comparison.py` compares two of them, with `numeric.py` for expressions.
+- `comparison.py` compares two of them: with `expressions.py` and `numeric.py` for formulas, with
+  `lists.py` for what the order and the brackets of several values say, and with `families.py` for
+  solutions with a parameter.
 
 The folder can be used alone: of this project it needs `verifiers/statements.py`, what
 that imports (`answers.py`, `answer_forms.py`, `languages.py`, `thinking.py`), and nothing else.

@@ -62,7 +62,9 @@ def _kind(value: Value) -> Kind:
         case Quantity(value=inner):
             return _kind(inner)
         case Relation(sides=sides):
-            return _kind_of_relation(sides)
+            # `x = 5` is a number: a name only says of what
+            others = [side for side in sides if not _is_name(side)]
+            return _least(others) if others else Kind.EXPRESSION
         case Family():
             return Kind.EXPRESSION
         case Matrix(rows=rows):
@@ -70,12 +72,6 @@ def _kind(value: Value) -> Kind:
         case Several(items=items):
             return _least(list(items))
     return Kind.NUMBERS
-
-
-def _kind_of_relation(sides: tuple[Value, ...]) -> Kind:
-    """`x = 5` is a number: a name only says of what."""
-    others = [side for side in sides if not _is_name(side)]
-    return _least(others) if others else Kind.EXPRESSION
 
 
 def _is_name(value: Value) -> bool:

@@ -10,6 +10,7 @@ Integrals and derivatives of formulas are not read: as an answer they say the qu
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -45,7 +46,11 @@ _TOKEN = re.compile(
 )
 # combinations and permutations: {}_{10}C_3, _{10}P_{3}
 _CHOSEN = re.compile(
-    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    # {}_{10}
+    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*"
+    # C, \text{P}
+    r"(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    # _3
     r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
 )
 _ONE_LETTER = re.compile(r"\s*[A-Za-z]\s*")
@@ -760,9 +765,14 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     """
     if tree == old:
         return new
+    return with_each_part(tree, lambda part: replaced(part, old, new))
+
+
+def with_each_part(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The tree with what `change` makes of each tree in it, one level down."""
     parts = [tree[0]]
     for part in tree[1:]:
-        parts.append(replaced(part, old, new) if isinstance(part, tuple) else part)
+        parts.append(change(part) if isinstance(part, tuple) else part)
     return tuple(parts)
 
 

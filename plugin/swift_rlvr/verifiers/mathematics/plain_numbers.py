@@ -1,8 +1,8 @@
 r"""Plain numbers: decimals, fractions, mixed and scientific numbers, with percent, money, scale
 words and units.
 
-Most answers are plain numbers, so they are read here, fast and exactly, before anything else is
-tried.
+Most answers are plain numbers, so they are read and compared here, fast and exactly, before anything
+else is tried.
 """
 
 import math
@@ -11,12 +11,20 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
+from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
 from swift_rlvr.verifiers.mathematics.parser import read_expression
-from swift_rlvr.verifiers.mathematics.units import may_be_variables, read_unit
-from swift_rlvr.verifiers.mathematics.values import Number
+from swift_rlvr.verifiers.mathematics.units import different_units, may_be_variables, read_unit
+from swift_rlvr.verifiers.mathematics.values import Number, unit_of
 
 # longer numbers are no answers, and slow
 _MAX_DIGITS = 400
+# A decimal with this many places stands for the number that rounds to it: 0.333333333333 is 1/3.
+# With fewer it is exactly itself: 0.333 is not 1/3.
+ENOUGH_PLACES = 12
+# A gold may be a decimal that its author cut off.
+ENOUGH_PLACES_OF_GOLD = 10
+# and so many of its digits have to be right
+_ENOUGH_DIGITS = 9
 
 # --- ways to write a number; a sign stands first
 
@@ -45,6 +53,19 @@ _SCIENTIFIC = re.compile(
 )
 # 2^{10}, 2^-3; -2^2 is -4
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+# 3,75, 4,00 € and 1.234,50 where the comma is a decimal one; 1,234 is a number, and 1,5 a pair
+_DECIMAL_COMMA = re.compile(
+    r"""
+    (?P<money> [$€£]\s? )?
+    (?P<number>
+        [-+]? 0,\d+
+        | [-+]? \d+(?:\.\d{3})* , (?:\d\d|\d{4,})
+        | [-+]? \d+,\d (?= \s?[^\W\d] | \s?[%€$£] )
+    )
+    (?P<unit> \s? (?: [^\W\d]{1,10} | [%€$£] ) )?
+    """,
+    re.VERBOSE,
+)
 # 9th, 9^{\text{th}}
 _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
 
@@ -159,6 +180,20 @@ def read_plain(text: str) -> Number | None:
     return Number(Fraction(text), places=len(text.partition(".")[2]))
 
 
+def with_decimal_comma(text: str) -> Number | None:
+    """The number that a tidied text is if its comma is a decimal one, as in most of Europe; None where
+    it can't be.
+
+    >>> with_decimal_comma("1.234,50 €").value, with_decimal_comma("1,234"), with_decimal_comma("1,5")
+    (Fraction(2469, 2), None, None)
+    """
+    match = _DECIMAL_COMMA.fullmatch(text)
+    if match is None:
+        return None
+    number = match["number"].replace(".", "").replace(",", ".")
+    return read_number(f"{match['money'] or ''}{number}{match['unit'] or ''}")
+
+
 def read_number(text: str, in_text: bool = False) -> Number | None:
     """The number that a tidied text is, with its unit; None for any other text.
 
@@ -178,7 +213,9 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
     # - 5
     if text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    text, percent = _without_percent(text)
+    percent = text.endswith(("%", " percent"))
+    if percent:
+        text = text.removesuffix("%" if text[-1] == "%" else " percent").rstrip()
 
     for pattern, convert in _FORMS:
         match = pattern.match(text)
@@ -196,25 +233,31 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         if unit is None:
             continue
         try:
-            value = convert(match) * scale
+            number = _number_of(match, convert, scale)
         except ZeroDivisionError:
             return None
         product = None
         if unit and not in_text and may_be_variables(rest, rest[:1] == " " and "\\" not in text):
             product = read_expression(text)
-        if pattern not in (_NUMBER, _SCIENTIFIC):
-            return Number(value, percent, unit, product=product)
-        # 1.5 million, 1.5 \\times 10^6
-        exponent = len(str(scale)) - 1
-        if pattern is _SCIENTIFIC:
-            exponent += int(match[3] or match[4])
-        return Number(value, percent, unit, _decimal_places(match), exponent, product)
+        return number._replace(percent=percent, unit=unit, product=product)
     return None
 
 
-def _decimal_places(match: re.Match[str]) -> int:
-    """1.50 has two."""
-    return len(match[2].partition(".")[2])
+def _number_of(
+    match: re.Match[str], convert: Callable[[re.Match[str]], Fraction], scale: int
+) -> Number:
+    """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
+    places. Raises ZeroDivisionError.
+    """
+    value = convert(match) * scale
+    if match.re not in (_NUMBER, _SCIENTIFIC):
+        return Number(value)
+    places = len(match[2].partition(".")[2])
+    # 1.5 million, 1.5 \\times 10^6
+    exponent = len(str(scale)) - 1
+    if match.re is _SCIENTIFIC:
+        exponent += int(match[3] or match[4])
+    return Number(value, places=places, exponent=exponent)
 
 
 def _unit_of(rest: str, money: str, percent: bool) -> str | None:
@@ -226,15 +269,6 @@ def _unit_of(rest: str, money: str, percent: bool) -> str | None:
         return None
     unit = read_unit(rest, rest[0] in " (")
     return None if unit is None else unit or money
-
-
-def _without_percent(text: str) -> tuple[str, bool]:
-    """The text without `%` or "percent" at its end, and whether it had one."""
-    if text.endswith("%"):
-        return text[:-1].rstrip(), True
-    if text.endswith(" percent"):
-        return text.removesuffix(" percent").rstrip(), True
-    return text, False
 
 
 def _without_currency(text: str) -> tuple[str, str, bool]:
@@ -259,6 +293,54 @@ def _without_scale(rest: str) -> tuple[str, int]:
             rest = rest[len(word) :]
             scale = factor
     return rest, scale
+
+
+# --- two numbers
+
+
+def same_number(gold: Number, answer: Number) -> bool:
+    """Whether a plain number equals the gold, exactly or as a decimal that is long enough.
+
+    >>> same_number(Number(Fraction(1, 2)), Number(Fraction(50), percent=True))
+    True
+    >>> same_number(Number(Fraction(1, 3)), Number(Fraction("0.333"), places=3))
+    False
+    """
+    if (gold.unit or gold.percent) and different_units(unit_of(gold), unit_of(answer)):
+        return False
+    if gold.percent and answer.percent:
+        return gold.value == answer.value
+
+    # 50% -> 1/2, and 50% -> 50, since "what percentage ...?" is also answered without the sign
+    golds = {gold.value}
+    if gold.percent:
+        golds.add(gold.value / 100)
+
+    # 1/2 -> 50%. A gold of 50 is answered by 50% too; one of 1/2 is not by 1/2%.
+    values = {answer.value}
+    if answer.percent:
+        values = {answer.value / 100}
+        if gold.value.denominator == 1 or abs(gold.value) >= 1:
+            values.add(answer.value)
+    if golds & values:
+        return True
+    if max(gold.places, answer.places) < ENOUGH_PLACES_OF_GOLD:
+        return False
+    # 0.6666666667 -> 2/3, and not 0.6666666668
+    if not answer.places and is_long_decimal_of(gold, answer.value, ENOUGH_PLACES_OF_GOLD):
+        return True
+    if is_long_decimal_of(gold, answer.value):
+        return True
+    return is_long_decimal_of(answer, gold.value)
+
+
+def is_long_decimal_of(number: Number, value: Computed, enough_places: int = ENOUGH_PLACES) -> bool:
+    """Whether a number is a decimal of enough places for that value."""
+    if number.places < enough_places or not is_real(value):
+        return False
+    # 0 is not 0.0000000000001, however near
+    distance = min(Fraction(1, 10**enough_places), abs(number.value) / 10**_ENOUGH_DIGITS)
+    return near(value, number.value, distance)
 
 
 # --- factorisations

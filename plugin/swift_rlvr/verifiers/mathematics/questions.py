@@ -7,7 +7,8 @@ _IN_ORDER = re.compile(
     r"\brespectively\b|\bin (?!any\b)(?:[a-z]+ )?order\b|\bordered (?:pair|triple|list)"
     r"|\b(?:first|next|last|following) (?:\w+ )?(?:terms?|numbers?|digits?|rows?|values?|elements?)\b"
     r"|\bfrom (?:left|right|top|smallest|least|lowest|largest|greatest|highest|first|oldest|youngest)"
-    r"|\bsort(?:ed)?\b|从小到大|从大到小|按.{0,6}顺序|依次|分别",
+    r"|\bsort(?:ed)?\b"
+    r"|从小到大|从大到小|按.{0,6}顺序|依次|分别",
     re.IGNORECASE,
 )
 # "Find all solutions", "Solve x^2 = 4", "Which of these ...", "separated by commas".

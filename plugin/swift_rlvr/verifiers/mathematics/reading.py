@@ -16,7 +16,11 @@ from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
-from swift_rlvr.verifiers.mathematics.plain_numbers import number_in_words, read_number
+from swift_rlvr.verifiers.mathematics.plain_numbers import (
+    number_in_words,
+    read_number,
+    with_decimal_comma,
+)
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
 from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
@@ -98,7 +102,8 @@ _LEAD_IN = re.compile(
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
-    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)(?:\s+(?:options|choices|answers|ones|statements))?"
+    r"\s+are\s+(?:both\s+|all\s+)?(?:the\s+)?(?:correct|right|true)"
+    r"(?:\s+(?:options|choices|answers|ones|statements))?"
 )
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
@@ -124,16 +129,7 @@ def read(text: str) -> Value | None:
     cleaned = clean(text)
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
-    for _ in range(_MAX_LEAD_INS):
-        lead_in = _LEAD_IN.match(cleaned)
-        # "The possible answer: 5" leaves it open, and a lead-in before nothing is the answer itself
-        if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
-            break
-        cleaned = clean(cleaned[lead_in.end() :])
-    # of a derivation the last conclusion: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
-    steps, _ = split(cleaned, _CONCLUSION)
-    if len(steps) > 1 and all(map(_RELATION.search, steps)):
-        cleaned = steps[-1].strip()
+    cleaned = _conclusion_of(cleaned)
     if correct := CALLED_CORRECT.fullmatch(cleaned):
         cleaned = f"({correct[1] or correct[2]})"
     elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
@@ -141,6 +137,22 @@ def read(text: str) -> Value | None:
     elif _LETTERS_IN_BRACKETS.fullmatch(cleaned):
         cleaned = ", ".join(f"({letter})" for letter in re.findall("[A-H]", cleaned))
     return _read(cleaned, 0, in_text)
+
+
+def _conclusion_of(text: str) -> str:
+    """The answer itself, without the words that lead to it and the steps of a derivation."""
+    for _ in range(_MAX_LEAD_INS):
+        lead_in = _LEAD_IN.match(text)
+        # "The possible answer: 5" leaves it open, and a lead-in before nothing is the answer itself
+        if lead_in is None or lead_in.end() == len(text) or NO_STATEMENT.search(lead_in[0]):
+            break
+        text = clean(text[lead_in.end() :])
+    # of a derivation the last step: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
+    if r"\Rightarrow" in text:
+        steps, _ = split(text, _CONCLUSION)
+        if len(steps) > 1 and all(map(_RELATION.search, steps)):
+            return steps[-1].strip()
+    return text
 
 
 # commands of the structures below, beside those that the parser of expressions knows
@@ -156,10 +168,16 @@ def why_unreadable(text: str) -> str:
 
     >>> why_unreadable(r"\frac{1}{"), why_unreadable(r"\foo{3}"), why_unreadable("3 apples are left, I think")
     ('a bracket is not closed', 'unknown: \\foo', 'words that are no value: apples, are, left, think')
+    >>> why_unreadable("3,75")
+    'its comma may be a decimal one: write a point, or a space behind the comma of a list'
     """
     if len(text) > MAX_CHARS:
         return f"longer than {MAX_CHARS:,} characters"
     cleaned = clean(text)
+    if with_decimal_comma(tidy(text)):
+        return (
+            "its comma may be a decimal one: write a point, or a space behind the comma of a list"
+        )
     if not split(cleaned, _AND)[0]:
         return "a bracket is not closed"
     # dicts rather than sets: each once, in the order of the text
@@ -345,13 +363,15 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
 _FOR_INTEGERS = re.compile(
-    r"[\s,;(]*(?:\\text\{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
+    r"[\s,;(]*(?:\\text\{[\s,(]*)?"
+    r"(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
     # for any integer n
     rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
     # n \in \mathbb{Z}
     rf"|(?P<b>{_LETTER})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
     # where n is an integer
-    rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
+    rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)"
+    r"\s*\}?\s*\)?"
 )
 
 
@@ -611,16 +631,15 @@ _SEPARATOR = re.compile(r"[,;]|\\text\{\s*and\s*\}")
 def _bracketed(text: str, depth: int) -> Value | None:
     r"""`(1, 2)`, `[1, 2)`, `\{1, 2\}`, `\langle 1, 2 \rangle`."""
     for left, right in _BRACKETS:
-        is_around = text.startswith(left) and text.endswith(right)
-        if not is_around or len(text) < len(left) + len(right):
-            continue
-        if closed_at(text) != len(text):
-            return None
-        return _inside_brackets(left, text[len(left) : -len(right)].strip(), right, depth)
-    return None
-
-
-def _inside_brackets(left: str, inside: str, right: str, depth: int) -> Value | None:
+        length = len(left) + len(right)
+        if len(text) >= length and text.startswith(left) and text.endswith(right):
+            break
+    else:
+        return None
+    # (1)(2)
+    if closed_at(text) != len(text):
+        return None
+    inside = text[len(left) : -len(right)].strip()
     has_braces = left in (r"\{", "{")
     if has_braces:
         builder, _ = split(inside, _SUCH_THAT)
@@ -720,8 +739,14 @@ def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | N
     factor = read_expression(before)
     rows: list[tuple[Value, ...]] = []
     for row in _rows(content):
-        cells = _read_parts([cell.replace(r"\hline", "") for cell in row], depth)
-        rows.append(tuple([_scaled(factor, cell) for cell in cells]))
+        cells: list[Value] = []
+        for cell in row:
+            value = _read_part(cell.replace(r"\hline", ""), depth)
+            tree = tree_of(value)
+            if factor is not None and tree is not None:
+                value = Expression(("*", factor, tree))
+            cells.append(value)
+        rows.append(tuple(cells))
     if not rows or (before and factor is None):
         return None
     return Matrix(bars, tuple(rows))
@@ -730,13 +755,6 @@ def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | N
 def _rows(text: str) -> list[list[str]]:
     """The cells of each row of a matrix."""
     return [row.split("&") for row in _ROW.split(text) if row.strip()]
-
-
-def _scaled(factor: Tree | None, cell: Value) -> Value:
-    tree = tree_of(cell)
-    if factor is None or tree is None:
-        return cell
-    return Expression(("*", factor, tree))
 
 
 def _combination(text: str) -> Value | None:
@@ -847,19 +865,16 @@ def _formula(text: str, depth: int) -> Value | None:
     if tree is None:
         return None
     if "pm" in text or r"\mp" in text:
-        return Alternatives(tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
+        both = []
+        for sign in (Fraction(1), Fraction(-1)):
+            signed = replaced(tree, ("pm", 1), ("number", sign))
+            both.append(Expression(replaced(signed, ("pm", -1), ("number", -sign))))
+        return Alternatives(tuple(both))
     value = constant_value(tree)
     # a rational constant is compared faster as one number
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):
         return Expression(("number", value))
     return Expression(tree)
-
-
-def _with_sign(tree: Tree, sign: int) -> Tree:
-    r"""The tree with one of the signs of `\pm`."""
-    for value in (1, -1):
-        tree = replaced(tree, ("pm", value), ("number", Fraction(value * sign)))
-    return tree
 
 
 # 30°, 26°C; in `\sin 30°` the degrees belong to the argument

@@ -132,7 +132,7 @@ class Several:
 class Listing(Several):
     """Values without brackets, with commas or "and" between them: `1, 2`, `x = 1, x = 2`.
 
-    Whether their order matters is decided by the gold and the question (`comparison.in_order`).
+    Whether their order matters is decided by the gold and the question (`lists.in_order`).
     """
 
 
@@ -254,6 +254,11 @@ def is_constant(value: Value) -> bool:
     """Whether a value is an expression without variables."""
     tree = tree_of(value)
     return tree is not None and not symbols(tree)
+
+
+def is_equality(relation: Relation) -> bool:
+    """Whether all signs of a relation say that its sides are equal, exactly or about."""
+    return all(operator in ("=", "~") for operator in relation.operators)
 
 
 # --- regions

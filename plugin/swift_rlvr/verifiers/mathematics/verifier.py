@@ -23,9 +23,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
-from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted, with_order
-from swift_rlvr.verifiers.mathematics.notation import plain
-from swift_rlvr.verifiers.mathematics.plain_numbers import prime_factors, read_plain
+from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.lists import with_order
+from swift_rlvr.verifiers.mathematics.notation import plain, tidy
+from swift_rlvr.verifiers.mathematics.plain_numbers import (
+    prime_factors,
+    read_plain,
+    with_decimal_comma,
+)
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
@@ -59,7 +64,8 @@ _DECIMAL = re.compile(r"\.\d")
 class Reason(StrEnum):
     """Why a completion got its reward; the value is the text for logs."""
 
-    # the gold is missing, or cannot be read and the answer is written in another way
+    # the gold is missing, or the answer is written in another way and the gold cannot be read, or
+    # in two ways
     BAD_GOLD = "bad gold"
     # a mistake of this package: the row is not graded, and the log has the traceback
     ERROR = "error"
@@ -98,7 +104,7 @@ class Leniency(NamedTuple):
     rounded_gold: bool = False
     # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
     convert_units: bool = False
-    # whether the order of a list counts; None: by the list alone, see `comparison.in_order`
+    # whether the order of a list counts; None: by the list alone, see `lists.in_order`
     ordered: bool | None = None
 
 
@@ -300,7 +306,7 @@ _READER = Reader(_is_another, _is_value)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
-    """Whether an answer is right, or why not."""
+    """Whether an answer is right, or why not: as it is written, as a plain number, or as a value."""
     if not answer:
         return Reason.EMPTY_ANSWER
     if answer == gold.text:
@@ -321,20 +327,37 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     if factors is not None and len(factors) >= _FACTORS:
         is_right = prime_factors(plain(answer)) == factors
         return Reason.CORRECT if is_right else Reason.WRONG
+    return _compare_values(gold, gold.value, answer, leniency)
+
+
+def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Leniency) -> Reason:
+    """Whether the value of an answer, or the one that it states as a sentence, is the gold's."""
     value = read(answer)
-    if value is not None and _is_right(gold.value, value, answer, leniency):
+    if value is not None and _is_right(gold_value, value, answer, leniency):
         return Reason.CORRECT
     # words may be a sentence that states the value: "Tom has 5 apples"
     stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
-    if stated is not None and _is_right(gold.value, stated, answer, leniency):
+    if stated is not None and _is_right(gold_value, stated, answer, leniency):
         return Reason.CORRECT
-    # (-2, 2) may be right for |x| < 2: no inequality is solved here
-    is_region = value is not None and as_region(value) is not None
-    if gold.is_sentence or (is_region and is_unsolved(gold.value)):
+
+    if gold.is_sentence:
         return Reason.BAD_GOLD
+    if value is not None:
+        # (-2, 2) may be right for |x| < 2: no inequality is solved here
+        if as_region(value) is not None and is_unsolved(gold_value):
+            return Reason.BAD_GOLD
+        # 3.75 may be right for 3,75, which is read as two numbers
+        if _is_with_decimal_comma(gold, value):
+            return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+def _is_with_decimal_comma(gold: _Gold, value: Value) -> bool:
+    """Whether an answer is what a gold would be if its comma were a decimal one."""
+    number = with_decimal_comma(tidy(gold.text)) if "," in gold.text else None
+    return number is not None and same(number, value)
 
 
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:

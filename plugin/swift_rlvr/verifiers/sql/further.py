@@ -19,14 +19,21 @@ import random
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
-from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equated_columns, value_of
+from swift_rlvr.verifiers.sql.tokens import (
+    Constant,
+    Token,
+    constants_of,
+    equated_columns,
+    value_of,
+    written,
+)
 
 # Rows of a table: the first ones, and those with a constant of the gold, of which a table gets some.
 _FIRST = 200
@@ -130,7 +137,9 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: Iterable[str]) -> S
         names = [name for name, kind, sql in made if kind == "table"][:_MOST_TABLES]
         tables = {name.casefold(): _table(connection, name) for name in names}
         references = _references(connection, tables)
-        _mark_keys(tables, references)
+        for reference in references:
+            tables[reference.child].columns[reference.column].is_key = True
+            tables[reference.parent].columns[reference.parent_column].is_key = True
 
         columns = frozenset(column.name for table in tables.values() for column in table.columns)
         constants = constants_of(gold, columns)
@@ -142,8 +151,9 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: Iterable[str]) -> S
         alike = _alike(columns, pairs)
         for name, table in tables.items():
             reader.allow(_STEPS)
+            query = f"SELECT {_all(table)} FROM {_quoted(table.name)} LIMIT {_FIRST}"
             with suppress(sqlite3.Error):
-                table.rows = _first_rows(connection, table)
+                table.rows = connection.execute(query).fetchall()
             table.is_read = name in read
             if table.is_read:
                 _put_first(reader, table, constants)
@@ -167,13 +177,7 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
                 key.append(len(columns))
             columns.append(Column(column, column.casefold(), (kind or "").upper(), bool(place)))
     unique = [tuple(key)] if key else []
-    for _, index, is_unique, *_ in connection.execute(f"PRAGMA index_list({_quoted(name)})"):
-        if is_unique:
-            info = connection.execute(f"PRAGMA index_info({_quoted(index)})").fetchall()
-            named = [(column or "").casefold() for _, _, column in info]
-            places = [place for place, column in enumerate(columns) if column.name in named]
-            if len(places) == len(named):
-                unique.append(tuple(places))
+    unique += _unique_indexes(connection, name, columns)
     if not key and columns and columns[0].name in ("id", f"{name.casefold()}_id"):
         # A key that nobody declared, as in many rows that bring their schema.
         columns[0].is_key = True
@@ -181,11 +185,32 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
     return Table(name, columns, list(dict.fromkeys(unique)))
 
 
+def _unique_indexes(
+    connection: sqlite3.Connection, name: str, columns: Sequence[Column]
+) -> Iterator[tuple[int, ...]]:
+    """The places of the columns of each unique index of a table; none of one over expressions."""
+    for _, index, is_unique, *_ in connection.execute(f"PRAGMA index_list({_quoted(name)})"):
+        if not is_unique:
+            continue
+        info = connection.execute(f"PRAGMA index_info({_quoted(index)})").fetchall()
+        named = [(column or "").casefold() for _, _, column in info]
+        places = [place for place, column in enumerate(columns) if column.name in named]
+        if len(places) == len(named):
+            yield tuple(places)
+
+
 def _references(connection: sqlite3.Connection, tables: dict[str, Table]) -> list[Reference]:
     """The references that are declared, and those of columns that are called like the key of another
-    table.
+    table. A column refers to one alone, and what is declared comes first.
     """
     references: dict[tuple[str, int], Reference] = {}
+    for reference in (*_declared(connection, tables), *_of_same_name(tables)):
+        references.setdefault((reference.child, reference.column), reference)
+    return list(references.values())
+
+
+def _declared(connection: sqlite3.Connection, tables: dict[str, Table]) -> Iterator[Reference]:
+    """The references of FOREIGN KEY and REFERENCES."""
     for name, table in tables.items():
         for row in connection.execute(f"PRAGMA foreign_key_list({_quoted(table.name)})"):
             _, _, parent_name, child_column, parent_column, *_ = row
@@ -194,31 +219,28 @@ def _references(connection: sqlite3.Connection, tables: dict[str, Table]) -> lis
             if parent is None or index is None:
                 continue
             target = parent.index(parent_column) if parent_column else None
+            # without a column, REFERENCES means the key
             if target is None and parent.unique:
                 target = parent.unique[0][0]
             if target is not None:
-                found = Reference(name, index, parent_name.casefold(), target)
-                references.setdefault((name, index), found)
+                yield Reference(name, index, parent_name.casefold(), target)
 
-    keys: dict[str, Reference] = {}
+
+def _of_same_name(tables: dict[str, Table]) -> Iterator[Reference]:
+    """A reference for each column that is called like the key of another table."""
+    keys: dict[str, tuple[str, int]] = {}  # the table of a key, and its place there
     for name, table in tables.items():
-        for places in table.unique[:1]:
-            column = table.columns[places[0]].name
-            if len(places) == 1 and column not in ("id", "name"):
-                keys.setdefault(column, Reference("", 0, name, places[0]))
+        if not table.unique or len(table.unique[0]) != 1:
+            continue
+        place = table.unique[0][0]
+        column = table.columns[place].name
+        if column not in ("id", "name"):
+            keys.setdefault(column, (name, place))
     for name, table in tables.items():
         for index, each in enumerate(table.columns):
             key = keys.get(each.name)
-            if key is not None and key.parent != name:
-                found = Reference(name, index, key.parent, key.parent_column)
-                references.setdefault((name, index), found)
-    return list(references.values())
-
-
-def _mark_keys(tables: dict[str, Table], references: Sequence[Reference]) -> None:
-    for reference in references:
-        tables[reference.child].columns[reference.column].is_key = True
-        tables[reference.parent].columns[reference.parent_column].is_key = True
+            if key is not None and key[0] != name:
+                yield Reference(name, index, *key)
 
 
 def _alike(columns: Iterable[str], pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -236,12 +258,6 @@ def _alike(columns: Iterable[str], pairs: Sequence[tuple[str, str]]) -> dict[str
 # --- Rows of the database itself
 
 
-def _first_rows(connection: sqlite3.Connection, table: Table) -> list[tuple[Any, ...]]:
-    return connection.execute(
-        f"SELECT {_all(table)} FROM {_quoted(table.name)} LIMIT {_FIRST}"
-    ).fetchall()
-
-
 def _all(table: Table) -> str:
     return ", ".join(_quoted(column.written) for column in table.columns) or "*"
 
@@ -252,15 +268,14 @@ def _put_first(reader: Reader, table: Table, constants: Sequence[Constant]) -> N
     values: list[Any] = []
     for constant in constants:
         for column in table.columns:
-            if column.name in constant.columns and constant.value is not None:
-                is_text = isinstance(constant.value, str)
-                like = (
-                    f"{_quoted(column.written)} LIKE ?"
-                    if is_text
-                    else f"{_quoted(column.written)} = ?"
-                )
-                conditions.append(like)
-                values.append(f"%{constant.value}%" if is_text else constant.value)
+            if column.name not in constant.columns or constant.value is None:
+                continue
+            if isinstance(constant.value, str):
+                conditions.append(f"{_quoted(column.written)} LIKE ?")
+                values.append(f"%{constant.value}%")
+            else:
+                conditions.append(f"{_quoted(column.written)} = ?")
+                values.append(constant.value)
     _add_where(reader, table, " OR ".join(conditions[:20]), values[:20])
 
 
@@ -278,11 +293,8 @@ def _put_related_first(
         for reference in references:
             child, parent = tables[reference.child], tables[reference.parent]
             present = {*_values(parent.rows, reference.parent_column)}
-            keys = [
-                key
-                for key in _values(child.rows[: _FIRST // 2], reference.column)
-                if key not in present
-            ]
+            referred = _values(child.rows[: _FIRST // 2], reference.column)
+            keys = [key for key in referred if key not in present]
             if keys:
                 reader.allow(_STEPS)
                 condition = _is_one_of(parent, reference.parent_column, keys)
@@ -380,47 +392,46 @@ def _exchange_values(
     """Have the values of columns that are no keys change places, one for another in all rows, or
     become values beside them.
     """
-    texts: dict[str, dict[Any, None]] = defaultdict(dict)
-    numbers: dict[str, dict[Any, None]] = defaultdict(dict)
-    keys = {
-        schema.alike[column.name]
-        for table in schema.tables.values()
-        for column in table.columns
-        if column.is_key
-    }
+    # What each value becomes, by the group of its column.
+    instead: dict[str, dict[Any, Any]] = defaultdict(dict)
+    for kind in (str, (int, float)):
+        for group, values in _values_by_group(schema, drawn, kind).items():
+            compared = _compared_with(schema, group)
+            if is_beside:
+                instead[group].update(_beside(values, compared, rng))
+                continue
+            # A constant of the gold may come instead of one that stood there.
+            others = [each for each in compared if isinstance(each, kind) and each not in values]
+            after = rng.sample(values + others, len(values))
+            instead[group].update(zip(values, after, strict=True))
+
+    for name, table in schema.tables.items():
+        changes = [instead[schema.alike[column.name]] for column in table.columns]
+        rows = []
+        for row in drawn[name]:
+            pairs = zip(changes, row, strict=True)
+            rows.append(tuple([change.get(value, value) for change, value in pairs]))
+        drawn[name] = rows
+
+
+def _values_by_group(
+    schema: Schema, drawn: dict[str, list[tuple[Any, ...]]], kind: Any
+) -> dict[str, list[Any]]:
+    """The different values of a type in each group of columns without a key."""
+    keys = set()
+    for table in schema.tables.values():
+        keys |= {schema.alike[column.name] for column in table.columns if column.is_key}
+    # dicts in place of sets, which have no order
+    values: dict[str, dict[Any, None]] = defaultdict(dict)
     for name, table in schema.tables.items():
         for index, column in enumerate(table.columns):
             group = schema.alike[column.name]
-            for row in drawn[name] if group not in keys else ():
-                if isinstance(row[index], str):
-                    texts[group][row[index]] = None
-                elif isinstance(row[index], (int, float)):
-                    numbers[group][row[index]] = None
-    instead: dict[str, dict[Any, Any]] = defaultdict(dict)
-    for values in (texts, numbers):
-        for group, different in values.items():
-            before = list(different)
-            if is_beside:
-                instead[group].update(_beside(before, _compared_with(schema, group), rng))
+            if group in keys:
                 continue
-            # A constant of the gold may come instead of one that stood there.
-            further = [
-                value
-                for value in _compared_with(schema, group)
-                if value not in different and isinstance(value, str) == isinstance(before[0], str)
-            ]
-            after = rng.sample(
-                before + [value for value in further if value is not None], len(before)
-            )
-            instead[group].update(zip(before, after, strict=True))
-    for name, table in schema.tables.items():
-        groups = [schema.alike[column.name] for column in table.columns]
-        drawn[name] = [
-            tuple(
-                instead[group].get(value, value) for group, value in zip(groups, row, strict=True)
-            )
-            for row in drawn[name]
-        ]
+            for row in drawn[name]:
+                if isinstance(row[index], kind):
+                    values[group][row[index]] = None
+    return {group: list(different) for group, different in values.items()}
 
 
 def _beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) -> dict[Any, Any]:
@@ -432,42 +443,51 @@ def _beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) 
     >>> _beside(["a", "2024-02-29"], [], random.Random(0))
     {'2024-02-29': '2024-02-28'}
     """
-    dates = {value: _day(value) for value in values if isinstance(value, str)}
-    days = {value: day for value, day in dates.items() if day is not None}
-    if days:
-        constants = [day for each in compared if (day := _day(each)) is not None]
-        moved = _beside([*days.values()], constants, rng)
-        return {
-            value: date.fromordinal(moved[day]).isoformat()
-            for value, day in days.items()
-            if 1 <= moved.get(day, day) <= date.max.toordinal() and day in moved
-        }
+    dated = [value for value in values if _day(value) is not None]
+    if dated:
+        return _dates_beside(dated, compared, rng)
     numbers = sorted(value for value in values if isinstance(value, (int, float)))
     if not numbers or {*numbers} <= {0, 1} or max(map(abs, numbers)) > _LARGEST:
         return {}
-    kept = {value for value in numbers if value in compared}
-    taken = {*kept}
-    gap = max(1, (numbers[-1] - numbers[0]) // 2)
+    taken = {value for value in numbers if value in compared}
     instead: dict[Any, Any] = {}
     for place, value in enumerate(numbers):
-        if value in kept:
+        if value in compared:
             continue
-        tried = [value + 1, value - 1]
-        if place == 0:
-            tried = [value - 1, value - gap]
-        elif place == len(numbers) - 1:
-            tried = [value + 1, value + gap]
-        else:
-            between = value + (numbers[place + 1] - value) / 2
-            tried.append(int(between) if isinstance(value, int) else between)
-        rng.shuffle(tried)
+        near = _near(numbers, place)
+        rng.shuffle(near)
         # Where nothing is negative, nothing becomes so.
-        allowed = [each for each in tried if each >= 0 or numbers[0] < 0]
-        new = next((each for each in [*allowed, value] if each not in taken), None)
-        while new is None or new in taken:
-            new = max(taken) + 1
+        allowed = [each for each in near if each >= 0 or numbers[0] < 0]
+        free = [each for each in (*allowed, value) if each not in taken]
+        new = free[0] if free else max(taken) + 1
         taken.add(new)
         instead[value] = new
+    return instead
+
+
+def _near(numbers: Sequence[Any], place: int) -> list[Any]:
+    """What the number in this place may become, of numbers in order."""
+    value = numbers[place]
+    gap = max(1, (numbers[-1] - numbers[0]) // 2)
+    if place == 0:
+        return [value - 1, value - gap]
+    if place == len(numbers) - 1:
+        return [value + 1, value + gap]
+    between = value + (numbers[place + 1] - value) / 2
+    return [value + 1, value - 1, int(between) if isinstance(value, int) else between]
+
+
+def _dates_beside(
+    dates: Sequence[str], compared: Sequence[Any], rng: random.Random
+) -> dict[str, str]:
+    """For each date of a column another one, as for numbers; none that a calendar has not."""
+    days = {text: _day(text) for text in dates}
+    constants = [day for day in map(_day, compared) if day is not None]
+    moved = _beside([*days.values()], constants, rng)
+    instead = {}
+    for text, day in days.items():
+        if day in moved and 1 <= moved[day] <= date.max.toordinal():
+            instead[text] = date.fromordinal(moved[day]).isoformat()
     return instead
 
 
@@ -475,31 +495,37 @@ def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
     """The gold with a comparison that lists or spans the values of its column: right by chance."""
     queries = []
     for index in range(1, len(gold) - 1):
-        name, sign, constant = (gold[place].written for place in range(index - 1, index + 2))
-        compare = _COMPARED.get(sign)
-        other = value_of(gold[index + 1])
-        if compare is None or other is None or (constant[0] in "\"'" and _day(other) is None):
+        name, sign, constant = gold[index - 1 : index + 2]
+        compare = _COMPARED.get(sign.written)
+        other = value_of(constant)
+        if compare is None or other is None:
             continue
-        fitting = {
-            value
-            for table in schema.tables.values()
-            if (column := table.index(gold[index - 1].word)) is not None
-            for row in table.rows
-            if isinstance(value := row[column], (int, float, str))
-            and isinstance(value, str) == isinstance(other, str)
-            and compare(value, other)
-        }
-        if not fitting:
+        # of texts only dates have an order that people ask for
+        if constant.written[0] in "\"'" and _day(other) is None:
             continue
-        literals = [_literal(value) for value in sorted(fitting)]
-        for instead in (
-            f"IN ({', '.join(literals)})",
-            f"BETWEEN {literals[0]} AND {literals[-1]}",
-        ):
-            before = " ".join(token.written for token in gold[:index])
-            after = " ".join(token.written for token in gold[index + 2 :] if token.written != ";")
-            queries.append(f"{before} {instead} {after}")
+        values = [each for each in _values_of(schema, name.word, other) if compare(each, other)]
+        if not values:
+            continue
+        literals = [_literal(value) for value in sorted({*values})]
+        before = written(gold[:index])
+        after = written([token for token in gold[index + 2 :] if token.written != ";"])
+        queries.append(f"{before} IN ({', '.join(literals)}) {after}")
+        queries.append(f"{before} BETWEEN {literals[0]} AND {literals[-1]} {after}")
     return queries
+
+
+def _values_of(schema: Schema, column: str, like: Any) -> Iterator[Any]:
+    """The values of all columns of this name that can be compared with another one: texts with a
+    text, numbers with a number.
+    """
+    kind = str if isinstance(like, str) else (int, float)
+    for table in schema.tables.values():
+        index = table.index(column)
+        if index is None:
+            continue
+        for row in table.rows:
+            if isinstance(row[index], kind):
+                yield row[index]
 
 
 def _literal(value: Any) -> str:
@@ -547,20 +573,9 @@ def _made_rows(
     if not table.is_read:
         most = _UNREAD
     pools = []
-    for index, column in enumerate(table.columns):
-        pool = _pool(schema, table, index, drawn)
-        if is_beside and not column.is_key:
-            compared = _compared_with(schema, schema.alike[column.name])
-            present = [row[index] for row in table.rows if row[index] is not None]
-            pool = list(dict.fromkeys([*pool, *_beside(present, compared, rng).values()]))
-        # Of few values some occur twice, and several conditions hold at once.
-        few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
-        likely = _fitting_keys(schema, table, index, drawn)
-        if not _refers(schema, table, index):
-            likely = _compared_with(schema, schema.alike[column.name])
-        if likely and rng.random() < 0.8:
-            few[0] = rng.choice(likely)
-        pools.append(few)
+    for index in range(len(table.columns)):
+        pools.append(_few_values(schema, table, index, drawn, rng, is_beside))
+    # Columns that are a key alone; what others refer to is theirs to say.
     alone = [places[0] for places in table.unique if len(places) == 1]
     alone = [index for index in alone if not _refers(schema, table, index)]
     taken = {index: {row[index] for row in drawn[table.name.casefold()]} for index in alone}
@@ -572,10 +587,38 @@ def _made_rows(
             if compared and number == 0:
                 values[index] = rng.choice(compared)
             if values[index] in taken[index]:
-                values[index] = _new_key(values[index], number)
+                # a key that no row has yet
+                is_text = isinstance(values[index], str)
+                values[index] = f"{values[index]} {number}" if is_text else 1001 + number
             taken[index].add(values[index])
         rows.append(tuple(values))
     return rows
+
+
+def _few_values(
+    schema: Schema,
+    table: Table,
+    index: int,
+    drawn: dict[str, list[tuple[Any, ...]]],
+    rng: random.Random,
+    is_beside: bool,
+) -> list[Any]:
+    """The few values that the made rows have in a column: of few some occur twice, and several
+    conditions hold at once.
+    """
+    column = table.columns[index]
+    compared = _compared_with(schema, schema.alike[column.name])
+    pool = _pool(schema, table, index, drawn)
+    if is_beside and not column.is_key:
+        present = [row[index] for row in table.rows if row[index] is not None]
+        pool = list(dict.fromkeys([*pool, *_beside(present, compared, rng).values()]))
+    few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
+    likely = compared
+    if _refers(schema, table, index):
+        likely = _fitting_keys(schema, table, index, drawn)
+    if likely and rng.random() < 0.8:
+        few[0] = rng.choice(likely)
+    return few
 
 
 def _fitting_keys(
@@ -586,24 +629,18 @@ def _fitting_keys(
     for reference in schema.references:
         if (reference.child, reference.column) != (table.name.casefold(), index):
             continue
-        parent = schema.tables[reference.parent]
+        columns = schema.tables[reference.parent].columns
         for row in drawn[reference.parent]:
-            pairs = zip(parent.columns, row, strict=True)
-            if any(
-                value in _compared_with(schema, schema.alike[each.name]) for each, value in pairs
-            ):
-                keys.append(row[reference.parent_column])
+            for column, value in zip(columns, row, strict=True):
+                if value in _compared_with(schema, schema.alike[column.name]):
+                    keys.append(row[reference.parent_column])
+                    break
     return keys
 
 
 def _refers(schema: Schema, table: Table, index: int) -> bool:
     name = table.name.casefold()
     return any((each.child, each.column) == (name, index) for each in schema.references)
-
-
-def _new_key(like: Any, number: int) -> Any:
-    """A key that no row has yet."""
-    return f"{like} {number}" if isinstance(like, str) else 1001 + number
 
 
 def _pool(

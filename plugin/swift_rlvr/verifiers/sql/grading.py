@@ -3,7 +3,7 @@ in the processes of `processes.py`.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -205,16 +205,7 @@ def _ordered(
 ) -> Expected:
     """A result with the places of its rows that are equal in all that they are sorted by."""
     names = [name.casefold() for name in result.columns]
-    keys: list[int] = []  # the columns that have what is sorted by
-    further: list[str] = []
-    for term in sort_terms(tokens):
-        if len(term) == 1 and term[0].kind == "number":
-            keys.append(int(term[0].written) - 1)
-        elif len(term) == 1 and term[0].word in names:
-            keys.append(names.index(term[0].word))
-        else:
-            keys.append(len(names) + len(further))
-            further.append(written(term))
+    keys, further = _sorted_by(tokens, names)
     rows = result.rows
     if further:
         query = with_columns(tokens, further)
@@ -226,7 +217,27 @@ def _ordered(
     found = Result(result.columns, [row[:width] for row in rows])
     if not Comparison().same(found.rows, result.rows):
         return Expected(result, tied_blocks(range(len(result.rows))))
-    return Expected(found, tied_blocks([[row[key] for key in keys] for row in rows]))
+    values = []
+    for row in rows:
+        values.append([row[key] for key in keys])
+    return Expected(found, tied_blocks(values))
+
+
+def _sorted_by(tokens: Sequence[Token], names: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The columns that have what a query is sorted by, and what no column has, which further columns
+    behind those have to bring.
+    """
+    keys: list[int] = []
+    further: list[str] = []
+    for term in sort_terms(tokens):
+        if len(term) == 1 and term[0].kind == "number":
+            keys.append(int(term[0].written) - 1)
+        elif len(term) == 1 and term[0].word in names:
+            keys.append(names.index(term[0].word))
+        else:
+            keys.append(len(names) + len(further))
+            further.append(written(term))
+    return keys, further
 
 
 # --- Further databases
@@ -394,44 +405,42 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
             return _verdict(error.reason, number, error.detail)
         if prepared.reads_tables and not number and not place.reader.tables:
             return _verdict(CONSTANT, number)
-        found = [limits.comparison.difference(each, result) for each in place.expected]
-        if None in found:
-            continue
-        expected = place.expected[0].result
-        reason = _OF_DIFFERENCE[found[0] or ""]
-        verdict = _verdict(reason, number, _counted(reason, expected, result))
-        if number:
-            verdict["reason"] = BY_CHANCE
-        if reason == WRONG_ROWS:
-            missing, more = rows_that_differ(expected.rows, result.rows, _SHOWN)
-            verdict["missing"] = [_shown(row) for row in missing]
-            verdict["further"] = [_shown(row) for row in more]
-        return verdict
+        differences = [limits.comparison.difference(each, result) for each in place.expected]
+        if None not in differences:
+            reason = _OF_DIFFERENCE[differences[0] or ""]
+            return _verdict_on(place.expected[0].result, result, reason, number)
     return _verdict(CORRECT, len(prepared.further))
+
+
+def _verdict_on(gold: Result, answer: Result, reason: str, number: int) -> dict[str, Any]:
+    """The verdict on an answer that differs from the gold on database `number`, for this reason."""
+    count = len(answer.rows)
+    if reason == WRONG_COLUMNS:
+        detail = f"{len(answer.columns)}, and the gold gives {len(gold.columns)}"
+    elif reason == WRONG_ROWS:
+        detail = f"{count:,} row{'' if count == 1 else 's'}, and the gold gives {len(gold.rows):,}"
+    else:
+        detail = ""
+        for expected, got in zip(gold.rows, answer.rows, strict=False):
+            if expected != got:
+                detail = f"first {_shown(expected)}, got {_shown(got)}"
+                break
+    verdict = _verdict(BY_CHANCE if number else reason, number, detail)
+    if reason == WRONG_ROWS:
+        missing, more = rows_that_differ(gold.rows, answer.rows, _SHOWN)
+        verdict["missing"] = [_shown(row) for row in missing]
+        verdict["further"] = [_shown(row) for row in more]
+    return verdict
 
 
 def _verdict(reason: str, place: int, detail: str = "") -> dict[str, Any]:
     return {"reason": reason, "place": place, "detail": detail}
 
 
-def _counted(reason: str, gold: Result, answer: Result) -> str:
-    if reason == WRONG_COLUMNS:
-        return f"{len(answer.columns)}, and the gold gives {len(gold.columns)}"
-    if reason == WRONG_ROWS:
-        count = len(answer.rows)
-        return f"{count:,} row{'' if count == 1 else 's'}, and the gold gives {len(gold.rows):,}"
-    first = next(
-        (each for each in zip(gold.rows, answer.rows, strict=False) if each[0] != each[1]), None
-    )
-    return f"first {_shown(first[0])}, got {_shown(first[1])}" if first else ""
-
-
 def _shown(row: Sequence[Any]) -> str:
     """A row as text: ``7 | Joe | NULL``."""
-    return " | ".join(_cells(row))
-
-
-def _cells(row: Sequence[Any]) -> Iterator[str]:
+    cells = []
     for value in row[:12]:
         text = "NULL" if value is None else str(value)
-        yield text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 3] + "..."
+        cells.append(text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 3] + "...")
+    return " | ".join(cells)

@@ -43,19 +43,24 @@ def queries_in(text: str) -> list[str]:
     scope = answer_scope(text)
     closed, unclosed = fenced_blocks(scope)
     blocks = [*closed, unclosed] if unclosed is not None else closed
-    if not blocks:
-        label = _LABEL.match(scope)
-        if label and _BEGINNING.match(scope, label.end()):
-            scope = scope[label.end() :]
-        if _BEGINNING.match(scope):
-            return [scope.strip()]
-        if inline := [each for each in _INLINE.findall(scope) if _is_whole(each)]:
-            return _different(inline)
-        return [scope.strip()] if last_answer(text) is not None and scope.strip() else []
-    labelled = [block for block in blocks if block.language in _LANGUAGES]
-    labelled = labelled or [block for block in blocks if block.language in _DIALECTS]
-    chosen = labelled or [block for block in blocks if not block.language]
-    return _different(["\n".join(block.lines) for block in chosen])
+    for languages in (_LANGUAGES, _DIALECTS, ("",)):
+        labelled = ["\n".join(block.lines) for block in blocks if block.language in languages]
+        if labelled:
+            return _different(labelled)
+    if blocks:
+        return []
+
+    # "sql" alone on the first line is the label of a block without its fence
+    label = _LABEL.match(scope)
+    if label and _BEGINNING.match(scope, label.end()):
+        scope = scope[label.end() :]
+    query = scope.strip()
+    if _BEGINNING.match(scope):
+        return [query]
+    inline = [each for each in _INLINE.findall(scope) if _is_whole(each)]
+    if inline:
+        return _different(inline)
+    return [query] if query and last_answer(text) is not None else []
 
 
 def _is_whole(text: str) -> bool:

@@ -4,6 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 Row = tuple[Any, ...]
@@ -47,7 +49,7 @@ class Comparison:
         for order in self._orders(gold.result, answer):
             rows = answer.rows
             if order != tuple(range(width)):
-                rows = [tuple(row[column] for column in order) for row in rows]
+                rows = list(map(itemgetter(*order), rows))
             if not self.same(gold.result.rows, rows):
                 continue
             if all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in gold.blocks):
@@ -62,8 +64,8 @@ class Comparison:
         yield own
         if not self.any_column_order or width < 2:
             return
-        golds = [[(row[column],) for row in gold.rows] for column in own]
-        answers = [[(row[column],) for row in answer.rows] for column in own]
+        golds = [_column(gold.rows, column) for column in own]
+        answers = [_column(answer.rows, column) for column in own]
         fitting = []
         for values in golds:
             fitting.append([column for column in own if self.same(values, answers[column])])
@@ -79,15 +81,13 @@ class Comparison:
             return False
         if Counter(gold) == Counter(answer):
             return True
-        if not any(isinstance(value, float) for row in (*gold, *answer) for value in row):
+        if not any(isinstance(value, float) for value in chain.from_iterable((*gold, *answer))):
             return False
         # Equal texts first, so that numbers which differ by their last digits do not part them.
-        pairs = zip(sorted(gold, key=_key), sorted(answer, key=_key), strict=True)
-        return all(
-            self._same_value(value, other)
-            for row, other_row in pairs
-            for value, other in zip(row, other_row, strict=True)
-        )
+        golds = sorted(gold, key=_key)
+        answers = sorted(answer, key=_key)
+        pairs = zip(chain.from_iterable(golds), chain.from_iterable(answers), strict=True)
+        return all(self._same_value(value, other) for value, other in pairs)
 
     def _same_value(self, gold: Any, answer: Any) -> bool:
         are_numbers = isinstance(gold, (int, float)) and isinstance(answer, (int, float))
@@ -120,6 +120,11 @@ def tied_blocks(keys: Sequence[Any]) -> list[tuple[int, int]]:
         else:
             blocks.append((index, index + 1))
     return blocks
+
+
+def _column(rows: Sequence[Row], column: int) -> list[Row]:
+    """One column of some rows, as rows."""
+    return [(row[column],) for row in rows]
 
 
 def _choices(fitting: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:

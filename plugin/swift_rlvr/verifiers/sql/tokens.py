@@ -174,9 +174,8 @@ def with_columns(tokens: Sequence[Token], columns: Sequence[str]) -> str | None:
     parts = [token.written for token in tokens]
     for index, token in enumerate(tokens):
         if token.depth == 0 and token.is_keyword and token.word == "from":
-            return " ".join(
-                [*parts[:index], *(f", {column}" for column in columns), *parts[index:]]
-            )
+            further = [f", {column}" for column in columns]
+            return " ".join(parts[:index] + further + parts[index:])
     return None
 
 
@@ -304,29 +303,19 @@ def _mutants(tokens: Sequence[Token]) -> Iterator[list[str]]:
         return [*texts[:start], *by, *texts[end:]]
 
     for index, token in enumerate(tokens):
-        follows = tokens[index + 1].written if index + 1 < len(tokens) else ""
-        word = token.word
         if token.kind == "number":
-            other = str(int(word) + 1) if word.isdigit() else f"({word} * 1.5)"
+            is_whole = token.word.isdigit()
+            other = str(int(token.word) + 1) if is_whole else f"({token.word} * 1.5)"
             yield replaced(index, index + 1, other)
         elif token.kind == "text" or token.written[0] == '"':
             yield replaced(index, index + 1, "'zzz'")
         elif token.written in _COMPARISONS:
             yield replaced(index, index + 1, _COMPARISONS[token.written])
-        elif not token.is_keyword:
-            continue
-        elif word in ("where", "having", "limit"):
-            yield replaced(index, _end_of_clause(tokens, index))
-        elif word in ("distinct", "not"):
-            yield replaced(index, index + 1)
-        elif word == "count" and follows == "(" and tokens[index + 2].written not in "*)":
-            if tokens[index + 2].word != "distinct":
-                yield replaced(index + 2, index + 2, "DISTINCT")
-        elif word == "union":
-            end = index + 2 if follows.casefold() == "all" else index + 1
-            yield replaced(index, end, "UNION" if end > index + 1 else "UNION ALL")
-        elif word in _OTHER_WORDS:
-            yield replaced(index, index + 1, _OTHER_WORDS[word])
+        elif token.is_keyword:
+            change = _changed_keyword(tokens, index)
+            if change is not None:
+                yield replaced(*change)
+
     for start, end, _ in _orders(tokens):
         if tokens[end - 1].word not in ("asc", "desc"):
             yield replaced(end, end, "DESC")
@@ -336,3 +325,28 @@ def _mutants(tokens: Sequence[Token]) -> Iterator[list[str]]:
         is_first = token.is_keyword and token.word == "select" and token.depth == 0
         if is_first and not is_grouped and tokens[index + 1].word not in _NEVER_TWICE:
             yield replaced(index + 1, index + 1, "DISTINCT")
+
+
+def _changed_keyword(
+    tokens: Sequence[Token], index: int
+) -> tuple[int, int, *tuple[str, ...]] | None:
+    """What a wrong answer may have in place of a word of the language: (its beginning, its end, what
+    stands there); None for a word that is right in every answer.
+    """
+    word = tokens[index].word
+    following = [token.word for token in tokens[index + 1 : index + 3]]
+    match word, following:
+        case "where" | "having" | "limit", _:
+            # without the clause
+            return index, _end_of_clause(tokens, index)
+        case "distinct" | "not", _:
+            return index, index + 1
+        case "count", ["(", counted] if counted not in ("*", ")", "distinct"):
+            return index + 2, index + 2, "DISTINCT"
+        case "union", ["all", *_]:
+            return index, index + 2, "UNION"
+        case "union", _:
+            return index, index + 1, "UNION ALL"
+    if word in _OTHER_WORDS:
+        return index, index + 1, _OTHER_WORDS[word]
+    return None

@@ -1,0 +1,188 @@
+"""What several values say by the way they are written: whether their order counts, what their
+brackets mean, and which of them are conditions on the first.
+"""
+
+from math import gcd
+
+from swift_rlvr.verifiers.mathematics.numeric import symbols
+from swift_rlvr.verifiers.mathematics.values import (
+    Alternatives,
+    Choice,
+    Expression,
+    Listing,
+    Number,
+    Ratio,
+    Region,
+    Relation,
+    Sequence,
+    Set,
+    Several,
+    Tuple,
+    Value,
+    Vector,
+    Words,
+    is_equality,
+    name_of,
+    tree_of,
+    unit_of,
+)
+
+# --- order
+
+
+def in_order(gold: Several) -> bool:
+    """Whether the order and the number of a bare list's values count, by the list alone.
+
+    They do where numbers stand in a row with spaces between them, where a value occurs twice, and
+    for words: `1 0`, `1, 1, 2`, `red, green`. Distinct values, and letters of choices, may be the
+    solutions of an equation, in any order.
+    """
+    if isinstance(gold, Sequence):
+        return True
+    # `x = 1 or x = 1` and \pm 0 say the same twice
+    if type(gold) is not Listing:
+        return False
+    seen = set()
+    for item in gold.items:
+        seen.add(item.value if isinstance(item, Number) and not unit_of(item) else item)
+        # ab may be a product
+        if isinstance(item, Words) and (item.marked or len(item.text) > 2):
+            return True
+    return len(seen) < len(gold.items)
+
+
+def with_order(gold: Value, ordered: bool) -> Value:
+    """The gold as a list whose order counts, or does not, whatever `in_order` would say.
+
+    Only a bare list of values can be read in both ways. Choices, conditions and values with names of
+    their own, `x = 1, y = 2`, are left as they are.
+    """
+    if not isinstance(gold, Listing | Sequence) or isinstance(gold, Alternatives):
+        return gold
+    if not ordered:
+        return Alternatives(gold.items)
+    lefts = _left_sides(gold)
+    has_names = any(left != lefts[0] for left in lefts)
+    has_others = any(isinstance(item, Choice | Region) for item in gold.items)
+    if has_names or has_others or without_conditions(gold) is not None:
+        return gold
+    return Sequence(gold.items)
+
+
+def names_values_in_order(gold: Several, answer: Several) -> bool:
+    """Whether the gold gives values to several names and the answer has none.
+
+    `x = 1, y = 2` -> `1, 2`, and `2, 1` is wrong. `x = 1, x = 2` names one thing twice.
+    """
+    names = _left_sides(gold)
+    if not names or _left_sides(answer):
+        return False
+    return any(name != names[0] for name in names)
+
+
+def _left_sides(several: Several) -> list[Value]:
+    """What stands left of `=` in each item; nothing where an item is no equation."""
+    lefts = []
+    for item in several.items:
+        if not isinstance(item, Relation) or item.operators != ("=",):
+            return []
+        lefts.append(item.sides[0])
+    return lefts
+
+
+# --- brackets and colons
+
+
+def same_brackets(gold: Several, answer: Several) -> bool:
+    """Whether the brackets of two ordered values may stand for each other."""
+    match gold, answer:
+        case Tuple(), Tuple():
+            # Three numbers are no interval, so that (4, 1, 6) -> [4, 1, 6]; (1, 2) -> [1, 2] may be.
+            if len(gold.items) > 2 and _is_list(gold) and _is_list(answer):
+                return True
+            gold_ends = (gold.closed_low, gold.closed_high)
+            return gold_ends == (answer.closed_low, answer.closed_high)
+        case (Tuple() as ordered, Vector()) | (Vector(), Tuple() as ordered):
+            # <6, -1> -> (6, -1)
+            return not ordered.closed_low
+    return True
+
+
+def _is_list(value: Tuple) -> bool:
+    """Whether its brackets are of one kind, as around a list; (1, 2] is an interval."""
+    return value.closed_low == value.closed_high
+
+
+def may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
+    """Whether values without brackets stand in the order of a tuple.
+
+    (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order, (1, 2) -> x = 1, y = 2,
+    or a bare list that is in order: `2, 1` may be two solutions.
+    """
+    if in_order(bare) and _is_list(ordered):
+        return True
+    if isinstance(bare, Listing) and gold_length > 2 and _is_list(ordered):
+        return True
+    if ordered.closed_low:
+        return False
+    names = [name_of(left) for left in _left_sides(bare)]
+    return bool(names) and all(names) and names == sorted(set(names))
+
+
+def only_value(value: Several) -> Value | None:
+    """The element of a set of one; of a ratio of two, the quotient."""
+    match value:
+        case Listing() | Set() if len(value.items) == 1:
+            return value.items[0]
+        case Ratio((first, second)):
+            numerator = tree_of(first)
+            denominator = tree_of(second)
+            if numerator and denominator:
+                return Expression(("/", numerator, denominator))
+    return None
+
+
+def is_clock_time(value: Several) -> bool:
+    """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
+    match value:
+        case Ratio((Number(hours), Number(minutes))):
+            if hours.denominator != 1 or minutes.denominator != 1:
+                return False
+            in_a_day = 0 <= hours < 24 and 10 <= minutes < 60
+            return in_a_day and gcd(int(hours), int(minutes)) > 1
+    return False
+
+
+# --- conditions beside a value, as in College Math 2797: a recurrence, and behind it n \geq 1
+
+
+def without_conditions(value: Value) -> Value | None:
+    """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`; None where there
+    are no conditions.
+    """
+    if not isinstance(value, Listing) or len(value.items) < 2:
+        return None
+    core, *conditions = value.items
+    expression = core
+    if isinstance(core, Relation) and is_equality(core):
+        expression = core.sides[-1]
+    tree = tree_of(expression)
+    if tree is None:
+        return None
+    for condition in conditions:
+        restricted = _condition_on(condition)
+        # `5, x > 3` are two answers, for 5 has no x that a condition could restrict
+        if not restricted or not restricted <= symbols(tree):
+            return None
+    return core
+
+
+def _condition_on(value: Value) -> frozenset[str]:
+    """The variables that a condition restricts; none where the value is no condition."""
+    if isinstance(value, Region) and value.variable:
+        return frozenset((value.variable,))
+    if isinstance(value, Relation) and not is_equality(value):
+        tree = tree_of(value.sides[0])
+        if tree is not None:
+            return symbols(tree)
+    return frozenset()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from helpers import write_records
 from paths import PLUGIN
 from swift_rlvr.rewards import REWARDS, Explanation, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.utils.settings import setting
 
 TASK = ["--nums", "3 5 7", "--target", "22"]
 RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"
@@ -41,6 +44,16 @@ class Accuracy(Reward):
             Rule("[red]equal[/red]", right, row["solution"]),
         ]
         return Explanation(float(right), "right" if right else "wrong", text, rules)
+
+
+class Optional(Accuracy):
+    """Stands in for a reward with a parameter that may be None."""
+
+    name = "external_test_optional"
+
+    @dataclass(frozen=True)
+    class Parameters(BaseParameters):
+        most: float | None = setting(None, "no more than this")
 
 
 @pytest.fixture
@@ -178,6 +191,11 @@ def test_rewards_and_parameters(registry):
     assert "reward none, cannot be graded (bad gold)" in ran(
         "explain", "7", "--row", '{"nums": 0, "target": 1}'
     )
+
+
+def test_a_parameter_that_may_be_none_is_shown(registry, monkeypatch):
+    monkeypatch.setitem(REWARDS, Optional.name, Optional)
+    assert "most: float | None; default None" in ran("rewards", "test_optional")
 
 
 def test_gold_is_for_external_accuracy(registry, monkeypatch):

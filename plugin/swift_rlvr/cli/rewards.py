@@ -77,8 +77,10 @@ def _show_parameter(
 ) -> None:
     if get_origin(parameter_type) is tuple:
         accepted = "comma-separated names"
-    else:
+    elif isinstance(parameter_type, type):
         accepted = parameter_type.__name__
+    else:  # such as float | None
+        accepted = str(parameter_type)
     limits = parameter.metadata["accepts"]
     if any(limits):
         accepted += f", {limits}"

@@ -8,7 +8,7 @@ from commands import refused
 from swift_rlvr.evaluation.models import fitting_prompts, load_tokenizer
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.evaluation.tools import as_chat, rendered, with_tools
-from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -99,6 +99,12 @@ def test_calls_and_results_have_the_roles_of_the_api(native):
     assert ids == [turn["tool_call_id"] for turn in turns[3:5]]
     assert len(set(ids)) == 2 and all(len(each) == 9 and each.isalnum() for each in ids)
     assert tools == json.loads(prepared["functions"])
+
+
+def test_a_question_after_a_result_is_no_turn_of_a_template(native):
+    turns = [turn for turn in TURNS if turn["role"] != "assistant"]
+    with pytest.raises(RowError, match="want a turn of the assistant between them"):
+        TASK.preprocess({**ROW, "messages": turns})
 
 
 def test_a_template_without_tools_is_an_error(native):

@@ -15,6 +15,7 @@ them as the model knows them, and earlier calls and results are turns of their o
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
@@ -268,6 +269,11 @@ def preprocess(row: Row) -> dict[str, Any]:
         "task": "tool_calls",
     }
     if ToolSettings.from_environment().native_tools and asked.native is not None:
+        for before, turn in pairwise(asked.native):
+            if (before["role"], turn["role"]) == ("tool_response", "user"):
+                problem = "a result is followed by a question; ms-swift's templates"
+                problem += " want a turn of the assistant between them"
+                raise RowError("problem", problem, "turns that no template takes")
         prepared["messages"] = asked.native
         prepared["tools"] = prepared["functions"]
     return prepared

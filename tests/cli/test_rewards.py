@@ -264,7 +264,7 @@ def test_long_texts_are_cut(registry):
         (["x", "--row", "{"], "--row: the object: not JSON"),
         (
             ["x", "--row", "rows.jsonl"],
-            "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE:LINE or",
+            "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE:LINE, FILE:LINE:POSITION or TASK:FILE:LINE",
         ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: add a position"),
@@ -467,3 +467,57 @@ def test_interrupt(tmp_path):
     output, errors = command.communicate(timeout=1800)
     assert command.returncode == 130 and not output and not errors
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "completion", "gets"),
+    [
+        (
+            "tool_calls",
+            {
+                "query": "1 + 2?",
+                "tools": '[{"name": "add", "parameters": {"a": {"type": "int"}, "b": {"type": "int"}}}]',
+                "answers": '[{"name": "add", "arguments": {"a": 1, "b": 2}}]',
+            },
+            "[add(a=1, b=3)]",
+            "external_tool_call: reward 0.0 (wrong argument)",
+        ),
+        (
+            # `completion` is the right answer of json-mode-eval's rows, and not to be graded
+            "json",
+            {
+                "prompt": "Ann is 30.",
+                "schema": '{"type": "object", "required": ["age"]}',
+                "completion": '{"age": 30}',
+            },
+            '{"age": 31}',
+            "external_json: reward 0.0 (wrong answer)",
+        ),
+        (
+            "sql",
+            {
+                "question": "How many?",
+                "context": "CREATE TABLE head (age INTEGER)",
+                "answer": "SELECT COUNT(*) FROM head WHERE age > 56",
+            },
+            "<answer>SELECT count(age) FROM head WHERE age > 56</answer>",
+            "external_sql: reward 1.0 (correct)",
+        ),
+        (
+            "instructions",
+            {
+                "prompt": "Use no commas.",
+                "instruction_id_list": ["punctuation:no_comma"],
+                "kwargs": [{}],
+            },
+            "One, two.",
+            "external_instructions: reward 0.0 (too little text)",
+        ),
+    ],
+)
+def test_explain_reads_a_row_of_a_dataset_as_a_training_does(tmp_path, task, row, completion, gets):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n" + json.dumps(row) + "\n")
+    assert ran("explain", completion, "--row", f"{task}:{path}:2").startswith(gets)
+    message = refused("explain", completion, "--row", f"{task}:{path}:3")
+    assert "rows.jsonl has no row in line 3" in message

@@ -1,6 +1,7 @@
 """external_instructions: what is judged, its settings, and attempts to be paid for nothing."""
 
 import json
+import time
 
 import pytest
 
@@ -318,3 +319,145 @@ def test_the_answers_of_our_rows_meet_their_constraints(name):
         prepared = TASKS["instructions"].preprocess(row)
         constraints = prepared["constraints"]
         assert graded(row["response"], constraints, row["prompt"]) == (1.0, "all met")
+
+
+RIVERS = (
+    "Rivers shape the land over many centuries and carry fresh water through valleys towards the sea "
+    "while people build towns beside them"
+)
+RIVERS_ZH = "河流塑造大地并且带来生命和希望人们在河边建立城市种植庄稼捕鱼航行世世代代依靠水源生活"
+ASKS_NO_COMMA = {"id": "punctuation:no_comma"}
+ASKS_NO_WATER = {"id": "keywords:forbidden_words", "kwargs": {"forbidden_words": ["water"]}}
+ASKS_KEYWORDS = {"id": "keywords:existence", "kwargs": {"keywords": ["volcano", "piano"]}}
+ASKS_TITLE = {"id": "detectable_format:title"}
+
+
+def asked_for(name, **kwargs):
+    return {"id": name, "kwargs": kwargs}
+
+
+HIDDEN = [
+    # commas of other scripts
+    *[(ASKS_NO_COMMA, f"{RIVERS}{comma} and then") for comma in "⸴⹁፣︐﹑՝ꓹ᠂"],
+    (ASKS_NO_COMMA, f"{RIVERS}&#44; and then"),
+    (ASKS_NO_COMMA, f"{RIVERS}&comma; and then"),
+    # a word with what nobody sees, or with letters that look like its own
+    *[
+        (ASKS_NO_WATER, RIVERS.replace("water", f"wa{sign}ter"))
+        for sign in "\u200b\u00ad\u034f\u200d\u2060"
+    ],
+    (ASKS_NO_WATER, RIVERS.replace("water", "w\u0430t\u0435r")),  # Cyrillic
+    (ASKS_NO_WATER, RIVERS.replace("water", "wa**te**r")),
+    (ASKS_NO_WATER, RIVERS.replace("water", "w_a_t_e_r")),
+    (ASKS_NO_WATER, RIVERS.replace("water", "ｗａｔｅｒ")),
+    (ASKS_NO_WATER, RIVERS.replace("water", "𝐰𝐚𝐭𝐞𝐫")),
+    (ASKS_NO_WATER, RIVERS.replace("water", "w&#97;ter")),
+    # what is asked for, where it is not shown
+    (ASKS_KEYWORDS, f"{RIVERS}.\n<!-- the volcano has a piano inside of the mountain -->"),
+    (ASKS_KEYWORDS, f"{RIVERS}.\n<!-- the volcano has a piano inside of the mountain"),
+    (ASKS_KEYWORDS, f'{RIVERS}. <span title="the volcano plays a piano now"></span>'),
+    (ASKS_KEYWORDS, f"{RIVERS}.\n\n[//]: # (the volcano plays a piano now)"),
+    (ASKS_KEYWORDS, f'{RIVERS}. <div style="display:none">the volcano plays a piano</div>'),
+    (ASKS_KEYWORDS, f"{RIVERS}. <p hidden>the volcano plays a piano</p>"),
+    (ASKS_TITLE, f"{RIVERS}. <!-- <<title>> -->"),
+    (
+        asked_for(
+            "keywords:letter_frequency", letter="z", let_frequency=10, let_relation="at least"
+        ),
+        f"{RIVERS}.\n<!-- zzzzzzzzzzzz -->",
+    ),
+    (
+        asked_for("length_constraints:number_words", num_words=40, relation="at least"),
+        f"{RIVERS}. <!-- {RIVERS} -->",
+    ),
+    (
+        asked_for("length_constraints:number_sentences", num_sentences=4, relation="at least"),
+        f"{RIVERS}. <!-- One is here. Two is here. Three is here. -->",
+    ),
+    (
+        asked_for("length_constraints:number_paragraphs", num_paragraphs=2),
+        f"{RIVERS}.\n***\n<!-- other words -->",
+    ),
+    (
+        asked_for("detectable_format:number_bullet_lists", num_bullets=2),
+        f"{RIVERS}.\n<!--\n* some one\n* two here\n-->",
+    ),
+    (
+        asked_for("detectable_format:number_highlighted_sections", num_highlights=2),
+        f"{RIVERS}. <!-- *some* *other* -->",
+    ),
+    (
+        asked_for("detectable_content:number_placeholders", num_placeholders=2),
+        f"{RIVERS}. <!-- [name] [city] -->",
+    ),
+    (
+        asked_for("detectable_content:postscript", postscript_marker="P.S."),
+        f"{RIVERS}.\n<!--\nP.S. something -->",
+    ),
+    (asked_for("startend:end_checker", end_phrase="The end."), f"{RIVERS}. <!-- The end."),
+    (asked_for("combination:two_responses"), f"{RIVERS}.\n******\n<!-- other words -->"),
+    # marks without words, and nothing that is shown
+    (
+        asked_for("length_constraints:number_sentences", num_sentences=9, relation="at least"),
+        f"{RIVERS_ZH}{'。！？' * 9}",
+    ),
+    (ASKS_NO_COMMA, f"<!-- {RIVERS} -->"),
+    (ASKS_NO_COMMA, "\u200b\u2060\u200b"),
+]
+
+
+@pytest.mark.parametrize(("constraint", "text"), HIDDEN)
+def test_what_is_not_shown_does_not_count(constraint, text):
+    constraints = [json.dumps([constraint])]
+    ((reward, _),) = REWARDS["instructions"]().grades([text], constraints=constraints)
+    assert reward == 0.0
+
+
+def test_at_least_forty_are_tried():
+    assert len(HIDDEN) >= 40
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text"),
+    [
+        (ASKS_KEYWORDS, f"{RIVERS}. A volcano & a piano <b>stand</b> there: 1 < 2 > 0."),
+        (ASKS_KEYWORDS, f'{RIVERS}:\n```html\n<!-- volcano --><p title="piano">text</p>\n```'),
+        (ASKS_KEYWORDS, f"{RIVERS}. See [volcano]: a piano stands there."),
+        (ASKS_NO_WATER, RIVERS.replace("water", "freshwater")),
+        (ASKS_NO_WATER, f"{RIVERS.replace('water', 'streams')} and Вода течёт"),
+        (ASKS_TITLE, f"<<A title>>\n{RIVERS}."),
+        # an emoji that is joined, and Persian with its joiner
+        (
+            asked_for("startend:end_checker", end_phrase="👨\u200d👩\u200d👧"),
+            f"{RIVERS} 👨\u200d👩\u200d👧",
+        ),
+        (
+            asked_for("keywords:existence", keywords=["می\u200cخواهم"]),
+            "من امروز می\u200cخواهم با دوستان خود کنار رودخانه بزرگ شهر قدیمی بنشینم و چای تازه بنوشم",
+        ),
+    ],
+)
+def test_what_is_shown_does(constraint, text):
+    constraints = [json.dumps([constraint])]
+    ((reward, _),) = REWARDS["instructions"]().grades([text], constraints=constraints)
+    assert reward == 1.0
+
+
+def test_where_sentences_of_thai_end_cannot_be_told():
+    text = "แม่น้ำเป็นแหล่งชีวิตของผู้คนมากมายในทวีปยุโรป และพัดพาน้ำจืดไปสู่ทะเลอย่างต่อเนื่อง"
+    asked = asked_for("length_constraints:number_sentences", num_sentences=2, relation="less than")
+    ((reward, reason),) = REWARDS["instructions"]().grades(
+        [text], constraints=[json.dumps([asked])]
+    )
+    assert (reward, reason) == (None, "cannot be told")
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["<", "<!--", "<a ", "<p hidden>", "&#44", "`", "```", "[a]:", "<a b=", "\u200b", "display:"],
+)
+def test_no_markup_takes_long(part):
+    text = part * (60_000 // len(part))
+    start = time.process_time()
+    REWARDS["instructions"]().grades([text], constraints=[json.dumps([ASKS_NO_COMMA])])
+    assert time.process_time() - start < 5

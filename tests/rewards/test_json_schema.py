@@ -9,7 +9,7 @@ import pytest
 
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.base import Grade
-from swift_rlvr.verifiers.json_schema import BadSchema, read_schema
+from swift_rlvr.verifiers.json_schema import BadSchema, Schema, read_schema
 
 ORDER = {
     "type": "object",
@@ -232,6 +232,11 @@ def test_partial_credit_is_the_share_of_right_fields():
         ('{"properties": {"a": {"$ref": "other.json"}}}', None, "bad schema"),
         ('{"pattern": "("}', None, "bad schema"),
         ('{"$ref": "#"}', None, "bad schema"),
+        (
+            '{"$schema": "http://json-schema.org/draft-03/schema#", "extends": {"$ref": "#"}}',
+            None,
+            "bad schema",
+        ),
         ("{}", "not JSON", "bad gold"),
         ("{}", '{"a": 1, "a": 2}', "bad gold"),
         ('{"type": "string"}', "3", "bad gold"),
@@ -396,11 +401,63 @@ def test_a_second_object_behind_what_is_no_json_counts():
         {"type": "integer", "minimum": 5, "maximum": 3},
         {"type": "object", "properties": {"a": False}, "required": ["a"]},
         {"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]},
+        {"enum": [], "type": "string"},
+        {"type": "integer", "exclusiveMinimum": 3, "maximum": 3},
+        {"type": "number", "minimum": 2, "exclusiveMaximum": 2},
+        {"type": "integer", "minimum": 1.2, "maximum": 1.8},
+        {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2},
+        {"type": ["integer", "number"], "minimum": 5, "maximum": 3},
+        {"type": "string", "enum": [1, True, None]},
+        {"type": "integer", "const": True},
+        {"type": "object", "required": ["a"], "additionalProperties": False},
+        {"type": "array", "minItems": 1, "items": False},
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/x"}}}
+        | {"$defs": {"x": {"type": "integer", "minimum": 5, "maximum": 3}}},
+        # what has to hold itself has no end
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}},
+        {"type": "array", "minItems": 1, "items": {"$ref": "#"}},
     ],
 )
-def test_schemas_that_no_answer_meets_are_named(schema):
-    remarks = REWARDS["json"].remarks({"schema": json.dumps(schema)})
-    assert remarks == ["no answer is valid against the schema"]
+def test_schemas_that_no_answer_meets_cannot_be_used(schema):
+    with pytest.raises(BadSchema, match="no answer can be valid against it"):
+        read_schema(json.dumps(schema))
+    assert graded("{}", schema=schema, gold=None) == (None, "bad schema")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"minimum": 5, "maximum": 3},  # of numbers alone
+        {"type": ["integer", "string"], "minimum": 5, "maximum": 3},
+        {"type": "integer", "minimum": 1.2, "maximum": 2.8},
+        {"type": "integer", "exclusiveMinimum": 1, "maximum": 2},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "type": "number", "minimum": 1}
+        | {"exclusiveMinimum": True, "maximum": 2},
+        {"type": "object", "properties": {"a": {"type": "integer", "minimum": 5, "maximum": 3}}},
+        {"type": "number", "enum": [1]},
+        {"enum": [None, 1], "type": ["string", "null"]},
+        {"type": "object", "required": ["a1"], "additionalProperties": False}
+        | {"patternProperties": {"^a": {}}},
+        {"type": "array", "items": False},
+        {"anyOf": [{"enum": ["a"], "type": "integer"}, {"type": "integer"}]},
+        # a list with an end, and a tree
+        {"type": "object", "required": ["next"]}
+        | {"properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}},
+        {"$ref": "#/$defs/tree"}
+        | {
+            "$defs": {
+                "tree": {
+                    "type": "object",
+                    "required": ["left"],
+                    "properties": {"left": {"$ref": "#/$defs/trees"}},
+                },
+                "trees": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+            }
+        },
+    ],
+)
+def test_schemas_that_some_answer_meets_can_be_used(schema):
+    read_schema(json.dumps(schema))
 
 
 def test_a_schema_without_end_cannot_be_used():
@@ -408,3 +465,29 @@ def test_a_schema_without_end_cannot_be_used():
         with pytest.raises(BadSchema, match="without end"):
             read_schema(schema)
     read_schema({"type": "object", "properties": {"a": {"$ref": "#"}}})
+
+
+@pytest.mark.parametrize("calls", range(0, 60))
+def test_a_schema_without_end_is_refused_from_wherever_it_is_read(calls):
+    """Where Python's limit is met depends on the calls around; some places end the process."""
+
+    def within(calls):
+        if calls:
+            return within(calls - 1)
+        return Schema({"not": {"not": {"$ref": "#"}}})
+
+    with pytest.raises(BadSchema, match="without end"):
+        within(calls)
+
+
+def test_an_answer_may_be_as_deep_as_it_is_read():
+    node = {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False}
+    answer: dict = {}
+    for _ in range(60):
+        answer = {"a": answer}
+    assert graded(json.dumps(answer), node, None)[0] == 1.0
+    # With more keywords at each level it is not graded.
+    longer = {"allOf": [{"allOf": [{"properties": {"a": {"$ref": "#"}}}]}]}
+    assert graded(json.dumps(answer), longer, None) == (None, "too much work")
+    innermost = json.dumps(answer).replace("{}", '{"b": 1}')
+    assert graded(innermost, node, None)[0] == 0.0

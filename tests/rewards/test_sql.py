@@ -383,3 +383,49 @@ def test_parameters():
         [0.0],
     ]
     assert sql(max_rows=2).grades(swapped, **rows(ORDERED, 1)) == [(None, "bad gold")]
+
+
+BANDS = """
+CREATE TABLE band(id INTEGER PRIMARY KEY, name TEXT, town TEXT);
+INSERT INTO band VALUES (1,'Ash','Ulm'),(2,'Blur','Bonn'),(3,'Cake','Ulm'),(4,'Doves','Kiel'),(5,'Eels','Bonn');
+"""
+
+
+@pytest.mark.parametrize(
+    ("gold", "right", "wrong"),
+    [
+        (
+            "town = 'Ulm'",
+            ["town IN ('Ulm')", "NOT town <> 'Ulm'", "town GLOB 'Ulm'"],
+            ["town LIKE 'ulm'", "lower(town) = 'ulm'", "town = 'ULM' COLLATE NOCASE"],
+        ),
+        (
+            "town LIKE 'ulm'",
+            ["lower(town) = 'ulm'", "upper(town) = 'ULM'", "town = 'uLM' COLLATE NOCASE"],
+            ["town = 'Ulm'", "town GLOB 'Ulm'"],
+        ),
+    ],
+)
+def test_small_letters_are_told_from_capital_ones_where_the_gold_does(gold, right, wrong):
+    answers = [f"SELECT name FROM band WHERE {condition}" for condition in [*right, *wrong]]
+    columns = {"database": [BANDS] * len(answers)}
+    columns["gold_sql"] = [f"SELECT name FROM band WHERE {gold}"] * len(answers)
+    grades = REWARDS["external_sql"]().grades(tagged(*answers), **columns)
+    assert [grade.reward for grade in grades] == [1.0] * len(right) + [0.0] * len(wrong)
+    assert {grade.reason for grade in grades[len(right) :]} == {"right by chance"}
+
+
+def test_a_query_has_the_steps_that_its_database_and_its_gold_need():
+    """Some 15 million: too many for five rows, but for a gold that makes as many, or for many rows."""
+    numbers = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000)"
+        " SELECT name FROM band WHERE id <= (SELECT max(i) FROM n) AND town = 'Ulm'"
+    )
+    gold = "SELECT name FROM band WHERE town = 'Ulm'"
+    filler = ",".join(f"({number},'{'x' * 900}')" for number in range(60))
+    larger = f"{BANDS} CREATE TABLE other(id INT, text TEXT); INSERT INTO other VALUES {filler};"
+    columns = {"database": [BANDS, BANDS, larger], "gold_sql": [gold, numbers, gold]}
+    # No gold may make so many on further databases.
+    reward = REWARDS["external_sql"](databases=0)
+    grades = reward.grades(tagged(numbers, numbers, numbers), **columns)
+    assert [grade.reason for grade in grades] == ["too slow", "correct", "correct"]

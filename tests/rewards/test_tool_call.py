@@ -516,3 +516,25 @@ def test_golds_that_contradict_their_tools_are_named(arguments, remark):
     remarks = REWARDS["tool_call"].remarks({"functions": json.dumps(TOOLS), "calls": calls})
     assert len(remarks) == (remark is not None)
     assert not remark or remark in remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reward"),
+    [
+        ('{"city": "Bonn", "days": 3}', 1.0),
+        ({"city": "Bonn", "days": 3}, 1.0),
+        # read as strictly as in a text
+        ('{"city": "Ulm", "city": "Bonn", "days": 3}', 0.0),
+        ('{"city": "Bonn", "days": 3', 0.0),
+        ("", 0.0),
+    ],
+)
+def test_calls_that_a_parser_has_split_off_count(arguments, reward):
+    call = {"id": "1", "type": "function", "function": {**WEATHER, "arguments": arguments}}
+    completion = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert graded(completion)[0] == reward
+    row = {"functions": json.dumps(TOOLS), "calls": json.dumps([WEATHER])}
+    assert REWARDS["tool_call"]().explain(completion, row).reward == reward
+    # Beside calls in the text they are too many.
+    completion[0]["content"] = hermes(WEATHER)
+    assert graded(completion)[0] == 0.0

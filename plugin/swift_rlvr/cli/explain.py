@@ -24,9 +24,10 @@ from swift_rlvr.evaluation.completion_forms import (
 from swift_rlvr.evaluation.score import verifiers_for
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.tasks import RowError
+from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import parse_row
 from swift_rlvr.tasks.files import COMPRESSED, data_suffix, file_rows
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, opened
 
@@ -40,7 +41,8 @@ def explain(
     row: Annotated[
         str | None,
         typer.Option(
-            help="The row: a JSON object, FILE:LINE or FILE:LINE:POSITION, such as rows.jsonl:7."
+            help="The row: a JSON object, FILE:LINE or FILE:LINE:POSITION, such as rows.jsonl:7; "
+            "TASK:FILE:LINE for a row of a dataset."
         ),
     ] = None,
     nums: Annotated[
@@ -60,7 +62,8 @@ def explain(
     """Show why a completion gets its reward: what was judged, and every rule.
 
     With --row FILE:LINE the completion on that line is graded, unless you
-    give another one. One line break at the end of standard input is ignored.
+    give another one. With --row TASK:FILE:LINE, as in sql:dev.json:1, the
+    row is read as a training reads it. One line break at the end of standard input is ignored.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
@@ -108,10 +111,12 @@ def _read_row(text: str) -> Item:
 
     place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
     if place is None:
-        forms = """'{"nums": [3, 5, 7], ...}', FILE:LINE or FILE:LINE:POSITION"""
+        forms = """'{"nums": [3, 5, 7], ...}', FILE:LINE, FILE:LINE:POSITION or TASK:FILE:LINE"""
         raise InputError(f"must be {forms}, got {text}", field="row")
     path = place[1]
     number = int(place[2])
+    if path.partition(":")[0] in TASKS.data:
+        return _row_of_dataset(path, number)
     position = None if place[3] is None else int(place[3])
     where = f"line {number} of {path}"
     if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
@@ -124,6 +129,16 @@ def _read_row(text: str) -> Item:
     if not line:
         raise InputError(f"{path} has no line {number}", field="row")
     return _item_of(line, where, position)
+
+
+def _row_of_dataset(name: str, number: int) -> Item:
+    """A row of a dataset, as in `parse_source`, preprocessed by its task. number: of its line."""
+    source = parse_source(name)
+    for line, raw in source.rows():
+        if line == number:
+            with source.at(line):
+                return Item(None, None, source.task.preprocess(raw))
+    raise InputError(f"{name} has no row in line {number}", field="row")
 
 
 def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | None) -> Item:

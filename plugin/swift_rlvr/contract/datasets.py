@@ -31,7 +31,7 @@ from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import FORMS, WHOLE, unknown_form
+from swift_rlvr.verifiers.answer_forms import CALLS, FORMS, WHOLE, unknown_form
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -226,6 +226,8 @@ def in_words(form: str) -> str:
     """
     if form == WHOLE:
         return "no form: the whole response is the answer"
+    if form == CALLS:
+        return "calls of its tools"
     return FORMS.get(form, f"the form {form}")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from swift_rlvr.evaluation.tools import rendered
 from swift_rlvr.utils.errors import InputError, require
 from swift_rlvr.verifiers.thinking import opens_thinking
 
@@ -178,9 +179,8 @@ def fitting_prompts(
     """
     if not conversations:
         return []
-    prompts = tokenizer.apply_chat_template(
-        list(conversations), add_generation_prompt=True, return_dict=False
-    )
+    texts = [rendered(tokenizer, conversation) for conversation in conversations]
+    prompts = tokenizer(texts, add_special_tokens=False)["input_ids"]
     longest = max(map(len, prompts))
     context = getattr(config, "max_position_embeddings", None)
     if context and longest + length > context:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.evaluation.sampling.checkpoint import download
+from swift_rlvr.evaluation.tools import rendered, with_tools
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import as_json, training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
@@ -28,7 +29,7 @@ from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
 
 def render(tokenizer: Any, messages: Messages) -> tuple[str, int]:
     """The prompt as text, up to where the model begins to write, and its number of tokens."""
-    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    text = rendered(tokenizer, messages)
     return text, token_count(tokenizer, text)
 
 
@@ -111,7 +112,7 @@ def ask(
     system = system or default_system(task)
     own = task.of(raw)
     prepared = task.preprocess(raw)
-    messages = system.on(prepared["messages"])
+    messages = with_tools(system.on(prepared["messages"]), prepared)
     system_from = system.found_in
     if prepared["messages"][0]["role"] == "system":
         system_from = "the row"
@@ -192,7 +193,7 @@ def select(
             left_out[f"cannot be used, {error.label}"] += 1
             continue
         if max_prompt_tokens is not None:
-            _, tokens = render(tokenizer, chosen.on(prepared["messages"]))
+            _, tokens = render(tokenizer, with_tools(chosen.on(prepared["messages"]), prepared))
             if tokens > max_prompt_tokens:
                 left_out["prompt too long"] += 1
                 continue

@@ -30,6 +30,7 @@ from swift_rlvr.evaluation.sampling import (
     mixed_seed,
     open_engine,
 )
+from swift_rlvr.evaluation.tools import with_tools
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
@@ -105,7 +106,7 @@ class Rows:
             rows.lines.append(line)
             rows.raw.append(row)
             rows.prepared.append(prepared)
-            rows.conversations.append(messages)
+            rows.conversations.append(with_tools(messages, prepared))
         return rows
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:

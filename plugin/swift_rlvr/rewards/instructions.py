@@ -22,6 +22,7 @@ from swift_rlvr.verifiers.instructions import (
 )
 from swift_rlvr.verifiers.instructions.answer import has_word
 from swift_rlvr.verifiers.instructions.conflicts import texts_of, word_bounds
+from swift_rlvr.verifiers.instructions.shown import as_shown
 from swift_rlvr.verifiers.thinking import after_thinking
 
 CONTRADICTION = "no answer can meet both"
@@ -173,7 +174,7 @@ def answer_in(text: str, constraints: Sequence[Constraint]) -> Answer:
     for constraint in constraints:
         if constraint.name in _KEYWORDS:
             keywords += texts_of(constraint)
-    return Answer(answer.strip("\n"), tuple(dict.fromkeys(keywords)))
+    return Answer(as_shown(answer).strip("\n"), tuple(dict.fromkeys(keywords)))
 
 
 def _loose_variants(text: str) -> Iterator[tuple[str, str]]:

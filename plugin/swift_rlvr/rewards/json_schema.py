@@ -14,7 +14,6 @@ from swift_rlvr.verifiers.json_schema import (
     BadSchema,
     Schema,
     TooMuchWork,
-    accepts_nothing,
     read_schema,
 )
 from swift_rlvr.verifiers.json_values import (
@@ -125,8 +124,6 @@ class JsonReward(Reward):
     def remarks(cls, row: Row) -> list[str]:
         try:
             schema = read_schema(row["schema"])
-            if accepts_nothing(schema.content):
-                return ["no answer is valid against the schema"]
             accepts_empty = not schema.errors({}) or not schema.errors([])
         except (BadSchema, TooMuchWork):
             return []
@@ -157,8 +154,6 @@ class JsonReward(Reward):
             return explained_by(RULES, 0.0, error.reason, written, str(error))
         try:
             errors = schema.errors(answer)
-        except BadSchema as error:
-            return explained_by(RULES, None, "bad schema", extracted, str(error))
         except TooMuchWork as error:
             return explained_by(RULES, None, "too much work", extracted, str(error))
 

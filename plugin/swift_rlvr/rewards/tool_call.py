@@ -1,11 +1,12 @@
 """The reward of tool calls: exactly the calls that are right, with the right arguments."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule, explained_by
+from swift_rlvr.rewards.base import Example, Explanation, Grade, Reward, Row, Rule, explained_by
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -23,6 +24,7 @@ from swift_rlvr.verifiers.tool_calls import (
     has_call,
     read_golds,
     read_tools,
+    with_calls,
 )
 
 # An answer without a call is a sentence, of so many letters at least: no number, yes or dots.
@@ -111,6 +113,14 @@ class ToolCallReward(Reward):
             dict.fromkeys(doubt for gold in golds for doubt in doubts(gold, tools[gold.name]))
         )
 
+    def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
+        if isinstance(completions, (list, tuple)):
+            completions = [_as_written(each) for each in completions]
+        return super().grades(completions, **columns)
+
+    def explain(self, completion: object, row: Row) -> Explanation:
+        return super().explain(_as_written(completion), row)
+
     def grade(self, text: str | None, row: Row) -> Explanation:
         try:
             tools = _tools(row["functions"])
@@ -158,6 +168,13 @@ class ToolCallReward(Reward):
                 if comparer.differences(gold, call):
                     return "wrong order"
         return "correct"
+
+
+def _as_written(completion: Any) -> Any:
+    """A completion of messages with the calls that a parser has split off the last one."""
+    if isinstance(completion, (list, tuple)) and completion:
+        return [*completion[:-1], with_calls(completion[-1])]
+    return completion
 
 
 def answer_in(text: str) -> str:

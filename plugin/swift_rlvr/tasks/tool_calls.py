@@ -6,23 +6,27 @@ which the last turns are the right calls) and of ToolACE (`system`, which holds 
 `conversations`). Where the assistant's last turn makes no call, none is right.
 
 The tools become a part of the system turn, in the words of Qwen's and Hermes's chat templates, unless
-the prompt holds them already. So the prompt is the same for every trainer, model and evaluation, and
-ms-swift is given no column `tools`, of which it would make a second list. Calls and results of earlier
-turns are written as those templates write them.
+the prompt holds them already. Calls and results of earlier turns are written as those templates write
+them. So the prompt is the same for every trainer, model and evaluation. With `native_tools` they stay
+out of the text: the row has them in the column `tools`, from which ms-swift and chat templates write
+them as the model knows them, and earlier calls and results are turns of their own.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.settings import PREFIX, Settings, setting
+from swift_rlvr.verifiers.answer_forms import CALLS as ASKED_CALLS
 from swift_rlvr.verifiers.answer_forms import TAGS, answer_alone, asked_form
 from swift_rlvr.verifiers.json_values import NotJson, values_in
 from swift_rlvr.verifiers.tool_calls import (
     BadCall,
-    Call,
     GoldCall,
     Tool,
     has_call,
@@ -56,17 +60,28 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""
-# What `dataset check` says of a prompt with tools.
-TOOL_CALLS = "<tool_call>"
 
 Turn = dict[str, str]
 
 
 @dataclass(frozen=True)
+class ToolSettings(Settings):
+    """How a prompt shows its tools."""
+
+    native_tools: bool = setting(
+        False, "Hand tools to ms-swift and chat templates as the column tools, not as text."
+    )
+
+
+@dataclass(frozen=True)
 class _Asked:
-    """What a row holds. said: the calls in the words of the row's own assistant, where it has them."""
+    """What a row holds. said: the calls in the words of the row's own assistant, where it has them.
+    native: the turns without the tools, calls and results as ms-swift has them; None where the
+    tools stand in the row's own system turn.
+    """
 
     messages: list[Turn]
+    native: list[Turn] | None
     tools: list[Tool]
     golds: list[GoldCall]
     said: str | None
@@ -74,41 +89,49 @@ class _Asked:
 
 def _read(row: Row) -> _Asked:
     """RowError where a row lacks something, or it cannot be used."""
-    turns, last = _turns_of(row)
+    native, turns, last = _turns_of(row)
     tools = _tools_of(row, turns)
     golds, said = _golds_of(row, last, tools)
     asked = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
-    if not all(tool.name in asked for tool in tools):
+    is_shown = all(tool.name in asked for tool in tools)
+    if not is_shown:
         descriptions = [json.dumps(tool.as_json(), ensure_ascii=False) for tool in tools]
         words = TOOLS_IN_WORDS.format(tools="\n".join(descriptions))
         system = f"{asked}\n\n{words}" if asked else words
         turns = [turn for turn in turns if turn["role"] != "system"]
         turns = [{"role": "system", "content": system}, *turns]
-    return _Asked(turns, tools, golds, said)
+    return _Asked(turns, None if is_shown else native, tools, golds, said)
 
 
-def _turns_of(row: Row) -> tuple[list[Turn], Turn | None]:
-    """The turns up to the last question or result, and the assistant's turn after it, if any."""
+def _turns_of(row: Row) -> tuple[list[Turn], list[Turn], Turn | None]:
+    """The turns up to the last question or result, as ms-swift has them and as text alone, and the
+    assistant's turn after it, if any.
+    """
     used = columns_named((*TOOLS, *CALLS), row)
     for column in (*columns_named(MESSAGES, row), *find_columns(row)["problem"]):
         value = value_at(row, column)
         if value is None or column in used:
             continue
-        turns = _conversation(value, column)
+        native = _conversation(value, column)
         system = row.get("system")
-        if isinstance(system, str) and system.strip() and turns[0]["role"] != "system":
-            turns.insert(0, {"role": "system", "content": system.strip()})
+        if isinstance(system, str) and system.strip() and native[0]["role"] != "system":
+            native.insert(0, {"role": "system", "content": system.strip()})
+        turns = _as_texts(native)
         last = turns.pop() if turns[-1]["role"] == "assistant" else None
         if not turns or turns[-1]["role"] != "user":
             raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
-        return turns, last
+        while native[-1]["role"] in ("assistant", "tool_call"):
+            native.pop()
+        return native, turns, last
     where = ", ".join(map(str, row)) or "none"
     problem = f"no question in the columns {where}; set {VARIABLES['problem']} to name another"
     raise RowError("problem", problem)
 
 
 def _conversation(value: Any, column: str) -> list[Turn]:
-    """The turns of a conversation, in which calls and results are text; turns of one role are one."""
+    """The turns of a conversation in ms-swift's roles: each call is a turn of its own, and so is each
+    result.
+    """
     value = parsed(value)
     if isinstance(value, str):
         value = [{"role": "user", "content": value.strip()}]
@@ -120,21 +143,18 @@ def _conversation(value: Any, column: str) -> list[Turn]:
             continue
         role = message.get("role", message.get("from"))
         content = message.get("content", message.get("value"))
+        calls = message.get("tool_calls")
         if role in _RESULTS:
-            text = f"<tool_response>\n{_as_text(content)}\n</tool_response>"
-            turn = {"role": "user", "content": text}
+            turns.append({"role": "tool_response", "content": _as_text(content)})
         elif role in _CALLING:
-            turn = {"role": "assistant", "content": _calls_as_text(content, column)}
+            turns += _calls_of(content, column)
         elif role in _USERS:
-            turn = {"role": _USERS[role], "content": _as_text(content)}
+            turns.append({"role": _USERS[role], "content": _as_text(content)})
         else:
-            calls = message.get("tool_calls")
-            parts = [_as_text(content), _calls_as_text(calls, column) if calls else ""]
-            turn = {"role": "assistant", "content": "\n".join(filter(None, parts))}
-        if turns and turns[-1]["role"] == turn["role"]:
-            turns[-1]["content"] += f"\n{turn['content']}"
-        else:
-            turns.append(turn)
+            if _as_text(content) or not calls:
+                turns.append({"role": "assistant", "content": _as_text(content)})
+            if calls:
+                turns += _calls_of(calls, column)
     if not any(turn["role"] == "user" and turn["content"] for turn in turns):
         raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
     return turns
@@ -146,18 +166,36 @@ def _as_text(content: Any) -> str:
     return content.strip() if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def _calls_as_text(value: Any, column: str) -> str:
-    """Calls of a turn as Hermes writes them."""
+def _calls_of(value: Any, column: str) -> list[Turn]:
+    """A turn for each call, with its JSON."""
     value = parsed(value)
-    calls = []
+    turns = []
     for each in value if isinstance(value, (list, tuple)) else [value]:
         each = parsed(each)
         function = each.get("function", each) if isinstance(each, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RowError("problem", f"expected a call, got {shown(each)}", in_file=column)
         arguments = parsed(function.get("arguments", function.get("parameters")))
-        calls.append(Call(function["name"], arguments if isinstance(arguments, dict) else {}))
-    return in_hermes(calls)
+        arguments = arguments if isinstance(arguments, dict) else {}
+        call = {"name": function["name"], "arguments": arguments}
+        turns.append({"role": "tool_call", "content": json.dumps(call, ensure_ascii=False)})
+    return turns
+
+
+def _as_texts(native: Iterable[Turn]) -> list[Turn]:
+    """The turns with calls and results as Hermes writes them; turns of one role are one."""
+    turns: list[Turn] = []
+    for turn in native:
+        role, content = turn["role"], turn["content"]
+        if role == "tool_response":
+            role, content = "user", f"<tool_response>\n{content}\n</tool_response>"
+        elif role == "tool_call":
+            role, content = "assistant", f"<tool_call>\n{content}\n</tool_call>"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += f"\n{content}"
+        else:
+            turns.append({"role": role, "content": content})
+    return turns
 
 
 def _tools_of(row: Row, turns: Iterable[Turn]) -> list[Tool]:
@@ -212,7 +250,9 @@ def _golds_of(
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, `functions` and `calls` in JSON, and `task`."""
+    """Raw row -> row for training: `messages`, `functions` and `calls` in JSON, `task`, and with
+    `native_tools` the column `tools`.
+    """
     asked = _read(row)
     tools = [tool.as_json() for tool in asked.tools]
     calls: list[dict[str, Any]] = []
@@ -222,12 +262,33 @@ def preprocess(row: Row) -> dict[str, Any]:
         else:
             arguments = {name: values[0] for name, values in gold.accepted.items()}
             calls.append({"name": gold.name, "arguments": arguments})
-    return {
+    prepared = {
         "messages": asked.messages,
         "functions": json.dumps(tools, ensure_ascii=False),
         "calls": json.dumps(calls, ensure_ascii=False),
         "task": "tool_calls",
     }
+    if ToolSettings.from_environment().native_tools and asked.native is not None:
+        for before, turn in pairwise(asked.native):
+            if (before["role"], turn["role"]) == ("tool_response", "user"):
+                problem = "a result is followed by a question; ms-swift's templates"
+                problem += " want a turn of the assistant between them"
+                raise RowError("problem", problem, "turns that no template takes")
+        prepared["messages"] = asked.native
+        prepared["tools"] = prepared["functions"]
+    return prepared
+
+
+def refuse_native_tools(rows: Iterable[Row], trainer: str) -> None:
+    """InputError where rows hand on tools to a trainer that would show the model none."""
+    for row in rows:
+        if row.get("task") == TASK.name and row.get("tools"):
+            variable = f"{PREFIX}NATIVE_TOOLS"
+            raise InputError(
+                f"{trainer} shows the model no column tools; unset {variable}, and the tools stand in "
+                "the prompt",
+                "dataset",
+            )
 
 
 def identity(row: Row) -> str:
@@ -270,7 +331,7 @@ class ToolCallTask(Task):
         return VARIABLES.get(column)
 
     def form_of(self, prompt: str) -> str | None:
-        return TAGS if asked_form(prompt) == TAGS else TOOL_CALLS
+        return TAGS if asked_form(prompt) == TAGS else ASKED_CALLS
 
     def completion(
         self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False

@@ -17,6 +17,7 @@ from swift_rlvr.runs.curriculum import COLUMN as LEVEL
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.columns import KEPT
 from swift_rlvr.tasks.sources import Source, parse_source
+from swift_rlvr.tasks.tool_calls import refuse_native_tools
 from swift_rlvr.training.arguments import DataArguments
 from swift_rlvr.utils.errors import InputError
 
@@ -49,6 +50,7 @@ def read_data(
     system = default_system(source.task)
     if arguments.system is not None:
         system = SystemPrompt(arguments.system, "system")
+    refuse_native_tools(rows, "TRL")
     messages = [system.on(row["messages"]) for row in rows]
     first = messages[0][0]
     if arguments.system and first["content"] != system.text:

@@ -18,8 +18,9 @@ MARKER = "marker"  # Answer: 7, on a line
 JSON = "json"  # {"answer": "7"}
 LAST_LINE = "last_line"  # 7, a value or a letter alone on the last line
 CODE = "code"  # ```python
-# Not of a prompt: of a task whose answer is the whole response.
+# Not of a prompt: of a task whose answer is the whole response, or calls of tools.
 WHOLE = "whole"
+CALLS = "calls"
 # Each that a prompt asks for, with the words for it.
 FORMS = {
     TAGS: "<answer> tags",

@@ -6,11 +6,11 @@ answer takes long. A `pattern` is searched for by the package regex, which can b
 `uniqueItems` in linear time, and the keywords that are applied to one answer are counted.
 """
 
-import contextlib
 import json
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,6 +22,10 @@ from swift_rlvr.verifiers.json_values import NotJson, canonical, read_json
 
 # How much one answer may take: keywords that are applied, and the processor's seconds for patterns.
 _MOST_STEPS = 30_000
+# Keywords within keywords, of Python's 1,000 calls within calls. Each takes three, and up to six where
+# jsonschema asks for the first error alone.
+_DEEPEST = 200
+_ASK_FOR_ONE = ("not", "if", "oneOf", "contains")
 _PATTERN_SECONDS = 0.5
 # The errors that are shown.
 _MOST_ERRORS = 20
@@ -35,6 +39,10 @@ class BadSchema(ValueError):
 
 class TooMuchWork(Exception):
     """An answer whose check by this schema would take too long."""
+
+
+class _TooDeep(TooMuchWork):
+    """An answer and a schema that lead too deep."""
 
 
 class SchemaError(NamedTuple):
@@ -67,7 +75,7 @@ class Schema:
             ) from None
         keywords = {}
         for name, check in cls.VALIDATORS.items():
-            keywords[name] = _counted(_BOUNDED.get(name, check))
+            keywords[name] = _counted(name, _BOUNDED.get(name, check))
         bounded = jsonschema.validators.extend(cls, keywords)
         # A registry of its own retrieves nothing, while the default one fetches what is remote.
         registry = jsonschema_specifications.REGISTRY
@@ -75,7 +83,10 @@ class Schema:
         self._validator = bounded(content, registry=registry, format_checker=checker)
         specification = referencing.jsonschema.specification_with(cls.META_SCHEMA["$schema"])
         resource = specification.create_resource(content)
-        names = _check_parts(registry.resolver_with_root(resource), resource)
+        try:
+            names = _check_parts(registry.resolver_with_root(resource), resource)
+        except AttributeError as error:  # of the package referencing, for some of draft 3
+            raise BadSchema(f"its parts cannot be read: {error}") from None
         if {"unevaluatedProperties", "patternProperties"} <= names:
             # jsonschema searches for the patterns by itself there, and that cannot be stopped.
             raise BadSchema("unevaluatedProperties with patternProperties is not supported")
@@ -83,14 +94,16 @@ class Schema:
         # One that never ends on these would be left ungraded, answer by answer.
         samples: tuple[Any, ...] = ({}, [], "", 0, None)
         for value in samples:
-            with contextlib.suppress(TooMuchWork):
+            try:
                 self.errors(value)
+            except _TooDeep:
+                raise BadSchema("it refers to itself without end") from None
+            except TooMuchWork:
+                pass
 
     def errors(self, value: Any) -> list[SchemaError]:
-        """What of a value is not valid, the first of it; empty where it is valid. TooMuchWork, or
-        BadSchema for a schema that never ends on it.
-        """
-        _LEFT.steps, _LEFT.seconds = _MOST_STEPS, _PATTERN_SECONDS
+        """What of a value is not valid, the first of it; empty where it is valid."""
+        _LEFT.steps, _LEFT.seconds, _LEFT.depth = _MOST_STEPS, _PATTERN_SECONDS, 0
         errors = []
         try:
             for error in self._validator.iter_errors(value):
@@ -98,49 +111,140 @@ class Schema:
                 if len(errors) == _MOST_ERRORS:
                     break
         except RecursionError:
-            raise BadSchema("it refers to itself without end") from None
+            raise _TooDeep(f"more than {_DEEPEST} keywords stand within each other") from None
         except TimeoutError:
             raise TooMuchWork("a pattern takes too long") from None
         return errors
 
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "integer": (int, float),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+}
+# References that are followed from one to the next.
+_LONGEST_CHAIN = 20
 # Bounds of a type of which the first must not be above the second.
 _RANGES = (
-    (("number", "integer"), "minimum", "maximum"),
-    (("string",), "minLength", "maxLength"),
-    (("array",), "minItems", "maxItems"),
-    (("object",), "minProperties", "maxProperties"),
+    ("string", "minLength", "maxLength"),
+    ("array", "minItems", "maxItems"),
+    ("object", "minProperties", "maxProperties"),
 )
 
 
 def accepts_nothing(schema: Any) -> bool:
-    """Whether it is plain that no value is valid, without looking behind a reference; of other schemas
-    nothing is said.
+    """Whether it is plain that no value is valid; of other schemas nothing is said.
 
     >>> accepts_nothing({"required": ["a"], "type": "object", "properties": {"a": False}}), accepts_nothing({})
     (True, False)
     >>> accepts_nothing({"type": "integer", "minimum": 5, "maximum": 3})
     True
     """
-    if not isinstance(schema, Mapping):
-        return schema is False
-    kind = schema.get("type")
-    for kinds, least, most in _RANGES:
-        bounded = kind in kinds and least in schema and most in schema
-        if bounded and schema[least] > schema[most]:
+    return _Contradictions(schema).is_one(schema, ())
+
+
+class _Contradictions:
+    """Looks for a part of a schema that has to hold and that no value meets.
+
+    behind: the references that led to a part. One that leads back to itself has no value that ends.
+    """
+
+    def __init__(self, root: Any):
+        self.root = root
+        # References within a part with an address of its own count from there.
+        self.follows = '"$id"' not in json.dumps(root)
+        self.met: set[str] = set()  # references to what some value may meet
+
+    def is_one(self, schema: Any, behind: tuple[str, ...]) -> bool:
+        if not isinstance(schema, Mapping):
+            return schema is False
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            # What stands beside a reference counts in newer drafts only.
+            return self._leads_to_one(reference, behind)
+        if schema.get("not") in (True, {}):
             return True
-    if schema.get("enum") == [] or schema.get("not") in (True, {}):
-        return True
-    if any(accepts_nothing(each) for each in schema.get("allOf", ())):
-        return True
-    for name in ("anyOf", "oneOf"):
-        if name in schema and all(accepts_nothing(each) for each in schema[name]):
+        if any(self.is_one(each, behind) for each in schema.get("allOf", ())):
             return True
-    properties = schema.get("properties", {})
-    required = schema.get("required", ())
-    if kind != "object" or not isinstance(required, (list, tuple)):
+        for name in ("anyOf", "oneOf"):
+            parts = schema.get(name)
+            if parts and all(self.is_one(each, behind) for each in parts):
+                return True
+
+        types = schema.get("type", list(_TYPES))
+        types = [types] if isinstance(types, str) else types
+        if not all(name in _TYPES for name in types):  # draft 3 has more
+            return False
+        values = schema.get("enum")
+        if "const" in schema:
+            values = [schema["const"]]
+        if values is not None:
+            return not any(_is_of(value, types) for value in values)
+        return all(self._has_none(name, schema, behind) for name in types)
+
+    def _leads_to_one(self, reference: str, behind: tuple[str, ...]) -> bool:
+        if reference in behind:
+            return True
+        if not self.follows or reference in self.met or len(behind) == _LONGEST_CHAIN:
+            return False
+        target = self.root
+        if reference != "#":
+            for part in reference.removeprefix("#/").split("/"):
+                key = part.replace("~1", "/").replace("~0", "~")
+                target = target.get(key) if isinstance(target, Mapping) else None
+        if self.is_one(target, (*behind, reference)):
+            return True
+        self.met.add(reference)
         return False
-    return any(accepts_nothing(properties.get(name)) for name in required)
+
+    def _has_none(self, name: str, schema: Mapping[str, Any], behind: tuple[str, ...]) -> bool:
+        """Whether no value of one type is valid."""
+        if name in ("integer", "number"):
+            return _has_no_number(schema, whole=name == "integer")
+        for kind, least, most in _RANGES:
+            if kind == name and schema.get(least, 0) > schema.get(most, math.inf):
+                return True
+        if name == "array" and schema.get("minItems", 0) > 0 and "prefixItems" not in schema:
+            return self.is_one(schema.get("items"), behind)
+        required = schema.get("required")
+        if name != "object" or not isinstance(required, (list, tuple)):
+            return False
+        properties = schema.get("properties", {})
+        is_closed = schema.get("additionalProperties") is False
+        is_closed = is_closed and "patternProperties" not in schema
+        return any(self.is_one(properties.get(key, not is_closed), behind) for key in required)
+
+
+def _is_of(value: Any, types: Sequence[str]) -> bool:
+    """Whether a value may be of one of these types."""
+    if isinstance(value, bool):  # an int in Python
+        return "boolean" in types
+    return any(isinstance(value, _TYPES[name]) for name in types)
+
+
+def _has_no_number(schema: Mapping[str, Any], whole: bool) -> bool:
+    """Whether the bounds of a schema leave no number."""
+    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    # In draft 4 these are booleans.
+    above = -math.inf if above is None or isinstance(above, bool) else above
+    below = math.inf if below is None or isinstance(below, bool) else below
+    if least > most or above >= most or least >= below or above >= below:
+        return True
+    firsts, lasts = [], []
+    if math.isfinite(least):
+        firsts.append(math.ceil(least))
+    if math.isfinite(above):
+        firsts.append(math.floor(above) + 1)
+    if math.isfinite(most):
+        lasts.append(math.floor(most))
+    if math.isfinite(below):
+        lasts.append(math.ceil(below) - 1)
+    return whole and bool(firsts and lasts) and max(firsts) > min(lasts)
 
 
 class _Left(threading.local):
@@ -148,21 +252,31 @@ class _Left(threading.local):
 
     steps = _MOST_STEPS
     seconds = _PATTERN_SECONDS
+    depth = 0
 
 
 _LEFT = _Left()
 
 
-def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
-    """A keyword that counts how often it is applied. `anyOf` of references to the schema itself would
-    take 2 to the power of the depth.
+def _counted(name: str, check: Callable[..., Any]) -> Callable[..., Any]:
+    """A keyword that counts how often it is applied, and within how many others. `anyOf` of references
+    to the schema itself would take 2 to the power of the depth. One that never ends is stopped here:
+    Python's own limit, if it is met in the compiled part of jsonschema, ends the process.
     """
 
-    def counted(validator: Any, keyword: Any, instance: Any, schema: Any) -> Any:
+    levels = 2 if name in _ASK_FOR_ONE else 1
+
+    def counted(validator: Any, keyword: Any, instance: Any, schema: Any) -> Iterator[Any]:
         _LEFT.steps -= 1
         if _LEFT.steps < 0:
             raise TooMuchWork(f"more than {_MOST_STEPS:,} keywords would be applied")
-        return check(validator, keyword, instance, schema)
+        _LEFT.depth += levels
+        try:
+            if _LEFT.depth > _DEEPEST:
+                raise RecursionError
+            yield from check(validator, keyword, instance, schema) or ()
+        finally:
+            _LEFT.depth -= levels
 
     return counted
 
@@ -195,7 +309,10 @@ def _read(text: str, formats: bool) -> Schema:
             content = inner
     if not isinstance(content, (Mapping, bool)):
         raise BadSchema(f"expected an object, got {content!r:.80}")
-    return Schema(content, formats)
+    schema = Schema(content, formats)
+    if accepts_nothing(content):
+        raise BadSchema("no answer can be valid against it")
+    return schema
 
 
 def _check_parts(resolver: Any, resource: Any) -> set[str]:

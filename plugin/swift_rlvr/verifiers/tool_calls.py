@@ -782,6 +782,36 @@ class Comparer:
         return matched(golds, calls, lambda gold, call: not self.differences(gold, call))
 
 
+def with_calls(message: Any) -> Any:
+    """A message whose calls a parser has split off, as OpenAI's API has them, with them in its text
+    again; any other as it is.
+
+    >>> function = {"name": "add", "arguments": '{"a": 1}'}
+    >>> with_calls({"role": "assistant", "content": None, "tool_calls": [{"function": function}]})["content"]
+    '<tool_call>\\n{"name": "add", "arguments": {"a": 1}}\\n</tool_call>'
+    """
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    if not isinstance(calls, (list, tuple)) or not calls:
+        return message
+    written = []
+    for call in calls:
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            return message
+        # A text of JSON stays as the model wrote it, to be read strictly.
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False, default=str)
+        name = json.dumps(function.get("name"), ensure_ascii=False, default=str)
+        text = f'{{"name": {name}, "arguments": {arguments.strip() or "{}"}}}'
+        written.append(f"<tool_call>\n{text}\n</tool_call>")
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [*content, {"type": "text", "text": "\n".join(written)}]}
+    parts = [content] if isinstance(content, str) and content.strip() else []
+    return {**message, "content": "\n".join([*parts, *written])}
+
+
 def in_hermes(calls: Iterable[Call]) -> str:
     """Calls as Hermes and Qwen write them."""
     lines = []

@@ -17,6 +17,9 @@ from paths import DATASETS
 from present import present
 from swift_rlvr.evaluation.evaluate import evaluate
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, open_engine
+from swift_rlvr.runs.folder import RECORDS
+from swift_rlvr.runs.records import read_records
+from swift_rlvr.tasks import TASKS as BY_NAME
 from swift_rlvr.tasks.countdown import gold as countdown_gold
 from swift_rlvr.tasks.countdown import read_prompt
 from swift_rlvr.utils.errors import InputError
@@ -222,3 +225,24 @@ def test_a_laptop_needs_no_package_of_a_trainer(server, tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert read_json(tmp_path / "eval" / "summary.json")["tasks"] == 1
+
+
+def test_tools_go_with_the_request_and_calls_come_back_in_the_text(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("SWIFT_RLVR_NATIVE_TOOLS", "true")
+    function = {"name": "get_weather", "arguments": '{"city": "Bonn", "days": 3}'}
+    call = {"id": "1", "type": "function", "function": function}
+    message = {"content": None, "reasoning_content": "Bonn.", "tool_calls": [call]}
+    server.write = lambda body: server.choice(message, tokens=9, finish="tool_calls")
+    (row,) = BY_NAME["tool_calls"].examples[:1]
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(row) + "\n")
+
+    settings = SamplingSettings("tiny", server=server.url)
+    evaluate(settings, f"tool_calls:{rows}", str(tmp_path / "out"), Console(quiet=True))
+
+    (body,) = server.asked
+    assert body["messages"] == [{"role": "user", "content": row["problem"]}]
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["get_weather"]
+    (record,) = read_records(tmp_path / "out" / RECORDS)
+    assert record.rewards["external_tool_call"] == 1.0
+    assert record.completion.startswith("<think>\nBonn.\n</think>\n<tool_call>\n")

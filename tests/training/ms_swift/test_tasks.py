@@ -22,6 +22,7 @@ from commands import ran
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import write_jsonl
 from training.ms_swift.names import NOTES_DATASET, without_nulls
 
@@ -578,3 +579,44 @@ def test_a_local_folder_in_a_hubs_layout(tmp_path, monkeypatch):
         assert load(name)[0]["messages"][-1]["content"] == "train?"
         assert load(f"{name}:test#1")[0]["messages"][-1]["content"] == "test?"
         assert next(parse_source(f"{name}:test").rows())[1]["Question"] == "test?"
+
+
+def test_tools_reach_the_model_as_a_column(tmp_path, monkeypatch):
+    """From the file through the loader, a sample of GRPO and the template: the tools are in the
+    prompt, and calls and results in the template's words.
+    """
+    from swift.model import get_processor
+    from swift.rl_core.data import GRPOSample
+    from swift.template import get_template
+
+    monkeypatch.setenv("SWIFT_RLVR_NATIVE_TOOLS", "true")
+    add = {"name": "add", "description": "", "parameters": {"a": {"type": "int", "default": 1}}}
+    # A tool with other keys: a table of both would fill what is missing with null.
+    clear = {"name": "clear", "description": "Clears.", "parameters": {}}
+    call = {"name": "add", "arguments": {"a": 2}}
+    turns = [
+        {"role": "user", "content": "1 + 1?"},
+        {"role": "tool_call", "content": json.dumps(call)},
+        {"role": "tool_response", "content": "2"},
+        {"role": "assistant", "content": "2."},
+        {"role": "user", "content": "And 1?"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"messages": turns, "tools": [add], "calls": [call]},
+        {"messages": turns[:1], "tools": [clear], "calls": [{"name": "clear", "arguments": {}}]},
+    ]
+    write_jsonl(path, rows)
+
+    processor = get_processor(str(TINY_MODEL), model_type="qwen2")
+    template = get_template(processor, template_type="qwen2_5", max_length=4096)
+    template.set_mode("vllm")
+    for raw, row in zip(rows, load([f"tool_calls:{path}"]), strict=True):
+        prepared = TASKS["tool_calls"].preprocess(raw)
+        sample = GRPOSample.from_row(row)
+        assert sample.to_infer_request().tools == json.loads(prepared["tools"])
+        prompt = processor.decode(template.encode(sample.to_template_dict())["input_ids"])
+        assert json.dumps(json.loads(prepared["tools"])[0]) in prompt
+        assert prompt.count("<tool_response>\n2\n</tool_response>") == (raw is rows[0])
+        # What the reward reads is there beside them.
+        assert row["functions"] == prepared["functions"] and row["calls"] == prepared["calls"]

@@ -12,6 +12,7 @@ from swift_rlvr.adapters.rows import FORMATS, PARQUET, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.sources import Source, parse_source
+from swift_rlvr.tasks.tool_calls import refuse_native_tools
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 
@@ -110,6 +111,7 @@ def _write(
     for index, raw in enumerate(rows):
         own = task.of(raw)
         prepared = own.preprocess(raw)
+        refuse_native_tools([prepared], format)
         chosen = SystemPrompt(system, "--system") if system else default_system(own)
         prepared["messages"] = chosen.on(prepared["messages"])
         converted.append(as_row(own.name, prepared, index))

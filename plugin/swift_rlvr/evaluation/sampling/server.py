@@ -19,10 +19,12 @@ from swift_rlvr.evaluation.sampling.interface import (
     OnProgress,
     SamplingSettings,
 )
+from swift_rlvr.evaluation.tools import as_chat, split
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.messages import message_text
 from swift_rlvr.verifiers.thinking import DELIMITERS, thinking_end, with_opening
+from swift_rlvr.verifiers.tool_calls import with_calls
 
 # Requests to a server with OpenAI's API that run at the same time.
 MOST_AT_ONCE = 64
@@ -125,7 +127,10 @@ class RolloutEngine(ServerEngine):
             # With the token ids.
             "return_details": True,
         }
-        requests = [{"messages": messages} for messages in conversations]
+        requests = []
+        for conversation in conversations:
+            messages, tools = split(conversation)
+            requests.append({"messages": messages, **({"tools": tools} if tools else {})})
         body = {"infer_requests": requests, "request_config": config, "use_tqdm": False}
         answers = request(self.url, "infer/", body)
         if not isinstance(answers, list) or len(answers) != len(conversations):
@@ -199,10 +204,12 @@ class ChatEngine(ServerEngine):
 
     def _ask(self, settings: SamplingSettings, messages: Messages) -> Completion:
         """A completion; InputError where the server refuses it, also after waiting."""
+        turns, tools = as_chat(messages, calls_in_text=True)
         for wait in (*WAITS, None):
             body = {
                 "model": settings.model,
-                "messages": messages,
+                "messages": turns,
+                **({"tools": tools} if tools else {}),
                 "temperature": settings.temperature,
                 **self._options,
                 self._limit: settings.max_completion_length,
@@ -226,11 +233,11 @@ class ChatEngine(ServerEngine):
     def _completion(self, answer: Any) -> Completion:
         """The completion in a server's answer; InputError where it has another form.
 
-        A thinking that the server has split off stands before the rest again.
+        A thinking that the server has split off stands before the rest again, and calls after it.
         """
         try:
             choice = answer["choices"][0]
-            text = message_text(choice["message"]) or ""
+            text = message_text(with_calls(choice["message"])) or ""
             finish = choice["finish_reason"]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(

@@ -29,7 +29,7 @@ _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 # Marks of Latin and most other scripts end a sentence before a space, those of Chinese, Japanese and
 # Hindi always. Quotes and brackets that close behind a mark belong to the sentence.
 _MARKS = regex.compile(
-    r"(?P<mark>[.!?…‽؟۔]+|(?P<wide>[。！？｡।॥]+))(?P<closing>[\"'”’»)\]*_]*)(?=(?P<space>\s|\Z)|)"
+    r"(?P<mark>[.!?…‽؟۔]+|(?P<wide>[。！？｡।॥።။។]+))(?P<closing>[\"'”’»)\]*_]*)(?=(?P<space>\s|\Z)|)"
 )
 _ABBREVIATIONS = frozenset(
     (

@@ -39,12 +39,16 @@ _HIGHLIGHT = re.compile(r"(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?!\*)")
 # In brackets, and not the text of a link.
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,200})\](?!\()")
 _TWO_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]")
+_MARKUP_IN_WORD = re.compile(r"(?<=[^\W_])[*_~]+(?=[^\W_])")
 _TITLE = re.compile(r"<<([^<>\n]+)>>")
 _DIVIDER = re.compile(r"(?<!\S)(?:\*\*\*|\* \* \*)(?!\S)")
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n?(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
 # "‚" opens quotes in German, where a letter follows.
-_COMMAS = re.compile(r"[,，،﹐]|(?<=\w)‚|‚(?=\s|\Z)")
-_IDEOGRAPHIC_COMMA = "、"
+_COMMAS = re.compile(r"[,，،﹐︐՝߸፣᠂᠈⸲⸴⹁⹌ꓹ꘍꛵]|(?<=\w)‚|‚(?=\s|\Z)")
+_IDEOGRAPHIC_COMMAS = re.compile("[、﹑︑､]")
+# Thai and Lao end no sentence with a mark.
+_WITHOUT_MARKS = regex.compile(r"[\p{Script=Thai}\p{Script=Lao}]")
+_MOST_WITHOUT_MARKS = 0.2
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
 _HAN = regex.compile(r"\p{Script=Han}")
 _QUOTES = ('"', "“", "”", "„", "«", "»")
@@ -82,7 +86,12 @@ def frequency(answer: Answer, keyword: str, frequency: int, relation: Relation) 
 
 @constraint("keywords:forbidden_words")
 def forbidden_words(answer: Answer, forbidden_words: tuple[str, ...]) -> Outcome:
-    present = [word for word in forbidden_words if occurrences(word, answer.text)]
+    # Markup within a word hides none: wa**te**r, w_a_t_e_r.
+    plain = _MARKUP_IN_WORD.sub("", answer.text)
+    present = []
+    for word in forbidden_words:
+        if occurrences(word, answer.text) or occurrences(word, plain):
+            present.append(word)
     return Outcome(not present, f"present: {', '.join(present)}" if present else "none is there")
 
 
@@ -151,6 +160,8 @@ def number_words(answer: Answer, num_words: int, relation: Relation) -> Outcome:
 
 @constraint("length_constraints:number_sentences")
 def number_sentences(answer: Answer, num_sentences: int, relation: Relation) -> Outcome:
+    if len(_WITHOUT_MARKS.findall(answer.text)) > _MOST_WITHOUT_MARKS * len(answer.text):
+        return Outcome(None, "where a sentence of Thai or Lao ends, no mark says")
     return relation.outcome(len(answer.sentences), num_sentences, "sentences")
 
 
@@ -379,5 +390,5 @@ def no_comma(answer: Answer) -> Outcome:
     count = len(_COMMAS.findall(answer.text))
     # In Chinese it divides the items of a list, and is no comma.
     if _KANA.search(answer.text) or not _HAN.search(answer.text):
-        count += answer.text.count(_IDEOGRAPHIC_COMMA)
+        count += len(_IDEOGRAPHIC_COMMAS.findall(answer.text))
     return Outcome(count == 0, f"commas: {count}")

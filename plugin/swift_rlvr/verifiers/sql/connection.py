@@ -77,6 +77,7 @@ class Reader:
 
     Attributes:
         tables: those that the last query reads, in lower case.
+        steps_made: by the last query, to the thousand.
         longest_value: bytes of a text or a blob that a query may make or read.
     """
 
@@ -94,6 +95,7 @@ class Reader:
         self.tables: set[str] = set()
         self.longest_value = LONGEST_VALUE
         self.refused = ""
+        self.steps_made = 0
         self._steps = 0
         self._has_stopped = False
         self._ties = 0
@@ -149,7 +151,7 @@ class Reader:
             twin = self._at_now()
             twin.longest_value = self.longest_value
             result = twin.run(query, steps, most_rows, ties)
-            self.tables = twin.tables
+            self.tables, self.steps_made = twin.tables, twin.steps_made
             return result
         self.allow(steps)
         self.tables = set()
@@ -169,6 +171,7 @@ class Reader:
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._named(error) from None
         finally:
+            self.steps_made = steps - self._steps * _STEPS
             self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
 
     def _at_now(self) -> "Reader":

@@ -2,6 +2,7 @@
 in the processes of `processes.py`.
 """
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -41,9 +42,9 @@ from swift_rlvr.verifiers.sql.tokens import (
 )
 
 # Further databases that are made, of which those are kept that tell the gold from the most others.
-_TRIED = 14
+_TRIED = 20
 # So many of them in a row that tell nothing new are the last.
-_IN_VAIN = 3
+_IN_VAIN = 4
 _MUTANTS = 24
 # Those of them whose numbers and dates are beside the row's own.
 _TRIED_BESIDE = 6
@@ -52,6 +53,9 @@ _CHANCES = 8
 # Of a gold on a further database, which is small.
 _SMALL_STEPS = 500_000
 _SMALL_ROWS = 2000
+# Steps that every answer may make, and how many times as many as its gold.
+_LEAST_STEPS = 10_000_000
+_TIMES_THE_GOLD = 20
 # Rows of a difference that are shown.
 _SHOWN = 3
 _LONGEST_CELL = 40
@@ -103,6 +107,7 @@ class Prepared:
 
     Attributes:
         first: its own database. further: those that were made.
+        steps: that an answer may make on any of them, see `_steps_for`.
         remarks: what people should know of the gold.
         seconds: of CPU time that the gold took on its own database.
         told_apart: how many of the gold's `mutants` the databases tell from it.
@@ -110,6 +115,7 @@ class Prepared:
 
     first: Place
     further: list[Place] = field(default_factory=list)
+    steps: int = 0
     remarks: list[str] = field(default_factory=list)
     reads_tables: bool = True
     seconds: float = 0.0
@@ -139,7 +145,8 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     prepared = Prepared(Place(reader, []))
     is_whole = False
     try:
-        _prepare(prepared, gold, limits)
+        size = os.path.getsize(database) if is_file else len(database)
+        _prepare(prepared, gold, size, limits)
         is_whole = True
     except QueryError as error:
         raise BadGold(f"the gold {error}") from None
@@ -149,12 +156,13 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     return prepared
 
 
-def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
+def _prepare(prepared: Prepared, gold: str, size: int, limits: Limits) -> None:
     reader = prepared.first.reader
     tokens = tokens_of(gold)
     began = time.process_time()
     result = _run_gold(reader, gold, limits)
     prepared.seconds = time.process_time() - began
+    prepared.steps = min(limits.steps, _steps_for(size, reader.steps_made))
     read = set(reader.tables)
     prepared.reads_tables = bool(read)
     expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
@@ -165,6 +173,14 @@ def _prepare(prepared: Prepared, gold: str, limits: Limits) -> None:
         _add_further(prepared, gold, tokens, read, limits)
         if not prepared.further:
             raise BadGold("the gold gives the same on every database, as a constant does")
+
+
+def _steps_for(size: int, steps_of_gold: int) -> int:
+    """How many steps an answer needs at most, for a database of so many bytes: those of a join of its
+    rows with each other, of which each has some 20 bytes, or many times those of the gold. A query
+    that never ends is stopped after half a second on a small database, not after two.
+    """
+    return max(_LEAST_STEPS, _TIMES_THE_GOLD * steps_of_gold, 10 * (size // 20) ** 2)
 
 
 def _run_gold(reader: Reader, gold: str, limits: Limits) -> Result:
@@ -397,7 +413,7 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
         most = max(len(each.result.rows) for each in place.expected)
         try:
             # A row more tells that there are too many.
-            result = place.reader.run(answer, limits.steps, most + 1)
+            result = place.reader.run(answer, prepared.steps, most + 1)
         except QueryError as error:
             if error.reason == TOO_LARGE and "rows" in error.detail:
                 reason = BY_CHANCE if number else WRONG_ROWS

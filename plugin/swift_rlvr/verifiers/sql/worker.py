@@ -20,8 +20,8 @@ from swift_rlvr.verifiers.sql.grading import BadGold, Limits, Prepared, grade, p
 
 # Rows whose databases stay open. Each has a file and some small databases in memory.
 _MOST_ROWS = 24
-# Seconds of an answer: so many times what the gold took, and at least this share of the limit, but a
-# second. A query that makes all of its steps takes some 2 seconds.
+# Seconds of an answer: so many times what the gold took, and at least a second, or this share of the
+# limit where it may make all steps. A query that makes all 50 million takes some 2 seconds.
 _TIMES_THE_GOLD = 10
 _LEAST_SHARE = 0.3
 _LEAST_SECONDS = 1.0
@@ -98,7 +98,8 @@ def _report(
     if isinstance(prepared, BadGold):
         return {"bad_gold": str(prepared)}
     if "answer" in job:
-        least = max(_LEAST_SECONDS, _LEAST_SHARE * job["seconds"])
+        share = _LEAST_SHARE * prepared.steps / limits.steps
+        least = max(_LEAST_SECONDS, share * job["seconds"])
         seconds = min(job["seconds"], max(least, _TIMES_THE_GOLD * prepared.seconds))
         signal.setitimer(signal.ITIMER_PROF, seconds)
         return grade(prepared, job["answer"], limits)

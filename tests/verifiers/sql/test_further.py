@@ -94,11 +94,3 @@ def test_the_same_row_has_the_same_databases(script, tmp_path):
         connection.executescript(script)
     of_file = read_schema(open_file(str(path)), tokens_of(GOLD), {"person", "town"})
     assert rows_of(of_file, 1) == rows_of(first, 1)
-
-
-def test_the_text_that_the_gold_compares_with_is_there_in_another_case(script):
-    schema = schema_of(script, "SELECT count(*) FROM person WHERE name = 'person 7'")
-    names = set()
-    for number in range(1, 20, 2):
-        names |= {row[1] for row in rows_of(schema, number)["person"]}
-    assert {"person 7", "PERSON 7"} <= names

@@ -492,9 +492,7 @@ def _dates_beside(
 
 
 def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
-    """The gold with a comparison that lists or spans the values of its column, or does not tell small
-    letters from capital ones: right by chance.
-    """
+    """The gold with a comparison that lists or spans the values of its column: right by chance."""
     queries = []
     for index in range(1, len(gold) - 1):
         name, sign, constant = gold[index - 1 : index + 2]
@@ -513,13 +511,6 @@ def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
         after = written([token for token in gold[index + 2 :] if token.written != ";"])
         queries.append(f"{before} IN ({', '.join(literals)}) {after}")
         queries.append(f"{before} BETWEEN {literals[0]} AND {literals[-1]} {after}")
-    for index, token in enumerate(gold):
-        if token.written == "=" and index + 1 < len(gold):
-            text = value_of(gold[index + 1])
-            if isinstance(text, str) and in_other_case(text) != text:
-                words = [each.written for each in gold if each.written != ";"]
-                words[index] = "LIKE"
-                queries.append(" ".join(words))
     return queries
 
 
@@ -671,9 +662,7 @@ def _pool(
 
 
 def _compared_with(schema: Schema, group: str) -> list[Any]:
-    """The constants that the gold compares a column of a group with, the numbers beside them, and the
-    texts in another case.
-    """
+    """The constants that the gold compares a column of a group with, and the numbers beside them."""
     values: list[Any] = []
     for constant in schema.constants:
         if group not in {schema.alike[column] for column in constant.columns}:
@@ -681,18 +670,7 @@ def _compared_with(schema: Schema, group: str) -> list[Any]:
         values.append(constant.value)
         if isinstance(constant.value, (int, float)):
             values += [constant.value - 1, constant.value + 1]
-        elif isinstance(constant.value, str) and in_other_case(constant.value) != constant.value:
-            values.append(in_other_case(constant.value))
     return values
-
-
-def in_other_case(text: str) -> str:
-    """A text that is the same to those who do not tell small letters from capital ones.
-
-    >>> in_other_case("Bo Diddley"), in_other_case("bo"), in_other_case("2020-01-31")
-    ('bo diddley', 'BO', '2020-01-31')
-    """
-    return text.lower() if text != text.lower() else text.upper()
 
 
 def _values_of_type(column: Column, others: Sequence[Any]) -> Sequence[Any]:

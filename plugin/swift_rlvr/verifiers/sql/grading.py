@@ -42,9 +42,9 @@ from swift_rlvr.verifiers.sql.tokens import (
 )
 
 # Further databases that are made, of which those are kept that tell the gold from the most others.
-_TRIED = 20
+_TRIED = 14
 # So many of them in a row that tell nothing new are the last.
-_IN_VAIN = 4
+_IN_VAIN = 3
 _MUTANTS = 24
 # Those of them whose numbers and dates are beside the row's own.
 _TRIED_BESIDE = 6

@@ -374,7 +374,7 @@ TABLE = [
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
     (rewards.parameters, "--reward_funcs nowhere:f", "failed", "there is no module 'nowhere'"),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
         "--reward_funcs trl.rewards:accuracy_reward",
         "failed",
         "trl.rewards:accuracy_reward needs the column 'solution'",
@@ -393,30 +393,35 @@ TABLE = [
         "environment",
     ),  # it is a reward too
     (rewards.parameters, "", "passed", "all as by default"),
-    (rewards.grades, "", "none", ""),
-    (rewards.grades, "--reward_funcs external_boxed", "failed", "needs the column 'solution'"),
+    (rewards.columns_of_ours, "", "none", ""),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
+        "--reward_funcs external_boxed",
+        "failed",
+        "needs the column 'solution'",
+    ),
+    (
+        rewards.columns_of_ours,
         "--reward_funcs external_cosine",
         "failed",
         "EXTERNAL_COSINE_ACCURACY=external_countdown",
     ),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
         f"--reward_funcs external_cosine --dataset gsm8k {VALIDATION}",
         "warning",
         "grades no row of countdown",
     ),
-    (rewards.columns, "", "none", ""),
+    (rewards.columns_of_others, "", "none", ""),
     (
-        rewards.columns,
+        rewards.columns_of_others,
         "--reward_funcs accuracy",
         "failed",
         "accuracy needs solution, which no row has",
     ),
-    (rewards.columns, f"{OTHER_DATA} accuracy", "none", ""),
+    (rewards.columns_of_others, f"{OTHER_DATA} accuracy", "none", ""),
     (
-        rewards.columns,
+        rewards.columns_of_others,
         f"{OTHER_DATA} accuracy --dataset {GSM8K} {VALIDATION}",
         "warning",
         "rows of countdown lack",
@@ -832,43 +837,6 @@ def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     assert "no nvcc found (CUDA_HOME" in message and "CUDA_HOME names a CUDA toolkit" in message
     monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
-
-
-@pytest.mark.parametrize(
-    ("release", "chosen", "driver", "status", "message"),
-    [
-        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be used: no nvcc"),
-        ("11.5", None, NEW, "passed", "nvcc is 11.5, older than 12.8"),
-        ("13.0", None, NEW, "passed", "FlashInfer's, compiled by /"),
-        ("13.0", "1", NEW, "passed", "FlashInfer's, compiled by /"),
-        ("13.0", "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be used: no nvcc"),
-        ("13.0", None, OLD, "passed", "vLLM's own, the default of its release for CUDA 12"),
-    ],
-)
-def test_which_sampler_vllm_takes(
-    monkeypatch, tmp_path, without_nvcc, release, chosen, driver, status, message
-):
-    if release:
-        monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda", release)))
-    if chosen:
-        monkeypatch.setenv(nvcc.SAMPLER, chosen)
-    found, said = outcome(machine.sampler, recipe=GPUS, on=gpus(driver=driver))
-    assert found == status and message in said, said
-
-
-def test_flashinfers_sampler_is_for_newer_gpus(monkeypatch, tmp_path, without_nvcc):
-    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
-    status, said = outcome(machine.sampler, recipe=GPUS, on=gpus(capability=7.5))
-    assert status == "passed" and "vLLM's own" in said and "capability 7.5, below 8.0" in said
-
-
-def test_the_sampler_is_no_matter_without_a_gpu_or_vllm(without_nvcc):
-    assert outcome(machine.sampler) == ("none", "")
-    words = ["--use_vllm", "false", "--vllm_mode", "colocate"]
-    recipe = "scripts/configs/gsm8k.yaml"
-    assert outcome(machine.sampler, *words, recipe=recipe, on=gpus(1)) == ("none", "")
 
 
 SMALL = "--model Qwen/Qwen2.5-0.5B-Instruct"
@@ -1321,7 +1289,7 @@ def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     found, said = outcome(data.datasets, *words, "external_format")
     assert found == "warning" and "external_format can hardly be earned (no think part)" in said
-    assert outcome(rewards.grades, *words, "external_format") == ("none", "")
+    assert outcome(rewards.columns_of_ours, *words, "external_format") == ("none", "")
 
 
 def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
@@ -1396,13 +1364,14 @@ def test_rows_for_a_step(tmp_path):
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
     class Half(REWARDS.data["external_countdown"]):
-        def explain(self, completion, row):
-            return super().explain(completion, row)._replace(reward=0.5)
+        def grades(self, completions, /, **columns):
+            return [grade._replace(reward=0.5) for grade in super().grades(completions, **columns)]
 
     monkeypatch.setitem(REWARDS.data, "external_countdown", Half)
-    status, message = outcome(rewards.grades)
-    assert status == "failed" and "gives the gold of line 1 (countdown) 0.5" in message
-    assert "gives an empty completion 0.5" in message
+    status, message = outcome(data.datasets)
+    assert status == "failed" and "line 1: external_countdown gives the gold 0.5" in message
+    status, message = graded_together(("external_countdown", [0.5] * 8))
+    assert status == "failed" and "line 1 (countdown) 0.5" in message
 
 
 def graded_together(*paid: tuple[str, list[float | None] | str], of: str = "") -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.filesize import decimal
 
@@ -120,24 +120,6 @@ def _model_folder(name: str, folder: Path) -> CheckResult:
 
 
 # The data.
-
-
-class ExampleRow(NamedTuple):
-    """A row of a task that can be used, as preprocessed; its line; and what its prompt asks for, if
-    the right answer is known.
-    """
-
-    task: str
-    line: int
-    row: dict[str, Any]
-    gold: str | None
-
-
-def examples(launch: Launch) -> Iterator[ExampleRow]:
-    """The rows of `asked_rows`, as rewards get them."""
-    for asked in asked_rows(launch):
-        task = str(asked.row.get("task") or asked.task.name)
-        yield ExampleRow(task, asked.line, asked.row, asked.graded)
 
 
 def asked_rows(launch: Launch, tokenizer: Any = None) -> Iterator[AskedRow]:
@@ -272,8 +254,10 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
         return failed(setting, message, remedy)
     silent = []
     for line, row in rows:
-        if "messages" in row and not _has_user_turn(row["messages"]):
-            silent.append(line)
+        if "messages" in row:
+            turns = turns_of(row["messages"])
+            if not any(turn["role"] == "user" and turn.get("content") for turn in turns):
+                silent.append(line)
     if silent:
         count = f"{len(silent):,} of {len(rows):,} rows"
         message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
@@ -286,11 +270,6 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
     remedy = f"--{setting} math:{name} where they have right answers, or choice or qa"
     return warning(setting, message, remedy)
-
-
-def _has_user_turn(messages: Any) -> bool:
-    """Whether messages have a turn of the user with a text."""
-    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
 def _lost_column(

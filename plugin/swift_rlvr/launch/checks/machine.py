@@ -21,7 +21,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
-from swift_rlvr.utils.nvcc import SAMPLER, find_nvcc, why_no_nvcc
+from swift_rlvr.utils.nvcc import why_no_nvcc
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -34,8 +34,6 @@ BFLOAT16 = 8.0
 # The major compute capability (Blackwell's) where vLLM's attention is FlashInfer's, which is
 # compiled when it is first used.
 FLASHINFER = 10
-# The lowest compute capability on which vLLM takes FlashInfer's kernels.
-FLASHINFERS_LOWEST = 8.0
 # The packages that a launch needs only with a setting.
 USED_WITH = {"vllm": "use_vllm", "deepspeed": "deepspeed"}
 # What ms-swift's GRPO trainer imports, also without vLLM, and its package does not ask for.
@@ -252,44 +250,6 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
             yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
 
 
-def sampler(launch: Launch) -> Iterator[CheckResult]:
-    """Which of vLLM's two samplers the launch and an evaluation here will take: FlashInfer's is
-    compiled when it is first used.
-    """
-    if not launch.plan.machine.gpus or not launch.settings.get("use_vllm"):
-        return
-    chosen = launch.environ.get(SAMPLER)
-    problem = _why_not_flashinfer(launch)
-    if chosen == "0":
-        yield passed("sampler", f"vLLM's own, by {SAMPLER}=0")
-    elif chosen and problem:
-        message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be used: {problem}"
-        remedy = (
-            f"unset {SAMPLER} for vLLM's own, or install what is missing; CUDA_HOME names a CUDA "
-            "toolkit, of 12.8 or later"
-        )
-        yield warning("sampler", message, remedy)
-    elif problem:
-        yield passed("sampler", f"vLLM's own; FlashInfer's cannot be used: {problem}")
-    elif _lock(launch) == "gpu_cuda12" and not chosen:
-        yield passed("sampler", "vLLM's own, the default of its release for CUDA 12")
-    else:
-        nvcc = find_nvcc(launch.environ) or "flashinfer-jit-cache"
-        text = f"FlashInfer's, compiled by {nvcc}; vLLM's own where log-probabilities are asked for"
-        yield passed("sampler", text)
-
-
-def _why_not_flashinfer(launch: Launch) -> str:
-    """Say why vLLM cannot take FlashInfer's sampler on its GPUs; "" if it can."""
-    plan = launch.plan
-    for index in plan.server_gpus or plan.train_gpus:
-        capability = plan.machine.gpu(index).capability
-        # FlashInferBackend.supports_compute_capability, in v1/attention/backends/flashinfer.py
-        if capability is not None and capability < FLASHINFERS_LOWEST:
-            return f"GPU {index} has compute capability {capability}, below {FLASHINFERS_LOWEST}"
-    return why_no_nvcc(launch.environ)
-
-
 def surroundings(launch: Launch) -> Iterator[CheckResult]:
     """An NCCL that comes before torch's own, and a HOME that is full: only a write shows a
     quota.
@@ -458,6 +418,6 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (
-    *(versions, packages, driver, capabilities, sampler, surroundings),
+    *(versions, packages, driver, capabilities, surroundings),
     *(temporary_files, disk, folder, ports, running_servers),
 )

@@ -454,7 +454,7 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     if not cut:
         return
     tokens, asked = max(cut, key=lambda pair: pair[0])
-    form = checking.in_words(asked.form) if asked.form else "no form of its own"
+    form = checking.form_text(asked.form) if asked.form else "no form of its own"
     message = (
         f"{len(cut):,} of {len(needed):,} right answers do not fit into max_completion_length {limit:,}: "
         f"that of line {asked.line} takes {tokens:,} tokens without any reasoning ({form})"

@@ -5,7 +5,6 @@ GPUs are those of a made-up machine, packages for them names and versions. All e
 ports, servers, rewards, and ms-swift where it parses arguments.
 """
 
-import ast
 import errno
 import fcntl
 import json
@@ -21,7 +20,6 @@ import threading
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,7 +32,7 @@ from paths import words as split
 from swift_rlvr.cli import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
-from swift_rlvr.launch.checks import Launch, data, machine, objective, resources, rewards
+from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.rewards import REWARDS
@@ -207,7 +205,7 @@ def test_without_vllm_the_tiny_run_passes_too():
     ],
 )
 def test_a_second_model_that_is_not_there(words, status):
-    found, said = outcome(objective.other_models, *split(words))
+    found, said = outcome(data.other_models, *split(words))
     assert found == status and (status == "none" or "there is no folder" in said), said
 
 
@@ -581,7 +579,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax -> correct the file",
         ),
-        (objective.later, "", {"broken_plugin": "x"}, "none", ""),
+        (rewards.later, "", {"broken_plugin": "x"}, "none", ""),
         (
             rewards.arguments,
             "",
@@ -990,30 +988,6 @@ def test_cores_for_ranks_loaders_and_server(monkeypatch, cores, words, environ, 
 
 def test_cores_are_not_counted_without_gpus():
     assert outcome(resources.cores) == ("none", "")
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "message"),
-    [
-        ("", "none", ""),
-        ("--loss_type grpo", "none", ""),
-        ("--loss_type dapo", "warning", "gradients are 8 times those of ms-swift before 4.6"),
-        ("--loss_type cispo", "warning", "a max_grad_norm (here 1) from an earlier run clips 8"),
-        ("--loss_type fipo --max_grad_norm 0.2", "warning", "(here 0.2)"),
-        ("--loss_type dapo --gradient_accumulation_steps 1", "none", ""),
-        ("--loss_type bnpo", "none", ""),
-    ],
-)
-def test_a_loss_whose_gradients_have_grown(words, status, message):
-    found, said = outcome(objective.gradient_scale, *words.split(), recipe=COLOCATE)
-    assert found == status and message in said, said
-
-
-def test_these_losses_are_those_that_ms_swift_divides_by_all_tokens():
-    spec = find_spec("swift.rlhf_trainers.grpo_trainer")
-    text = Path(spec.origin).read_text()
-    (names,) = re.findall(r"^WINDOW_NORMALIZED_LOSS_TYPES = (\[.*\])", text, re.MULTILINE)
-    assert set(ast.literal_eval(names)) == set(objective.OF_ALL_TOKENS)
 
 
 def test_libraries_before_torchs_own(monkeypatch, tmp_path):

@@ -38,6 +38,11 @@ FILES = {
 }
 # An id on a hub: Qwen/Qwen2.5-3B-Instruct.
 HUB_ID = r"[\w.-]+/[\w.-]+"
+# Settings that name models or adapters beside the model that is trained.
+OTHER_MODELS = (
+    *("reward_model", "ref_model", "teacher_model"),
+    *("ref_adapters", "reward_adapters", "teacher_adapters"),
+)
 # Variables that forbid Hugging Face's libraries to ask the hub.
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -117,6 +122,20 @@ def _model_folder(name: str, folder: Path) -> CheckResult:
         return failed("model", f"{name} lacks {', '.join(missing)}", remedy)
     model = model_size(name)
     return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
+
+
+def other_models(launch: Launch) -> Iterator[CheckResult]:
+    """Each model beside the one that is trained is a folder, or has a name that one on a hub can
+    have.
+    """
+    for setting in OTHER_MODELS:
+        for name in launch.listed(setting):
+            if model_folder(name) is not None:
+                continue
+            is_path = Path(name.partition("/")[0]).is_dir()
+            if is_path or re.fullmatch(HUB_ID, name) is None:
+                remedy = f"relative paths count from {Path.cwd()}"
+                yield failed(setting, f"there is no folder {name}", remedy)
 
 
 # The data.
@@ -463,5 +482,5 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     yield report("completions", message, f"--max_completion_length {tokens} and room to think")
 
 
-CHECKS = (files, lengths, steps, datasets, system)
+CHECKS = (files, other_models, lengths, steps, datasets, system)
 AFTER_MS_SWIFT = (prompts,)

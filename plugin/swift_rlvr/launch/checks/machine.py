@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.machine import MIB, Gpu, output_of
+from swift_rlvr.launch.machine import MIB, Gpu
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
@@ -180,7 +181,11 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
             return
         for command in ACCELERATORS:
-            if output_of(os.environ, *command):
+            try:
+                run = subprocess.run(command, capture_output=True, text=True, timeout=30)
+            except (OSError, subprocess.SubprocessError):
+                continue
+            if run.returncode == 0 and run.stdout:
                 message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
                 remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
                 yield failed("driver", message, remedy)

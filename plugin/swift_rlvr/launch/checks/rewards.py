@@ -59,6 +59,19 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         yield passed("settings", "ms-swift takes them")
 
 
+def later(launch: Launch) -> Iterator[CheckResult]:
+    """What ms-swift's parser takes, its training can use."""
+    parsed = launch.parsed
+    if not parsed.is_read:
+        return
+    for setting, problem, remedy in parsed.unusable:
+        yield failed(setting, problem, remedy)
+    if not parsed.unusable:
+        yield passed(
+            "training", "the settings are known to the trainer, the losses and the sampler"
+        )
+
+
 def names(launch: Launch) -> Iterator[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
     known = launch.parsed.rewards
@@ -410,4 +423,4 @@ def verifiers(launch: Launch) -> list[CheckResult]:
 
 
 CHECKS = (parameters, sandbox, columns_of_ours)
-AFTER_MS_SWIFT = (arguments, names, columns_of_others, verifiers, together)
+AFTER_MS_SWIFT = (arguments, later, names, columns_of_others, verifiers, together)

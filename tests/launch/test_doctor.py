@@ -34,7 +34,7 @@ from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.parse_arguments import Parsed
+from swift_rlvr.launch.parse_arguments import KnownReward, Parsed
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
@@ -54,8 +54,12 @@ GSM8K = f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}"
 HELD_OUT = "--callbacks reward_reasons held_out"
 OUTPUT = "output/no-such-run"
 # What ms-swift has to say of a launch with our plugin, and one with a reward of somebody else.
-KNOWN = {name: ([], role_of(reward)) for name, reward in REWARDS.data.items()}
-KNOWN |= {"format": ([], "format"), "accuracy": (["solution"], "verifier"), "mine": ([], None)}
+KNOWN = {name: KnownReward([], role_of(reward)) for name, reward in REWARDS.data.items()}
+KNOWN |= {
+    "format": KnownReward([], "format"),
+    "accuracy": KnownReward(["solution"], "verifier"),
+    "mine": KnownReward([], None),
+}
 
 
 @pytest.fixture(autouse=True)

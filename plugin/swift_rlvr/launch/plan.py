@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,12 +113,12 @@ class Plan:
     notes: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def grpo(self) -> GrpoSettings:
         """The settings that a launch reads, with their types."""
         return GrpoSettings.read(self.settings)
 
-    @property
+    @cached_property
     def engine(self) -> GrpoSettings:
         """The same of what vLLM gets."""
         return GrpoSettings.read(self.server_settings)

@@ -247,7 +247,7 @@ def columns_of_others(launch: Launch) -> Iterator[CheckResult]:
     for name in launch.listed("reward_funcs"):
         if name not in launch.parsed.rewards:
             continue
-        needed, _ = launch.parsed.rewards[name]
+        needed = launch.parsed.rewards[name].columns
         lacking = [task for task, asked in rows.items() if not set(needed) <= asked.row.keys()]
         if not lacking:
             continue
@@ -309,7 +309,7 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     weights = [float(weight) for weight in as_list(launch.settings.get("reward_weights"))]
     if len(weights) != len(names):
         weights = [1.0] * len(names)
-    verifiers = [name for name in names if launch.parsed.rewards[name][1] == VERIFIER]
+    verifiers = [name for name in names if launch.parsed.rewards[name].role == VERIFIER]
     # What each pays for a right completion.
     full = dict.fromkeys(verifiers, FULL)
     for reward in build(launch)[0]:
@@ -411,14 +411,14 @@ def verifiers(launch: Launch) -> list[CheckResult]:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
             report = failed if len(grading) == 1 else warning
             results.append(report("verifiers", message, "a reward for that task, or leave it out"))
-        elif all(known[name][1] != VERIFIER for name in names):
+        elif all(known[name].role != VERIFIER for name in names):
             message = f"no reward verifies answers of {task}, there are {', '.join(names)}: success is not known"
             verifier = TASKS[task].verifier if task in TASKS else None
             remedy = f"{verifier or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
             results.append(warning("verifiers", message, remedy))
     if results:
         return results
-    verifying = [name for name in rewards if known[name][1] == VERIFIER]
+    verifying = [name for name in rewards if known[name].role == VERIFIER]
     return [passed("verifiers", f"of {', '.join(grading)}: {', '.join(verifying)}")]
 
 

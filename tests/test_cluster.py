@@ -269,7 +269,7 @@ def check_volumes(pod, container, claim):
     volumes = {volume.pop("name"): volume for volume in map(dict, pod["volumes"])}
     assert folders.keys() == volumes.keys()
     image = (ROOT / "scripts" / "Dockerfile").read_text()
-    workdir = re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE)[1]
+    workdir = present(re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE))[1]
     assert folders["output"] == f"{workdir}/output"
     assert volumes["output"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]

@@ -17,11 +17,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -36,6 +38,7 @@ from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.parse_arguments import KnownReward, Parsed
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.training.recipes import read_recipe
@@ -102,7 +105,7 @@ def report(*words: object, recipe: str = CPU) -> list[dict]:
 
 
 def outcome(
-    check, *words: object, recipe: str = CPU, on: Machine | None = None, **parsed: object
+    check, *words: object, recipe: str = CPU, on: Machine | None = None, **parsed: Any
 ) -> tuple[str, str]:
     """The worst status that a check gives, and all that it says. on: the machine, by default this
     one.
@@ -118,9 +121,9 @@ def outcome(
 
 def gpus(
     count: int = 3,
-    memory: int = 81559,
+    memory: int | None = 81559,
     driver: str = "580.65.06",
-    used: int = 0,
+    used: int | None = 0,
     capability: float | None = 9.0,
     instance: int | None = None,
 ) -> Machine:
@@ -1341,7 +1344,7 @@ def test_rows_for_a_step(tmp_path):
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
-    class Half(REWARDS.data["external_countdown"]):
+    class Half(CountdownReward):
         def grades(self, completions, /, **columns):
             return [grade._replace(reward=0.5) for grade in super().grades(completions, **columns)]
 
@@ -1352,7 +1355,9 @@ def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
     assert status == "failed" and "line 1 (countdown) 0.5" in message
 
 
-def graded_together(*paid: tuple[str, list[float | None] | str], of: str = "") -> tuple[str, str]:
+def graded_together(
+    *paid: tuple[str, Sequence[float | None] | str], of: str = ""
+) -> tuple[str, str]:
     """What the check says where ms-swift's process has returned this for two rows, each with a right
     and a wrong completion.
     """
@@ -1525,7 +1530,7 @@ def test_the_sandbox_works_here():
 
 # ms-swift itself.
 
-PARSES = {  # flags after the tiny recipe's, and what comes of them
+PARSES: dict[str, dict] = {  # flags after the tiny recipe's, and what comes of them
     "": {"problem": "", "unknown": []},
     "--learning_rat 1 --nonsense": {"problem": "", "unknown": ["learning_rat", "nonsense"]},
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},

@@ -16,6 +16,7 @@ import yaml
 
 from helpers import bare_environment, flags, run
 from paths import ROOT
+from present import present
 
 RECIPE = "scripts/configs/countdown.yaml"
 CLUSTER = ROOT / "scripts" / "cluster"

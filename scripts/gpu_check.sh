@@ -9,23 +9,14 @@
 #   bash scripts/gpu_check.sh --list                                 list the steps
 #   bash scripts/gpu_check.sh --only weights vllm                    run only these steps
 #   bash scripts/gpu_check.sh --output FOLDER                        continue there; steps that passed are skipped
-#   bash scripts/gpu_check.sh --cpu                                  act as if there were no GPU
 #
 # Hardware: one to eight NVIDIA GPUs. Without one it uses the CPU and skips what only a GPU can show.
-# Like every script it installs first, and that counts towards --minutes. Its last lines are the rows of the table
-# in docs/launch/gpu_check.md, filled in for this machine: please open an issue with them and report.md.
+# Like every script it installs first. Please open an issue with report.md, for the table in docs/launch/gpu_check.md.
 # Variables: KIND, PYTHON, VENV, INSTALL=0, CUDA_VISIBLE_DEVICES. Exit status: 1 if a step failed.
 
 set -euo pipefail
-for word in "$@"; do
-  if [ "$word" = --cpu ]; then export CUDA_VISIBLE_DEVICES=; fi  # the CPU's environment too
-done
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
-installed=0
-if [ "${INSTALL:-1}" != 0 ] && ! ls "$VENV"/.installed-* >/dev/null 2>&1; then installed=1; fi
-start=$SECONDS
 ensure_environment
-if [ "$installed" = 1 ]; then export GPU_CHECK_INSTALL_SECONDS=$((SECONDS - start)); fi
-export GPU_CHECK_LOCK=$KIND PYTHONPATH="$ROOT/scripts${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$ROOT/scripts${PYTHONPATH:+:$PYTHONPATH}"
 exec python -m gpu_check "$@"

@@ -226,6 +226,22 @@ def node_of(job, name="Master"):
     return job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"][name]
 
 
+def node_script(folder, command):
+    """A file that runs a container's command with a recipe, and ends with 9 where variables of the
+    operator remain in the launcher's environment.
+    """
+    shell, options, text, name = command
+    assert (shell, options) == ("bash", "-euc")
+    text = text.replace(
+        "exec bash", "env | grep -E '^(PET_|RANK=|WORLD_SIZE=)' && exit 9; exec bash"
+    )
+    node = folder / "node.sh"
+    node.write_text(
+        f"cd {shlex.quote(str(ROOT))}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n"
+    )
+    return node
+
+
 OPERATOR = {"MASTER_ADDR": "countdown-master-0", "MASTER_PORT": "23456"}
 # What the training operator sets from release 1.7 on, and before.
 PET = {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "auto", "PET_MASTER_ADDR": "countdown-master-0"}
@@ -235,26 +251,30 @@ PET = {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "auto", "PET_MASTER_ADDR": "coun
 @pytest.mark.parametrize("release", ["1.7", "1.6"])
 def test_a_node_of_kubeflows_pytorch_job(tmp_path, pytorch_job, release, rank):
     (container,) = node_of(pytorch_job)["template"]["spec"]["containers"]
-    shell, options, text, name = container["command"]
-    assert (shell, options) == ("bash", "-euc")
     variables = OPERATOR | {"RANK": str(rank), "WORLD_SIZE": "2"}
     if release == "1.7":  # there WORLD_SIZE counts processes
         variables |= PET | {"PET_NODE_RANK": str(rank), "WORLD_SIZE": "16"}
     variables |= {entry["name"]: entry["value"] for entry in container["env"]}
     variables |= {"DRY_RUN": "1", "OUTPUT": str(tmp_path / "out")}
-    # What remains of the operator's variables in the launcher's environment.
-    text = text.replace(
-        "exec bash", "env | grep -E '^(PET_|RANK=|WORLD_SIZE=)' && exit 9; exec bash"
-    )
-    node = tmp_path / "node.sh"
-    node.write_text(
-        f"cd {shlex.quote(str(ROOT))}\nexec {shell} {options} {shlex.quote(text)} {name} {RECIPE}\n"
-    )
+    node = node_script(tmp_path, container["command"])
     shown = run(str(node), gpus=8, folder=tmp_path, **variables)
     *_, trainer = commands(shown)
     expected = OPERATOR | {"NNODES": "2", "NODE_RANK": str(rank), "NPROC_PER_NODE": "4"}
     assert expected.items() <= rendezvous_of(trainer).items()
     assert (len(commands(shown)) == 2) == (rank == 0), "the first node has the server"
+
+
+def check_volumes(pod, container, claim):
+    """The container's folders are those of the image, and the run's is on a volume of all nodes."""
+    folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    volumes = {volume.pop("name"): volume for volume in map(dict, pod["volumes"])}
+    assert folders.keys() == volumes.keys()
+    image = (ROOT / "scripts" / "Dockerfile").read_text()
+    workdir = present(re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE))[1]
+    assert folders["output"] == f"{workdir}/output"
+    assert volumes["output"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert folders["shm"] == "/dev/shm" and volumes["shm"]["emptyDir"]["medium"] == "Memory"
 
 
 def test_the_pytorch_job_fits_the_image_and_can_be_started_again(pytorch_job):
@@ -266,17 +286,56 @@ def test_the_pytorch_job_fits_the_image_and_can_be_started_again(pytorch_job):
     assert container["name"] == "pytorch", "where the operator sets its variables"
     assert {"name": "RESUME", "value": "auto"} in container["env"]
     assert int(container["resources"]["limits"]["nvidia.com/gpu"]) == 8
+    check_volumes(pod, container, pytorch_job["PersistentVolumeClaim"])
 
-    folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    volumes = {volume.pop("name"): volume for volume in map(dict, pod["volumes"])}
-    assert folders.keys() == volumes.keys()
-    image = (ROOT / "scripts" / "Dockerfile").read_text()
-    workdir = present(re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE))[1]
-    assert folders["output"] == f"{workdir}/output"
-    claim = pytorch_job["PersistentVolumeClaim"]
-    assert volumes["output"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
-    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert folders["shm"] == "/dev/shm" and volumes["shm"]["emptyDir"]["medium"] == "Memory"
+
+@pytest.fixture(scope="module")
+def train_job():
+    documents = yaml.safe_load_all((CLUSTER / "trainjob.yaml").read_text())
+    return {document["kind"]: document for document in documents}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_node_of_kubeflows_train_job(tmp_path, train_job, rank):
+    trainer = train_job["TrainJob"]["spec"]["trainer"]
+    assert trainer["numNodes"] == 2
+    # What Kubeflow Trainer 2 sets.
+    variables = {
+        **PET,
+        "PET_MASTER_ADDR": "countdown-node-0-0.countdown",
+        "PET_MASTER_PORT": "29400",
+        "PET_NODE_RANK": str(rank),
+    }
+    variables |= {entry["name"]: entry["value"] for entry in trainer["env"]}
+    variables |= {"DRY_RUN": "1", "OUTPUT": str(tmp_path / "out")}
+    node = node_script(tmp_path, trainer["command"])
+    shown = run(str(node), gpus=8, folder=tmp_path, **variables)
+    *_, command = commands(shown)
+    expected = {
+        "MASTER_ADDR": "countdown-node-0-0.countdown",
+        "MASTER_PORT": "29400",
+        "NNODES": "2",
+        "NODE_RANK": str(rank),
+        "NPROC_PER_NODE": "4",
+    }
+    assert expected.items() <= rendezvous_of(command).items()
+    assert (len(commands(shown)) == 2) == (rank == 0), "the first node has the server"
+
+
+def test_the_train_job_fits_its_runtime_and_can_be_started_again(train_job):
+    runtime, job = train_job["TrainingRuntime"], train_job["TrainJob"]["spec"]
+    assert job["runtimeRef"] == {"kind": "TrainingRuntime", "name": runtime["metadata"]["name"]}
+    (nodes,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    template = nodes["template"]
+    labels = template["metadata"]["labels"]
+    assert labels == {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    pod = template["spec"]["template"]["spec"]
+    assert pod["restartPolicy"] == "OnFailure" and template["spec"]["backoffLimit"] == 10
+    (container,) = pod["containers"]
+    assert container["name"] == nodes["name"] == "node", "where Trainer sets its variables"
+    assert {"name": "RESUME", "value": "auto"} in job["trainer"]["env"]
+    assert int(job["trainer"]["resourcesPerNode"]["limits"]["nvidia.com/gpu"]) == 8
+    check_volumes(pod, container, train_job["PersistentVolumeClaim"])
 
 
 # SkyPilot.

@@ -5,7 +5,7 @@ failure and within its time, and that its measurements can fail.
 import doctest
 import importlib.util
 import json
-import shutil
+import re
 import sys
 import time
 
@@ -18,7 +18,6 @@ from gpu_check import (
     order,
     programs,
     report,
-    sampling,
     steps,
     trainings,
     weights,
@@ -103,8 +102,7 @@ def test_a_dry_run_says_what_every_step_would_do(gpus, tmp_path):
     ("gpus", "skipped"),
     [
         (0, {"vllm", "weights_colocate"}),
-        (1, {"weights_adapter", "lost_adapter", "nodes"}),
-        (3, set()),
+        (1, set()),
         (8, set()),
     ],
 )
@@ -138,8 +136,6 @@ def test_every_training_can_be_planned(gpus, model, tmp_path):
     if gpus >= 3:
         assert plans["weights"].server_gpus
         assert not plans["weights_colocate"].server_gpus
-    if gpus != 1:
-        assert plans["weights_adapter"].server_settings["vllm_enable_lora"] is True
 
 
 def test_a_real_model_gets_the_experiments_recipe(tmp_path):
@@ -162,9 +158,8 @@ def test_the_script_shows_a_dry_run(gpus, tmp_path):
     assert len(results) == len(order.STEPS)
     for step_ in order.STEPS:
         assert f"{step_.name}: " in shown.stdout
-    assert ("nvidia-smi topo -m" in shown.stdout) == bool(gpus)
-    rows = [line for line in shown.stdout.splitlines() if line.startswith("|")]
-    assert len(rows) == len(order.ROWS) + 2
+    # What the tiny model's training runs on is the machine's.
+    assert ("CUDA_VISIBLE_DEVICES=-1" in shown.stdout) == (not gpus)
 
 
 # How it goes on
@@ -254,40 +249,17 @@ def test_an_interrupted_run_has_its_report(tmp_path):
     ],
 )
 def test_options_that_cannot_be_used(words, problem, tmp_path, capsys):
-    assert main([*words, "--cpu", "--output", str(tmp_path)]) == 2
+    assert main([*words, "--output", str(tmp_path)]) == 2
     assert problem in capsys.readouterr().err
 
 
-# The rows for docs/launch/gpu_check.md
+# docs/launch/gpu_check.md
 
 
-def test_the_rows_say_what_was_measured_where(tmp_path):
-    results = []
-    verdicts = {"weights": PASSED, "weights_lora": FAILED, "weights_adapter": SKIPPED}
-    for name, verdict in verdicts.items():
-        results.append(steps.Result(name, "", [], "", verdict, "needs two GPUs"))
-    (row,) = [
-        line
-        for line in order.table_rows(results, on_gpus=True, where="1 x H100")
-        if line.startswith("| weights: all")
-    ]
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1] == ""
-    assert cells[2] == ("passed: weights; failed: weights_lora; weights_adapter needs two GPUs")
-    lines = order.table_rows(results, on_gpus=False, where="no GPU, 2 cores")
-    assert all(line.endswith("| not run |") for line in lines[2:-1])
-    assert lines[-1].strip() == "no GPU, 2 cores"
-
-
-def test_every_step_but_the_machines_facts_fills_one_row():
-    filled = [name for row in order.ROWS for name in row.steps]
-    assert sorted(filled) == sorted(step.name for step in order.STEPS if step.name != "machine")
-
-
-def test_the_page_has_the_rows():
+def test_the_page_says_of_every_step_what_was_run():
     text = (ROOT / "docs" / "launch" / "gpu_check.md").read_text()
-    for row in order.ROWS:
-        assert f"| {row.name} |" in text
+    for step_ in order.STEPS:
+        assert re.search(rf"\b{step_.name}\b", text), step_.name
 
 
 # Programs
@@ -324,20 +296,6 @@ def test_a_program_that_fails_is_told_with_its_last_lines(tmp_path):
         run(command, tmp_path / "log", time.monotonic() + HOUR)
     with pytest.raises(OutOfTime):
         run(Command(("sleep", "600")), tmp_path / "log", time.monotonic())
-
-
-def test_the_path_without_nvcc_has_everything_else(tmp_path, monkeypatch):
-    """Where nvcc is in one folder with the compiler that Triton calls."""
-    for folder, found in {"cuda": ["nvcc", "gcc"], "other": ["ls"]}.items():
-        (tmp_path / folder).mkdir()
-        for name in found:
-            (tmp_path / folder / name).write_text("#!/bin/sh\n")
-            (tmp_path / folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/cuda:{tmp_path}/other")
-    without = sampling.path_without_nvcc(tmp_path / "out")
-    sampling.copy_without_nvcc(tmp_path / "out")
-    for name, is_there in {"nvcc": False, "gcc": True, "ls": True}.items():
-        assert (shutil.which(name, path=without) is not None) == is_there, name
 
 
 def test_an_empty_variable_is_taken_away(tmp_path, monkeypatch):
@@ -443,7 +401,7 @@ def test_no_worker_is_no_proof(tmp_path):
 def test_the_check_itself_on_a_cpu(tmp_path):
     """The steps that take a minute, with the real programs."""
     out = tmp_path / "report"
-    words = ("--only", "machine", "torch", "patches", "weights", "--output", str(out))
+    words = ("--only", "torch", "patches", "weights", "--output", str(out))
     shown = run_script("gpu_check.sh", *words, folder=tmp_path)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     found = {row["name"]: row for row in read_json(out / report.JSON)["steps"]}

@@ -4,7 +4,6 @@ A step that fails, or takes longer than its part of the budget, stops no other.
 """
 
 import argparse
-import os
 import signal
 import sys
 import time
@@ -16,7 +15,6 @@ from pathlib import Path
 from rich.console import Console
 
 from gpu_check import report
-from gpu_check.environment import INSTALL_SECONDS
 from gpu_check.order import STEPS
 from gpu_check.programs import OutOfTime, ProgramFailed
 from gpu_check.steps import DRY, FAILED, INTERRUPTED, NO_TIME, PASSED, SKIPPED, Check, Result, Step
@@ -49,7 +47,6 @@ def options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="STEP", help="these steps alone")
     parser.add_argument("--list", action="store_true", help="the steps, and what each claims")
     parser.add_argument("--dry-run", "--dry_run", action="store_true", help="say what it would do")
-    parser.add_argument("--cpu", action="store_true", help="as on a machine without a GPU")
     parser.add_argument(
         "--output", help="the report's folder; what has passed there is not run again"
     )
@@ -66,8 +63,6 @@ def main(words: Sequence[str] | None = None) -> int:
             for step in steps:
                 console.print(f"[bold]{step.name}[/bold]  {step.claim}")
             return 0
-        if given.cpu:
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""
         check = prepared(given, this_machine())
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -111,7 +106,7 @@ def run_steps(
     check: Check, steps: Sequence[Step], console: Console, seconds: float, dry: bool = False
 ) -> int:
     """Every step, and the report after each. The exit status."""
-    end = time.monotonic() + seconds - float(os.environ.get(INSTALL_SECONDS) or 0)
+    end = time.monotonic() + seconds
     about = about_machine(check)
     console.print(f"[bold]{about['name']}[/bold]; the report is {check.folder / report.MARKDOWN}")
     # Those of earlier runs in this folder stay in the report, and what has passed is not run again.
@@ -131,8 +126,6 @@ def run_steps(
         say(results[step.name], console)
         if interrupted:
             break
-    for line in report.rows(list(results.values()), about):
-        console.print(line, markup=False)
     if interrupted:
         return 130
     return 1 if any(results[step.name].verdict == FAILED for step in steps) else 0
@@ -182,10 +175,11 @@ def described(check: Check, step: Step) -> Result:
 
 def about_machine(check: Check) -> dict[str, object]:
     gpus = [gpu.name for gpu in check.machine.gpus]
-    name = f"no GPU, {check.machine.cores} cores"
+    name = "no GPU"
     if gpus:
         kinds = [f"{gpus.count(kind)} x {kind}" for kind in dict.fromkeys(gpus)]
         name = f"{', '.join(kinds)}, driver {check.machine.driver}"
+    name += f", {check.machine.cores} cores, {check.machine.memory // 1024} GiB"
     return {
         "name": name,
         "date": datetime.now().strftime("%Y-%m-%d"),

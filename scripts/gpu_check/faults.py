@@ -1,6 +1,4 @@
-"""A worker that is killed, and a launcher that is asked to end: what is left of them. And two nodes,
-which are two launches on this machine.
-"""
+"""A worker that is killed, and a launcher that is asked to end: what is left of them."""
 
 import signal
 import time
@@ -9,11 +7,10 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from gpu_check import names
-from gpu_check.notes import cause, has_step, logged, step_of
+from gpu_check.notes import cause, has_step
 from gpu_check.programs import GIB, RELEASE, Command, Memory, Program, left_behind, used_by_gpu
 from gpu_check.steps import Check, Measured, Step
 from swift_rlvr.launch.supervisor import MARK as RUN_MARK
-from swift_rlvr.utils.network import free_port
 
 # The longest that a run may take to end after a fault.
 ENDS_WITHIN = 60
@@ -85,50 +82,6 @@ def measure_fault(fault: Callable[[Program], str], statuses: Sequence[int]):
     return measure
 
 
-# Several nodes.
-
-
-def node_commands(check: Check) -> list[Command]:
-    """Two launches, each with one trainer; the first has the server."""
-    port = str(free_port())
-    shared = {"NNODES": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NPROC_PER_NODE": "1"}
-    words = (*names.NO_CHECKPOINT, "--max_steps", "2", *names.K3_KL)
-    first = check.tiny("nodes", *words)
-    env = {**first.env, **shared}
-    of_first, of_second = {"NODE_RANK": "0"}, {"NODE_RANK": "1"}
-    if check.gpus:
-        gpus = [*check.gpus, "0", "0"]
-        of_first |= {"TRAIN_GPUS": gpus[0], "ROLLOUT_GPUS": gpus[2]}
-        of_second |= {"TRAIN_GPUS": gpus[1]}
-    return [
-        Command(first.argv, env | of_first, first.folder),
-        Command(first.argv, env | of_second, first.folder),
-    ]
-
-
-def measure_nodes(check: Check, commands: Sequence[Command]) -> Measured:
-    programs = []
-    statuses: list[int | None] = []
-    try:
-        for rank, command in enumerate(commands):
-            log = command.folder / f"node{rank}.log"
-            programs.append(Program(command, log, check.until))
-        for program in programs:
-            statuses.append(program.finish())
-    finally:
-        for program in programs:
-            program.stop()
-    steps = [step_of(row) for row in logged(commands[0])]
-    text = f"statuses {statuses}, steps {steps}"
-    if statuses != [0, 0]:
-        text += f"\n{programs[0].last_lines(4)}\n{programs[1].last_lines(4)}"
-    return Measured(statuses == [0, 0] and steps == [1, 2], text, {"steps": steps})
-
-
-def needs_three_gpus(check: Check) -> str:
-    return f"needs three GPUs, there are {len(check.gpus)}" if 0 < len(check.gpus) < 3 else ""
-
-
 LEAVES_NOTHING = f"ends within {ENDS_WITHIN} s; after {RELEASE} s no process, port, memory is held"
 KILL = Step(
     name="kill_worker",
@@ -145,13 +98,4 @@ TERMINATE = Step(
     minutes=6,
     commands=endless("terminate"),
     run=measure_fault(terminate, statuses=(143,)),
-)
-NODES = Step(
-    name="nodes",
-    claim="several nodes train together: two launches on this machine",
-    expected="two steps, both launches end well",
-    minutes=6,
-    commands=node_commands,
-    run=measure_nodes,
-    why_not=needs_three_gpus,
 )

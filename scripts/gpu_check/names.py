@@ -34,7 +34,6 @@ LORA = (
     *("--tuner_type", "lora", "--lora_rank", "16", "--lora_alpha", "32"),
     *("--target_modules", "all-linear"),
 )
-ADAPTER_IN_VLLM = ("--vllm_enable_lora", "true", "--vllm_max_lora_rank", "16")
 SLEEP_AND_OFFLOAD = (
     *("--sleep_level", "1", "--offload_model", "true", "--offload_optimizer", "true"),
 )

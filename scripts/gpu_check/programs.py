@@ -123,25 +123,12 @@ class Program:
         """The end of what it has printed."""
         return "\n".join(self.text().rstrip().splitlines()[-count:])
 
-    def rest(self, seconds: float) -> None:
-        """Wait, but not beyond its end."""
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=seconds)
-
     def check_status(self, expected: int = 0) -> None:
         """ProgramFailed where it has ended with another status."""
         status = self.process.returncode
         if status != expected:
             lines = self.last_lines()
             raise ProgramFailed(f"exit status {status}, expected {expected}; {self.log}\n{lines}")
-
-    def resident(self) -> int:
-        """Bytes of the host that its processes hold: what they share is counted once for each."""
-        total = 0
-        for process in self.family():
-            with suppress(psutil.Error):
-                total += process.memory_info().rss
-        return total
 
     def stop(self) -> None:
         """End everything of it: with SIGTERM, by which the launcher ends its programs, then with

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu_check.order import table_rows
 from gpu_check.steps import Result
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
@@ -26,15 +25,8 @@ def write(folder: Path, results: Sequence[Result], machine: dict[str, Any]) -> N
         lines += [f"- claim: {result.claim}", f"- expected: {result.expected}"]
         lines += [f"- measured: {_cell(result.measured, 2000)}"]
         lines += ["", "```bash", *result.commands, "```"]
-    lines += ["", "## Rows for docs/launch/gpu_check.md", ""]
-    lines += rows(results, machine)
     text = "\n".join(lines).replace(f"{CHECKOUT}/", "")
     (folder / MARKDOWN).write_text(text + "\n", encoding="utf-8")
-
-
-def rows(results: Sequence[Result], machine: dict[str, Any]) -> list[str]:
-    """The last lines of the check."""
-    return table_rows(results, bool(machine["gpus"]), f"{machine['name']}, {machine['date']}.")
 
 
 def read(folder: Path) -> list[Result]:

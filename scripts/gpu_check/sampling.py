@@ -1,9 +1,5 @@
-"""vLLM with and without nvcc, with both of its model runners; and the quickstart, from one end to
-the other.
-"""
+"""vLLM with both of its model runners, and the quickstart from one end to the other."""
 
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,53 +18,23 @@ LEARNED = 0.1
 # vLLM.
 
 
-def path_without_nvcc(folder: Path) -> str:
-    """The PATH with a copy in place of each folder in which there is an nvcc: gcc may be there too.
-
-    folder: where the copies are, which `copy_without_nvcc` makes.
-    """
-    folders = []
-    for number, name in enumerate(os.environ["PATH"].split(":")):
-        folders.append(str(folder / f"bin{number}") if Path(name, "nvcc").exists() else name)
-    return ":".join(folders)
-
-
-def copy_without_nvcc(folder: Path) -> None:
-    """The folders that `path_without_nvcc` names, of links."""
-    for number, name in enumerate(os.environ["PATH"].split(":")):
-        if not Path(name, "nvcc").exists():
-            continue
-        copy = folder / f"bin{number}"
-        copy.mkdir(parents=True, exist_ok=True)
-        for program in Path(name).iterdir():
-            link = copy / program.name
-            if program.name != "nvcc" and not link.is_symlink():
-                link.symlink_to(program.absolute())
-
-
 def vllm_commands(check: Check) -> list[Command]:
     """The same greedy completions, each in a process of its own."""
-    path = path_without_nvcc(check.folder / "vllm")
-    environments = {"without nvcc": {"PATH": path, "CUDA_HOME": "", "CUDA_PATH": ""}}
-    if shutil.which("nvcc"):
-        environments["with nvcc"] = {}
     commands = []
-    for nvcc, env in environments.items():
-        for runner in ("0", "1"):
-            folder = check.folder / "vllm" / f"runner {'V2' if runner == '1' else 'V1'} {nvcc}"
-            argv = (
-                *(sys.executable, "-m", "swift_rlvr.cli", "evaluate", names.TINY_MODEL),
-                *("--dataset", f"{names.TINY_TEST}#8", "--engine", "vllm"),
-                *("--temperature", "0", "--max_completion_length", "24"),
-                *("--out", str(folder / "out")),
-            )
-            commands.append(Command(argv, {**env, names.RUNNER: runner}, folder))
+    for name, runner in {"runner V1": "0", "runner V2": "1"}.items():
+        folder = check.folder / "vllm" / name
+        argv = (
+            *(sys.executable, "-m", "swift_rlvr.cli", "evaluate", names.TINY_MODEL),
+            *("--dataset", f"{names.TINY_TEST}#8", "--engine", "vllm"),
+            *("--temperature", "0", "--max_completion_length", "24"),
+            *("--out", str(folder / "out")),
+        )
+        commands.append(Command(argv, {names.RUNNER: runner}, folder))
     return commands
 
 
 def measure_vllm(check: Check, commands: Sequence[Command]) -> Measured:
     """A command that fails stops no other."""
-    copy_without_nvcc(check.folder / "vllm")
     texts: dict[str, list[str]] = {}
     failures = {}
     for command in commands:
@@ -116,7 +82,7 @@ def measure_quickstart(check: Check, commands: Sequence[Command]) -> Measured:
 
 VLLM = Step(
     name="vllm",
-    claim="vLLM samples without nvcc on the PATH and with it, with Model Runner V1 and V2",
+    claim="vLLM samples with Model Runner V1 and V2",
     expected="each writes the same greedy completions",
     minutes=8,
     commands=vllm_commands,

@@ -86,10 +86,6 @@ def python_path(*folders: Path) -> str:
     return ":".join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
 
 
-class Skipped(Exception):
-    """A step cannot be asked on this machine; the message says why."""
-
-
 @dataclass(frozen=True)
 class Measured:
     """What a step found. text: for people. figures: for programs."""
@@ -107,11 +103,6 @@ def no_need(check: Check) -> str:
 def needs_gpu(check: Check) -> str:
     """For CUDA, NCCL, and vLLM in the trainer's process."""
     return "" if check.gpus else NEEDS_GPU
-
-
-def needs_server(check: Check) -> str:
-    """For a rollout server, which has GPUs of its own, or the CPU's cores."""
-    return "needs two GPUs: one for the rollout server" if len(check.gpus) == 1 else ""
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,10 @@ def run_measured(check: Check, command: Command, log: str) -> dict[str, Any]:
     until then: a lent GPU is not asked twice.
     """
     plan = plan_of(check, command)
-    host = 0
     with Memory(check.gpus) as memory:
         program = Program(command, command.folder / log, check.until)
         try:
-            while program.process.poll() is None:
-                program.check_time("the end of the training")
-                host = max(host, program.resident())
-                program.rest(2)  # it looks at all processes of the machine
+            program.finish()
         except OutOfTime as error:
             peaks = [f"GPU {gpu} {peak / GIB:.1f} GiB" for gpu, peak in memory.peak.items()]
             raise OutOfTime(f"peaks until then: {', '.join(peaks)}; {error}") from error
@@ -58,7 +54,6 @@ def run_measured(check: Check, command: Command, log: str) -> dict[str, Any]:
         "peak_by_gpu": {gpu: memory.peak[gpu] - memory.before[gpu] for gpu in check.gpus},
         "train_gpus": list(plan.train_gpus),
         "ranks": ranks,
-        "host": host,
     }
 
 
@@ -66,7 +61,7 @@ def memory_text(check: Check, figures: dict[str, Any]) -> str:
     expected = figures["estimate"]
     estimated = f"estimate {expected / GIB:.1f} GiB" if expected else "no estimate"
     if not check.gpus:
-        return f"peak of all processes {figures['host'] / GIB:.1f} GiB (with code), {estimated}"
+        return f"memory is not measured without a GPU, {estimated}"
     peaks = []
     for gpu, peak in figures["peak_by_gpu"].items():
         role = "trains" if gpu in figures["train_gpus"] else "samples"

@@ -10,7 +10,7 @@ from typing import Any
 from gpu_check import names
 from gpu_check.notes import cause, notes, stacked
 from gpu_check.programs import Command, Program, run
-from gpu_check.steps import Check, Measured, Step, needs_gpu, needs_server
+from gpu_check.steps import Check, Measured, Step, needs_gpu
 
 # Seconds after which a lost update must have ended the run.
 NOTICED = 120
@@ -73,36 +73,18 @@ def differing(sent: dict[str, int], held: dict[str, Any]) -> list[str]:
     return [name for name in theirs if ours.get(name) != theirs[name]] + missing
 
 
-def measure_adapters(check: Check, commands: Sequence[Command]) -> Measured:
-    """As `measure_sums`, of the factors of LoRA in vLLM."""
-    (command,) = commands
-    run(command, command.folder / "log", check.until)
-    (sent, *_) = [*notes(command, "trainer", "adapter").values(), []]
-    workers = notes(command, "engine", "adapter")
-    problems = []
-    for worker, held in workers.items():
-        if len(held) != len(sent):
-            problems.append(f"{worker} had {len(held)} updates of {len(sent)}")
-        for update, (ours, theirs) in enumerate(zip(sent, held, strict=False), start=1):
-            if ours["sums"].get(theirs["dtype"]) != theirs["sums"]:
-                problems.append(f"{worker}, update {update}: the factors differ")
-    moved = len(sent) > 1 and sent[0]["sums"] != sent[-1]["sums"]
-    text = f"{len(sent)} updates of an adapter, {len(workers)} workers; "
-    text += "; ".join(problems[:3]) or "all checksums are equal"
-    figures = {"updates": len(sent), "workers": len(workers), "problems": problems}
-    return Measured(bool(workers) and moved and not problems, text, figures)
-
-
 # A part of an update is lost.
 
 
-def losing(name: str, *flags: str, env: dict[str, str], colocate: bool = False):
-    """The command of a training in which a part of an update is lost. env: which one."""
+def losing(name: str, *flags: str):
+    """The command of a training in which a part of the second update is lost: the first holds the
+    weights that both sides have loaded.
+    """
 
     def commands(check: Check) -> list[Command]:
         words = (*names.NO_CHECKPOINT, "--max_steps", "40", *names.LARGE_STEPS, *flags)
-        variables = {**env, **names.BUCKET}
-        return [check.tiny(name, *words, *names.K3_KL, env=variables, colocate=colocate)]
+        env = {"GPU_CHECK_DROP": "2", **names.BUCKET}
+        return [check.tiny(name, *words, *names.K3_KL, env=env)]
 
     return commands
 
@@ -118,8 +100,7 @@ def measure_loss(check: Check, commands: Sequence[Command]) -> Measured:
 
 def _watch_loss(program: Program, command: Command) -> Measured:
     def dropped() -> list[dict[str, Any]]:
-        found = notes(command, "trainer", "dropped") | notes(command, "engine", "dropped")
-        return list(chain.from_iterable(found.values()))
+        return list(chain.from_iterable(notes(command, "trainer", "dropped").values()))
 
     drops = program.wait_for(dropped, "the update that is dropped")
     lost_at = float(drops[0]["time"])
@@ -138,8 +119,6 @@ def _watch_loss(program: Program, command: Command) -> Measured:
 
 EQUAL = f"equal checksums in each worker after each of {STEPS_MADE} updates, and weights that move"
 NOTICE = f"an error within {NOTICED} s"
-# The first update holds the weights that both sides have loaded.
-PART_OF_SECOND = {"GPU_CHECK_DROP": "2"}
 WEIGHTS = Step(
     name="weights",
     claim="each update reaches every worker of vLLM, whole (NCCL on two GPUs and more)",
@@ -165,21 +144,12 @@ LORA = Step(
     commands=trained("weights_lora", *names.LORA),
     run=measure_sums,
 )
-ADAPTER = Step(
-    name="weights_adapter",
-    claim="the same for LoRA as an adapter of vLLM's server (vllm_enable_lora)",
-    expected="equal checksums of the factors in each worker after each update",
-    minutes=6,
-    commands=trained("weights_adapter", *names.LORA, *names.ADAPTER_IN_VLLM),
-    run=measure_adapters,
-    why_not=needs_server,
-)
 LOST = Step(
     name="lost_update",
     claim="an update of which one part is lost ends the run",
     expected=NOTICE,
     minutes=6,
-    commands=losing("lost_update", env=PART_OF_SECOND),
+    commands=losing("lost_update"),
     run=measure_loss,
 )
 LOST_LORA = Step(
@@ -187,20 +157,6 @@ LOST_LORA = Step(
     claim="the same for LoRA",
     expected=NOTICE,
     minutes=6,
-    commands=losing("lost_lora", *names.LORA, env=PART_OF_SECOND),
+    commands=losing("lost_lora", *names.LORA),
     run=measure_loss,
-)
-LOST_ADAPTER = Step(
-    name="lost_adapter",
-    claim="the same for an adapter that vLLM's worker does not load",
-    expected=NOTICE,
-    minutes=6,
-    commands=losing(
-        "lost_adapter",
-        *names.LORA,
-        *names.ADAPTER_IN_VLLM,
-        env={"GPU_CHECK_DROP_ADAPTER": "2"},
-    ),
-    run=measure_loss,
-    why_not=needs_server,
 )

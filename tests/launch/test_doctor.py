@@ -5,7 +5,6 @@ GPUs are those of a made-up machine, packages for them names and versions. All e
 ports, servers, rewards, and ms-swift where it parses arguments.
 """
 
-import ast
 import errno
 import fcntl
 import json
@@ -22,7 +21,6 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,13 +31,12 @@ from typer.testing import CliRunner
 from helpers import bare_environment, ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
-from present import present
 from swift_rlvr.cli import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
-from swift_rlvr.launch.checks import Launch, data, machine, objective, resources, rewards
+from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.parse_arguments import Parsed
+from swift_rlvr.launch.parse_arguments import KnownReward, Parsed
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.success import role_of
@@ -60,10 +57,12 @@ GSM8K = f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}"
 HELD_OUT = "--callbacks reward_reasons held_out"
 OUTPUT = "output/no-such-run"
 # What ms-swift has to say of a launch with our plugin, and one with a reward of somebody else.
-KNOWN: dict[str, tuple[list[str], str | None]] = {
-    name: ([], role_of(reward)) for name, reward in REWARDS.data.items()
+KNOWN = {name: KnownReward([], role_of(reward)) for name, reward in REWARDS.data.items()}
+KNOWN |= {
+    "format": KnownReward([], "format"),
+    "accuracy": KnownReward(["solution"], "verifier"),
+    "mine": KnownReward([], None),
 }
-KNOWN |= {"format": ([], "format"), "accuracy": (["solution"], "verifier"), "mine": ([], None)}
 
 
 @pytest.fixture(autouse=True)
@@ -213,7 +212,7 @@ def test_without_vllm_the_tiny_run_passes_too():
     ],
 )
 def test_a_second_model_that_is_not_there(words, status):
-    found, said = outcome(objective.other_models, *split(words))
+    found, said = outcome(data.other_models, *split(words))
     assert found == status and (status == "none" or "there is no folder" in said), said
 
 
@@ -380,7 +379,7 @@ TABLE = [
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
     (rewards.parameters, "--reward_funcs nowhere:f", "failed", "there is no module 'nowhere'"),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
         "--reward_funcs trl.rewards:accuracy_reward",
         "failed",
         "trl.rewards:accuracy_reward needs the column 'solution'",
@@ -399,30 +398,35 @@ TABLE = [
         "environment",
     ),  # it is a reward too
     (rewards.parameters, "", "passed", "all as by default"),
-    (rewards.grades, "", "none", ""),
-    (rewards.grades, "--reward_funcs external_boxed", "failed", "needs the column 'solution'"),
+    (rewards.columns_of_ours, "", "none", ""),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
+        "--reward_funcs external_boxed",
+        "failed",
+        "needs the column 'solution'",
+    ),
+    (
+        rewards.columns_of_ours,
         "--reward_funcs external_cosine",
         "failed",
         "EXTERNAL_COSINE_ACCURACY=external_countdown",
     ),
     (
-        rewards.grades,
+        rewards.columns_of_ours,
         f"--reward_funcs external_cosine --dataset gsm8k {VALIDATION}",
         "warning",
         "grades no row of countdown",
     ),
-    (rewards.columns, "", "none", ""),
+    (rewards.columns_of_others, "", "none", ""),
     (
-        rewards.columns,
+        rewards.columns_of_others,
         "--reward_funcs accuracy",
         "failed",
         "accuracy needs solution, which no row has",
     ),
-    (rewards.columns, f"{OTHER_DATA} accuracy", "none", ""),
+    (rewards.columns_of_others, f"{OTHER_DATA} accuracy", "none", ""),
     (
-        rewards.columns,
+        rewards.columns_of_others,
         f"{OTHER_DATA} accuracy --dataset {GSM8K} {VALIDATION}",
         "warning",
         "rows of countdown lack",
@@ -582,7 +586,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "--external_plugins: syn.py, line 2: SyntaxError: invalid syntax -> correct the file",
         ),
-        (objective.later, "", {"broken_plugin": "x"}, "none", ""),
+        (rewards.later, "", {"broken_plugin": "x"}, "none", ""),
         (
             rewards.arguments,
             "",
@@ -840,43 +844,6 @@ def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
     assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 
 
-@pytest.mark.parametrize(
-    ("release", "chosen", "driver", "status", "message"),
-    [
-        (None, None, NEW, "passed", "vLLM's own; FlashInfer's cannot be used: no nvcc"),
-        ("11.5", None, NEW, "passed", "nvcc is 11.5, older than 12.8"),
-        ("13.0", None, NEW, "passed", "FlashInfer's, compiled by /"),
-        ("13.0", "1", NEW, "passed", "FlashInfer's, compiled by /"),
-        ("13.0", "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "0", NEW, "passed", "vLLM's own, by VLLM_USE_FLASHINFER_SAMPLER=0"),
-        (None, "1", NEW, "warning", "=1 asks for FlashInfer's, which cannot be used: no nvcc"),
-        ("13.0", None, OLD, "passed", "vLLM's own, the default of its release for CUDA 12"),
-    ],
-)
-def test_which_sampler_vllm_takes(
-    monkeypatch, tmp_path, without_nvcc, release, chosen, driver, status, message
-):
-    if release:
-        monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda", release)))
-    if chosen:
-        monkeypatch.setenv(nvcc.SAMPLER, chosen)
-    found, said = outcome(machine.sampler, recipe=GPUS, on=gpus(driver=driver))
-    assert found == status and message in said, said
-
-
-def test_flashinfers_sampler_is_for_newer_gpus(monkeypatch, tmp_path, without_nvcc):
-    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
-    status, said = outcome(machine.sampler, recipe=GPUS, on=gpus(capability=7.5))
-    assert status == "passed" and "vLLM's own" in said and "capability 7.5, below 8.0" in said
-
-
-def test_the_sampler_is_no_matter_without_a_gpu_or_vllm(without_nvcc):
-    assert outcome(machine.sampler) == ("none", "")
-    words = ["--use_vllm", "false", "--vllm_mode", "colocate"]
-    recipe = "scripts/configs/gsm8k.yaml"
-    assert outcome(machine.sampler, *words, recipe=recipe, on=gpus(1)) == ("none", "")
-
-
 SMALL = "--model Qwen/Qwen2.5-0.5B-Instruct"
 COLOCATE = "scripts/configs/gsm8k.yaml"
 
@@ -1028,30 +995,6 @@ def test_cores_for_ranks_loaders_and_server(monkeypatch, cores, words, environ, 
 
 def test_cores_are_not_counted_without_gpus():
     assert outcome(resources.cores) == ("none", "")
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "message"),
-    [
-        ("", "none", ""),
-        ("--loss_type grpo", "none", ""),
-        ("--loss_type dapo", "warning", "gradients are 8 times those of ms-swift before 4.6"),
-        ("--loss_type cispo", "warning", "a max_grad_norm (here 1) from an earlier run clips 8"),
-        ("--loss_type fipo --max_grad_norm 0.2", "warning", "(here 0.2)"),
-        ("--loss_type dapo --gradient_accumulation_steps 1", "none", ""),
-        ("--loss_type bnpo", "none", ""),
-    ],
-)
-def test_a_loss_whose_gradients_have_grown(words, status, message):
-    found, said = outcome(objective.gradient_scale, *words.split(), recipe=COLOCATE)
-    assert found == status and message in said, said
-
-
-def test_these_losses_are_those_that_ms_swift_divides_by_all_tokens():
-    spec = find_spec("swift.rlhf_trainers.grpo_trainer")
-    text = Path(present(present(spec).origin)).read_text()
-    (names,) = re.findall(r"^WINDOW_NORMALIZED_LOSS_TYPES = (\[.*\])", text, re.MULTILINE)
-    assert set(ast.literal_eval(names)) == set(objective.OF_ALL_TOKENS)
 
 
 def test_libraries_before_torchs_own(monkeypatch, tmp_path):
@@ -1327,7 +1270,7 @@ def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     found, said = outcome(data.datasets, *words, "external_format")
     assert found == "warning" and "external_format can hardly be earned (no think part)" in said
-    assert outcome(rewards.grades, *words, "external_format") == ("none", "")
+    assert outcome(rewards.columns_of_ours, *words, "external_format") == ("none", "")
 
 
 def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
@@ -1402,13 +1345,14 @@ def test_rows_for_a_step(tmp_path):
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
     class Half(CountdownReward):
-        def explain(self, completion, row):
-            return super().explain(completion, row)._replace(reward=0.5)
+        def grades(self, completions, /, **columns):
+            return [grade._replace(reward=0.5) for grade in super().grades(completions, **columns)]
 
     monkeypatch.setitem(REWARDS.data, "external_countdown", Half)
-    status, message = outcome(rewards.grades)
-    assert status == "failed" and "gives the gold of line 1 (countdown) 0.5" in message
-    assert "gives an empty completion 0.5" in message
+    status, message = outcome(data.datasets)
+    assert status == "failed" and "line 1: external_countdown gives the gold 0.5" in message
+    status, message = graded_together(("external_countdown", [0.5] * 8))
+    assert status == "failed" and "line 1 (countdown) 0.5" in message
 
 
 def graded_together(

@@ -229,7 +229,7 @@ def run_logged(tmp_path, *words):
     output = io.StringIO()
     command = [sys.executable, "-c", TRAINER, str(tmp_path / "out"), *words]
     console = Console(file=output, width=100)
-    status = logged.run(command, tmp_path / "out.log", tmp_path / "out", console)
+    status = logged.run_logged(command, tmp_path / "out.log", tmp_path / "out", console)
     return status, output.getvalue()
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.utils.errors import InputError
 
 
@@ -19,11 +20,11 @@ def evaluate(
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
     model: flags.Model = None,
     model_name: flags.ServedModel = None,
-    num_generations: flags.NumGenerations = 1,
-    temperature: flags.Temperature = 1.0,
-    max_completion_length: flags.MaxCompletionLength = 1024,
-    batch_size: flags.BatchSize = 64,
-    seed: flags.Seed = 0,
+    num_generations: flags.NumGenerations = SamplingSettings.num_generations,
+    temperature: flags.Temperature = SamplingSettings.temperature,
+    max_completion_length: flags.MaxCompletionLength = SamplingSettings.max_completion_length,
+    batch_size: flags.BatchSize = SamplingSettings.batch_size,
+    seed: flags.Seed = SamplingSettings.seed,
     seeds: Annotated[
         str | None,
         typer.Option(

@@ -10,6 +10,8 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_figures, table
 from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation.sampling import SamplingSettings
+from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.utils.errors import InputError
 
 
@@ -22,7 +24,9 @@ def probe(
     model: flags.Model = None,
     model_name: flags.ServedModel = None,
     num_generations: flags.NumGenerations = 16,
-    group_size: Annotated[int, typer.Option(help="Completions per prompt in training.")] = 8,
+    group_size: Annotated[
+        int, typer.Option(help="Completions per prompt in training.")
+    ] = GrpoSettings.num_generations,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -31,10 +35,10 @@ def probe(
             help="Write rows whose pass rate is in this range to OUT/keep.jsonl.",
         ),
     ] = None,
-    temperature: flags.Temperature = 1.0,
-    max_completion_length: flags.MaxCompletionLength = 1024,
+    temperature: flags.Temperature = SamplingSettings.temperature,
+    max_completion_length: flags.MaxCompletionLength = SamplingSettings.max_completion_length,
     batch_size: flags.BatchSize = 512,
-    seed: flags.Seed = 0,
+    seed: flags.Seed = SamplingSettings.seed,
     engine: flags.Engine = "auto",
     server: flags.Server = None,
     system: flags.System = None,
@@ -65,8 +69,8 @@ def probe(
             dataset,
             out,
             console,
-            system,
             group_size,
+            system,
             pass_rates,
             columns,
             reward_funcs or (),

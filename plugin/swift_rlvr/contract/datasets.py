@@ -146,50 +146,47 @@ class Findings:
         """Why a dataset without a bad row may still teach nothing, or something else. Empty if
         everything was looked at and agrees.
         """
-        doubts = []
+        return [*self._doubts_of_rows(), *self._doubts_of_rewards()]
+
+    def _doubts_of_rows(self) -> Iterator[str]:
+        """What the columns, the prompts and the golds may mean otherwise than they are read."""
         for name in self.absent:
-            doubts.append(f"no row has the column {name!r}, which --columns renames")
+            yield f"no row has the column {name!r}, which --columns renames"
         for column, count in self.unused.items():
-            doubts.append(
-                f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
-            )
+            yield f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
         if self.unknown_forms:
             line, form = self.unknown_forms[0]
             rows = rows_text(len(self.unknown_forms))
-            doubts.append(f"{rows}: the prompt shows {form} (line {line}), which no reward reads")
+            yield f"{rows}: the prompt shows {form} (line {line}), which no reward reads"
         if self.decimal_commas:
             line, gold = self.decimal_commas[0]
             rows = rows_text(len(self.decimal_commas))
-            doubts.append(
+            yield (
                 f"{rows}: the gold has a comma, as {gold} (line {line}), and is read as a list; "
                 "where the comma is a decimal one, write a point"
             )
         if silent := self.forms[None]:
-            doubts.append(
-                f"{rows_text(silent)}: the prompt does not say what the answer looks like"
-            )
+            yield f"{rows_text(silent)}: the prompt does not say what the answer looks like"
+
+    def _doubts_of_rewards(self) -> Iterator[str]:
+        """What the rewards do not pay, pay too easily, or have not graded."""
         for (reward, form, reason), count in self.disagreements.items():
-            asked = f"asks for {in_words(form)}" if form else "asks for no form"
-            doubts.append(
-                f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
-            )
+            asked = f"asks for {form_text(form)}" if form else "asks for no form"
+            yield f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
         for task, count in self.untried.items():
             if count:
                 verifier = REWARDS[verifier_of(task) or ""]
-                doubts.append(f"{rows_text(count)}: {verifier.without_gold}")
+                yield f"{rows_text(count)}: {verifier.without_gold}"
         for earned in self.earned:
             if earned.strategy.knows_gold:
                 problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
-                doubts.append(f"{rows_text(len(earned.paid))}: {problem}")
+                yield f"{rows_text(len(earned.paid))}: {problem}"
         for task, count in self.tasks.items():
             if not self.verified[task] and not self.untried[task] and self.bad < self.rows:
-                doubts.append(
-                    f"{rows_text(count)} of {task}: no verifier has graded a right answer"
-                )
+                yield f"{rows_text(count)} of {task}: no verifier has graded a right answer"
         for task, count in self.refused.items():
             if self.tasks and task not in self.tasks:
-                doubts.append(f"{rows_text(count)} of {task}: none of them can be used")
-        return doubts
+                yield f"{rows_text(count)} of {task}: none of them can be used"
 
     def as_json(self) -> dict[str, Any]:
         forms = {form or "none": count for form, count in self.forms.items()}
@@ -218,10 +215,10 @@ def rows_text(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def in_words(form: str) -> str:
+def form_text(form: str) -> str:
     """A form of answer for people.
 
-    >>> in_words("tags"), in_words("<SOLUTION>(.*?)</SOLUTION>")
+    >>> form_text("tags"), form_text("<SOLUTION>(.*?)</SOLUTION>")
     ('<answer> tags', 'the form <SOLUTION>(.*?)</SOLUTION>')
     """
     if form == WHOLE:
@@ -471,7 +468,10 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
         value, reason = guess if is_unreadable else ideal
         findings.verified[asked.task.name] += is_verifier and value is not None
         if is_verifier and reward.runs_code:
-            findings.ways[_way(value == reward.full_reward, reason)] += 1
+            way = APART if value == reward.full_reward else NOT_AT_ALL
+            if reason == ONLY_TOGETHER:  # paid or not
+                way = TOGETHER
+            findings.ways[way] += 1
         # What a reward of one's own pays at most is not known.
         if value == reward.full_reward or (value and not is_owed):
             paid.full += 1
@@ -492,10 +492,3 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
             findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
         else:
             yield asked.line, f"{reward.name} {outcome}: {reason}"
-
-
-def _way(is_paid: bool, reason: str) -> str:
-    """How a reference passes its tests; paid or not, one that needs them beside it has this reason."""
-    if reason == ONLY_TOGETHER:
-        return TOGETHER
-    return APART if is_paid else NOT_AT_ALL

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from swift_rlvr.contract.attack import GUESS, grades_of
-from swift_rlvr.contract.datasets import in_words
+from swift_rlvr.contract.datasets import form_text
 from swift_rlvr.contract.rules import Problems, Rule, rule
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
@@ -175,7 +175,7 @@ def _graded(task: Task, row: Row) -> Problems:
         elif asked.graded is not None:
             ((value, reason),) = grades_of(reward, [asked], [asked.graded])
             if value != 1.0:
-                form = in_words(asked.form) if asked.form else "no form"
+                form = form_text(asked.form) if asked.form else "no form"
                 yield (
                     f"the prompt asks for {form}, and the right answer in it earns {value} of {name},"
                     f" not 1.0 ({reason})"

@@ -19,7 +19,6 @@ from swift_rlvr.launch.checks import (
     data,
     failed,
     machine,
-    objective,
     resources,
     rewards,
     warning,
@@ -28,11 +27,10 @@ from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.training.recipes import Recipe
 
-ANYWHERE: tuple[Check, ...] = (*objective.CHECKS, *data.CHECKS, *rewards.CHECKS)
+ANYWHERE: tuple[Check, ...] = (*data.CHECKS, *rewards.CHECKS)
 CHECKS: tuple[Check, ...] = (*machine.CHECKS, *resources.CHECKS, *ANYWHERE)
 AFTER_MS_SWIFT: tuple[Check, ...] = (
     *rewards.AFTER_MS_SWIFT,
-    *objective.AFTER_MS_SWIFT,
     *data.AFTER_MS_SWIFT,
 )
 

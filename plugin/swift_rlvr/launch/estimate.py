@@ -257,15 +257,7 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
     settings = replace(plan.grpo, vllm_max_model_len=plan.engine.vllm_max_model_len)
     processes = plan.processes * plan.variables.nnodes
     if not plan.machine.gpus:
-        _, needed = peak_memory(model, settings, processes)
-        needed *= plan.processes
-        if settings.uses_vllm:
-            environ = {**os.environ, **plan.trainer.env}
-            needed += 4 * model.parameters + number(environ, "VLLM_CPU_KVCACHE_SPACE", 1.0) * GIB
-        host = plan.machine.memory * MIB
-        text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
-        return Estimate(text, round(needed), needed <= TIGHT * host)
-
+        return _memory_of_host(plan, model, settings, processes)
     available = plan.machine.least_memory(plan.train_gpus) * MIB
     if not available:
         _, needed = peak_memory(model, settings, processes)
@@ -290,6 +282,20 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
             text += f": too few, --{TENSOR} divides them"
             fits = False
     return Estimate(text, round(needed), fits)
+
+
+def _memory_of_host(
+    plan: Plan, model: ModelSize, settings: GrpoSettings, processes: int
+) -> Estimate:
+    """All processes of a machine without GPUs, and vLLM."""
+    _, needed = peak_memory(model, settings, processes)
+    needed *= plan.processes
+    if settings.uses_vllm:
+        environ = {**os.environ, **plan.trainer.env}
+        needed += 4 * model.parameters + number(environ, "VLLM_CPU_KVCACHE_SPACE", 1.0) * GIB
+    host = plan.machine.memory * MIB
+    text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
+    return Estimate(text, round(needed), needed <= TIGHT * host)
 
 
 def disk(plan: Plan) -> Estimate:

@@ -24,7 +24,7 @@ from swift_rlvr.utils.jsonl import LineError, parse_object
 LAST = 40
 
 
-def run(command: Sequence[str], log: Path, folder: Path, console: Console) -> int:
+def run_logged(command: Sequence[str], log: Path, folder: Path, console: Console) -> int:
     """Run a command to its end; its exit status."""
     display = Display(console)
     display.print(f"the full output is in {log}")
@@ -75,4 +75,4 @@ def _show_steps(steps: Tail, display: Display) -> bool:
 
 if __name__ == "__main__":
     log, folder, *command = sys.argv[1:]
-    sys.exit(run(command, Path(log), Path(folder), Console(highlight=False)))
+    sys.exit(run_logged(command, Path(log), Path(folder), Console(highlight=False)))

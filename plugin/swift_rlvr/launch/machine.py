@@ -3,7 +3,6 @@ and memory.
 """
 
 import os
-import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,15 +126,3 @@ def _visible(devices: list[Device], names: str) -> Iterator[Gpu]:
             raise InputError(problem, "CUDA_VISIBLE_DEVICES")
         named = matching[0]
         yield named.instances[0] if named.instances else named.gpu
-
-
-def output_of(environ: Mapping[str, str], *command: str) -> str:
-    """What a command prints; "" where there is none, and where it fails or takes half a minute."""
-    try:
-        # The PATH counts that the command will run with.
-        run = subprocess.run(
-            command, capture_output=True, text=True, timeout=30, env=dict(environ), check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return run.stdout

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
@@ -46,6 +46,13 @@ TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen
 WITHOUT_GPUS = ("--report_to", "none", "--bf16", "false", "--fp16", "false")
 
 
+class KnownReward(NamedTuple):
+    """A reward that ms-swift knows: the columns without which it cannot be called, and its role."""
+
+    columns: list[str]
+    role: str | None
+
+
 @dataclass(frozen=True)
 class Parsed:
     """What ms-swift makes of the arguments.
@@ -54,8 +61,7 @@ class Parsed:
     imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     unusable: what it takes and its training refuses later, as `Unusable` has it.
-    rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that
-    the plugins left.
+    rewards: by name in `--reward_funcs`; all that the plugins left.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
     plugin is loaded.
     """
@@ -66,7 +72,7 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
-    rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
+    rewards: dict[str, KnownReward] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
     # Rewards that ms-swift does not know because their plugin, a file, is loaded after ours.
@@ -107,8 +113,10 @@ def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Pars
         errors = f"no answer in {SECONDS} seconds"
         try:
             output, errors = process.communicate(json.dumps(rows), timeout=SECONDS)
-            return Parsed(**json.loads(output.splitlines()[-1]))
-        except (subprocess.TimeoutExpired, IndexError, ValueError, TypeError):
+            values = json.loads(output.splitlines()[-1])
+            known = {name: KnownReward(*of_name) for name, of_name in values["rewards"].items()}
+            return Parsed(**{**values, "rewards": known})
+        except (subprocess.TimeoutExpired, IndexError, KeyError, ValueError, TypeError):
             return Parsed(failure=" ".join(errors.split()[-40:]))
 
     try:
@@ -163,7 +171,9 @@ def parse(
     for word in others:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
-    rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
+    rewards = {
+        name: KnownReward(_columns(reward), role_of(reward)) for name, reward in orms.items()
+    }
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),

@@ -10,7 +10,9 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,12 +113,12 @@ class Plan:
     notes: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def grpo(self) -> GrpoSettings:
         """The settings that a launch reads, with their types."""
         return GrpoSettings.read(self.settings)
 
-    @property
+    @cached_property
     def engine(self) -> GrpoSettings:
         """The same of what vLLM gets."""
         return GrpoSettings.read(self.server_settings)
@@ -204,11 +206,11 @@ def make_plan(
     if starts_server:
         server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
         server_flags = _server_flags(settings, servers[0], len(server_gpus))
-        server_words = [str(server_recipe.path), *_as_flags(server_recipe.found | server_flags)]
-        server_env = env | _devices(server_gpus, machine)
-        argv = (*_PATCHED_SWIFT, "rollout", *server_words)
-        server = Process("server", argv, server_env, output / "server.log")
         server_values = values | server_recipe.settings | server_flags
+        server_words = [str(server_recipe.path), *_as_flags(server_recipe.found | server_flags)]
+        argv = (*_PATCHED_SWIFT, "rollout", *server_words)
+        server_env = env | _devices(server_gpus, machine)
+        server = Process("server", argv, server_env, output / "server.log")
     return Plan(
         recipe=recipe.path,
         settings=values,
@@ -324,7 +326,10 @@ def _additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
     lines = []
     plugins = [str(name) for name in as_list(values.get("external_plugins"))]
     callbacks = [str(name) for name in as_list(values.get("callbacks"))]
-    sources = {name: _source(Path(name)) for name in plugins}
+    sources = dict.fromkeys(plugins, "")
+    for name in plugins:
+        with suppress(OSError, UnicodeDecodeError):  # ms-swift says what is wrong with it
+            sources[name] = Path(name).expanduser().read_text(encoding="utf-8")
     # A plugin of the user's may import ours.
     has_ours = any(
         Path(name).name == Path(PLUGIN).name or Path(PLUGIN).stem in source
@@ -344,13 +349,6 @@ def _additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
         additions["logging_steps"] = 1
         lines.append("added: logging_steps 1 (a line for each step)")
     return additions, tuple(lines)
-
-
-def _source(plugin: Path) -> str:
-    try:
-        return plugin.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # ms-swift says what is wrong with it
-        return ""
 
 
 def _conflict(sources: Mapping[str, str]) -> str | None:

@@ -90,11 +90,11 @@ class GrpoSettings:
     beta: float = _number(0.04)
     max_grad_norm: float = _number(1.0)
     learning_rate: float = _number(0.0)
-    temperature: float = _number(0.0)
-    top_p: float = _number(0.0)
+    temperature: float = _number(0.9)
+    top_p: float = _number(1.0)
     warmup_ratio: float = _number(0.0)
-    epsilon: float = _number(0.0)
-    weight_decay: float = _number(0.0)
+    epsilon: float = _number(0.2)
+    weight_decay: float = _number(0.1)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:

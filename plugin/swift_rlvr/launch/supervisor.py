@@ -252,7 +252,7 @@ class _Run:
                 if name == "server":
                     self._read_server(text, tail)
                 elif match := _RANK_FAILED.search(text):
-                    how = in_words(int(match[1]))
+                    how = status_text(int(match[1]))
                     self.failed_rank = f"rank {match[2]} of the trainer {how}"
         for text in self.steps.lines():
             with suppress(LineError):
@@ -361,10 +361,10 @@ class _Run:
     ) -> End:
         """Which program has failed first, and how: the server where both have."""
         if server is not None and server.poll() is not None:
-            end = self._end("server", f"the rollout server {in_words(server.returncode)}")
+            end = self._end("server", f"the rollout server {status_text(server.returncode)}")
             return replace(end, of_server=self.ready)
         assert trainer is not None
-        cause = self.failed_rank or f"the trainer {in_words(trainer.returncode)}"
+        cause = self.failed_rank or f"the trainer {status_text(trainer.returncode)}"
         if not self.workers <= set(members(f"{self.id}/server")):
             end = self._end("server", f"a worker of the rollout server is gone, and {cause}")
             return replace(end, of_server=True)
@@ -477,7 +477,7 @@ def _shares_of_a_core(processes: Mapping[str, Sequence[int]]) -> list[str]:
     return [f"{answers} is stopped", *shares, "`py-spy dump --pid N` shows what one waits for"]
 
 
-def in_words(status: int) -> str:
+def status_text(status: int) -> str:
     """What a process's exit status says, a negative one being a signal."""
     if status >= 0:
         return f"ended with exit status {status}"

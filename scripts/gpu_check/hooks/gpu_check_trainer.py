@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from gpu_check_watch import (
     FOLDER,
-    checksum,
     is_on,
     make_completions_full,
     note,
@@ -193,36 +192,13 @@ def watch_updates() -> None:
 
 def watch_client(client: Any) -> None:
     """The trainer's side of the server."""
-    send, send_adapter = client.update_flattened_params, client.update_adapter_flattened_param
+    send = client.update_flattened_params
 
     def send_watched(self, metadatas: Any, flattened: Any) -> None:
         if not updates.drops():
             send(self, metadatas, flattened)
 
-    def send_adapter_watched(self, peft_config: Any, metadatas: Any, flattened: Any) -> None:
-        _note_adapter(peft_config, metadatas, flattened)
-        send_adapter(self, peft_config, metadatas, flattened)
-
     client.update_flattened_params = send_watched
-    if SUMS:
-        client.update_adapter_flattened_param = send_adapter_watched
-
-
-def _note_adapter(peft_config: Any, metadatas: Any, flattened: Any) -> None:
-    """The factors as vLLM keeps them: in its dtype, and the second times alpha / rank."""
-    from swift.rlhf_trainers.utils import FlattenedTensorBucket
-
-    bucket = FlattenedTensorBucket(metadata=metadatas, flattened_tensor=flattened)
-    tensors = bucket.reconstruct_tensors()
-    scaling = peft_config.lora_alpha / peft_config.r
-    sums = {}
-    for dtype in (torch.bfloat16, torch.float16, torch.float32):
-        found = []
-        for name, tensor in tensors.items():
-            factor = tensor.to(dtype)
-            found.append(checksum(factor * scaling if "lora_B" in name else factor))
-        sums[str(dtype)] = sorted(found)
-    note("trainer", "adapter", update=updates.count, sums=sums)
 
 
 if FOLDER is not None:

@@ -3,7 +3,6 @@ there.
 
 GPU_CHECK_FOLDER: where each process writes a file of its own. What is done with it:
 GPU_CHECK_SUMS=1: checksums of the weights after each update, on both sides.
-GPU_CHECK_DROP_ADAPTER=N: vLLM does not load the N-th adapter that it is sent, and tells nobody.
 GPU_CHECK_FULL_LENGTH=1: completions go on after the end-of-sequence token, to their longest.
 """
 
@@ -64,17 +63,6 @@ def note_engine(model: Any) -> None:
     note("engine", "weights", sums=sums_of(model.named_parameters()), packed=packed)
 
 
-def note_engines_adapter(adapter: Any) -> None:
-    """The adapter that vLLM samples with; its factors alone, vLLM has its own names for them."""
-    factors = []
-    for layer in adapter.loras.values():
-        for factor in (layer.lora_a, layer.lora_b):
-            factors += factor if isinstance(factor, list) else [factor]
-    factors = [factor for factor in factors if factor is not None]
-    dtype = str(factors[0].dtype)
-    note("engine", "adapter", sums=sorted(map(checksum, factors)), dtype=dtype)
-
-
 def watch_vllm() -> None:
     """In each process of the rollout server. A second call changes nothing."""
     if FOLDER is None:
@@ -85,10 +73,6 @@ def watch_vllm() -> None:
         from swift.pipelines.infer import rollout
 
         watch_worker(rollout.WeightSyncWorkerExtension)
-    if os.environ.get("GPU_CHECK_DROP_ADAPTER"):
-        from vllm.v1.worker.gpu_worker import Worker  # the CPU's is one too
-
-        drop_adapter(Worker, int(os.environ["GPU_CHECK_DROP_ADAPTER"]))
 
 
 def watch_worker(extension: Any) -> None:
@@ -96,40 +80,13 @@ def watch_worker(extension: Any) -> None:
     if getattr(extension, "is_watched", False):
         return
     finish = extension.process_weights_after_loading
-    update_adapter = extension.update_adapter_flattened_param
 
     def finish_and_note(self) -> None:
         finish(self)
         note_engine(self.get_model())
 
-    def update_adapter_and_note(self, *args: Any) -> None:
-        update_adapter(self, *args)
-        manager = self.model_runner.lora_manager._adapter_manager
-        (adapter,) = manager.list_adapters().values()
-        note_engines_adapter(adapter)
-
     extension.process_weights_after_loading = finish_and_note
-    extension.update_adapter_flattened_param = update_adapter_and_note
     extension.is_watched = True
-
-
-def drop_adapter(worker: Any, number: int) -> None:
-    """The worker forgets to load the adapter of this number, counted from 1."""
-    if getattr(worker, "is_watched", False):
-        return
-    add_lora = worker.add_lora
-    sent = []
-
-    def add_or_drop(self, lora_request: Any) -> bool:
-        if getattr(lora_request, "lora_tensors", None) is not None:  # and not one for warming up
-            sent.append(lora_request.lora_int_id)
-            if len(sent) == number:
-                note("engine", "dropped", update=number)
-                return True
-        return add_lora(self, lora_request)
-
-    worker.add_lora = add_or_drop
-    worker.is_watched = True
 
 
 def make_completions_full() -> None:

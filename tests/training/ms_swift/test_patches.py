@@ -221,6 +221,26 @@ def test_a_broken_import_inside_a_package_is_not_blamed_on_its_version(tmp_path,
         assert str(raised.value) == f"{expected}No module named 'no_such_package'"
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        (
+            "raise RuntimeError('operator torchvision::nms does not exist')",
+            "RuntimeError: operator torchvision::nms does not exist",
+        ),
+        ("import json; json.gone", "AttributeError: module 'json' has no attribute 'gone'"),
+        ("from json import gone", "ImportError: cannot import name 'gone' from 'json'"),
+    ],
+)
+def test_what_fails_inside_an_import_is_named(tmp_path, monkeypatch, line, cause):
+    (tmp_path / "fails_inside.py").write_text(f"{line}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PatchError) as raised:
+        apply_patches((Patch("torch", "fails_inside:function", lambda original: original, "why"),))
+    expected = f"fails_inside of torch {version('torch')} cannot be imported: {cause}"
+    assert str(raised.value).startswith(expected)
+
+
 def test_patching_twice_is_patching_once(monkeypatch):
     monkeypatch.setattr(replacements, "example", lambda: 1, raising=False)
 

@@ -85,6 +85,25 @@ def check_dataset(
 
 
 def _print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
+    _print_head(console, source, findings)
+    if findings.rewards and (findings.bad or findings.disagreements):
+        console.print("", _rewards_table(findings), "", sep="\n")
+    row_counts = _row_counts(findings)
+    if row_counts:
+        console.print(table("rows", "count", numbers=("count",), rows=row_counts), "")
+    for line, problem in findings.problems:
+        text = visible(problem, LONGEST_PROBLEM, console.encoding)
+        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
+    if len(findings.problems) == checking.SHOWN:
+        console.print("  only the first problems are shown", style="dim")
+    if findings.problems:
+        console.print()
+    _print_warnings(console, findings)
+    _print_conclusion(console, findings)
+
+
+def _print_head(console: Console, source: Source, findings: checking.Findings) -> None:
+    """Which rows were looked at, what their prompts ask for, and what of them nobody reads."""
     task = (source.task.name, "bold")
     count = checking.rows_text(findings.rows)
     if findings.total is None:
@@ -100,7 +119,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print(f"  {counts}")
     forms = []
     for form, rows in findings.forms.most_common():
-        name = checking.in_words(form) if form else "no form"
+        name = checking.form_text(form) if form else "no form"
         forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
     if forms:
         text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
@@ -116,21 +135,6 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
         text = Text(f"Rows whose reference passes its tests: {ways}.", "dim")
         console.print(text, soft_wrap=True)
-
-    if findings.rewards and (findings.bad or findings.disagreements):
-        console.print("", _rewards_table(findings), "", sep="\n")
-    row_counts = _row_counts(findings)
-    if row_counts:
-        console.print(table("rows", "count", numbers=("count",), rows=row_counts), "")
-    for line, problem in findings.problems:
-        text = visible(problem, LONGEST_PROBLEM, console.encoding)
-        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
-    if len(findings.problems) == checking.SHOWN:
-        console.print("  only the first problems are shown", style="dim")
-    if findings.problems:
-        console.print()
-    _print_warnings(console, findings)
-    _print_conclusion(console, findings)
 
 
 def _print_files(console: Console, folder: Path, split: str | None) -> None:

@@ -49,7 +49,7 @@ def show(
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
     console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")
 
-    form = checking.in_words(shown.form) if shown.form else "no form of answer"
+    form = checking.form_text(shown.form) if shown.form else "no form of answer"
     if shown.ideal is None:
         console.print(f"\nThe prompt asks for {form}; no right answer is known.")
         return

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
-from swift_rlvr.utils.settings import as_list
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Launch:
 
     def listed(self, name: str) -> list[str]:
         """A setting that takes one value or several."""
-        return [str(value) for value in as_list(self.settings.get(name))]
+        return self.plan.grpo.listed(name)
 
     @cached_property
     def environ(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.filesize import decimal
 
@@ -38,6 +38,11 @@ FILES = {
 }
 # An id on a hub: Qwen/Qwen2.5-3B-Instruct.
 HUB_ID = r"[\w.-]+/[\w.-]+"
+# Settings that name models or adapters beside the model that is trained.
+OTHER_MODELS = (
+    *("reward_model", "ref_model", "teacher_model"),
+    *("ref_adapters", "reward_adapters", "teacher_adapters"),
+)
 # Variables that forbid Hugging Face's libraries to ask the hub.
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -119,25 +124,21 @@ def _model_folder(name: str, folder: Path) -> CheckResult:
     return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
 
 
-# The data.
-
-
-class ExampleRow(NamedTuple):
-    """A row of a task that can be used, as preprocessed; its line; and what its prompt asks for, if
-    the right answer is known.
+def other_models(launch: Launch) -> Iterator[CheckResult]:
+    """Each model beside the one that is trained is a folder, or has a name that one on a hub can
+    have.
     """
+    for setting in OTHER_MODELS:
+        for name in launch.listed(setting):
+            if model_folder(name) is not None:
+                continue
+            is_path = Path(name.partition("/")[0]).is_dir()
+            if is_path or re.fullmatch(HUB_ID, name) is None:
+                remedy = f"relative paths count from {Path.cwd()}"
+                yield failed(setting, f"there is no folder {name}", remedy)
 
-    task: str
-    line: int
-    row: dict[str, Any]
-    gold: str | None
 
-
-def examples(launch: Launch) -> Iterator[ExampleRow]:
-    """The rows of `asked_rows`, as rewards get them."""
-    for asked in asked_rows(launch):
-        task = str(asked.row.get("task") or asked.task.name)
-        yield ExampleRow(task, asked.line, asked.row, asked.graded)
+# The data.
 
 
 def asked_rows(launch: Launch, tokenizer: Any = None) -> Iterator[AskedRow]:
@@ -272,8 +273,10 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
         return failed(setting, message, remedy)
     silent = []
     for line, row in rows:
-        if "messages" in row and not _has_user_turn(row["messages"]):
-            silent.append(line)
+        if "messages" in row:
+            turns = turns_of(row["messages"])
+            if not any(turn["role"] == "user" and turn.get("content") for turn in turns):
+                silent.append(line)
     if silent:
         count = f"{len(silent):,} of {len(rows):,} rows"
         message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
@@ -286,11 +289,6 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
     remedy = f"--{setting} math:{name} where they have right answers, or choice or qa"
     return warning(setting, message, remedy)
-
-
-def _has_user_turn(messages: Any) -> bool:
-    """Whether messages have a turn of the user with a text."""
-    return any(turn["role"] == "user" and turn.get("content") for turn in turns_of(messages))
 
 
 def _lost_column(
@@ -475,7 +473,7 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     if not cut:
         return
     tokens, asked = max(cut, key=lambda pair: pair[0])
-    form = checking.in_words(asked.form) if asked.form else "no form of its own"
+    form = checking.form_text(asked.form) if asked.form else "no form of its own"
     message = (
         f"{len(cut):,} of {len(needed):,} right answers do not fit into max_completion_length {limit:,}: "
         f"that of line {asked.line} takes {tokens:,} tokens without any reasoning ({form})"
@@ -484,5 +482,5 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     yield report("completions", message, f"--max_completion_length {tokens} and room to think")
 
 
-CHECKS = (files, lengths, steps, datasets, system)
+CHECKS = (files, other_models, lengths, steps, datasets, system)
 AFTER_MS_SWIFT = (prompts,)

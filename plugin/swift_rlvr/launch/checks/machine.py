@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.machine import MIB, Gpu, output_of
+from swift_rlvr.launch.machine import MIB, Gpu
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
@@ -21,7 +22,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
-from swift_rlvr.utils.nvcc import SAMPLER, find_nvcc, why_no_nvcc
+from swift_rlvr.utils.nvcc import why_no_nvcc
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -34,8 +35,6 @@ BFLOAT16 = 8.0
 # The major compute capability (Blackwell's) where vLLM's attention is FlashInfer's, which is
 # compiled when it is first used.
 FLASHINFER = 10
-# The lowest compute capability on which vLLM takes FlashInfer's kernels.
-FLASHINFERS_LOWEST = 8.0
 # The packages that a launch needs only with a setting.
 USED_WITH = {"vllm": "use_vllm", "deepspeed": "deepspeed"}
 # What ms-swift's GRPO trainer imports, also without vLLM, and its package does not ask for.
@@ -182,7 +181,11 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
             return
         for command in ACCELERATORS:
-            if output_of(os.environ, *command):
+            try:
+                run = subprocess.run(command, capture_output=True, text=True, timeout=30)
+            except (OSError, subprocess.SubprocessError):
+                continue
+            if run.returncode == 0 and run.stdout:
                 message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
                 remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
                 yield failed("driver", message, remedy)
@@ -250,44 +253,6 @@ def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
             cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
             remedy = "install what is missing; CUDA_HOME names a CUDA toolkit, of 12.8 or later"
             yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
-
-
-def sampler(launch: Launch) -> Iterator[CheckResult]:
-    """Which of vLLM's two samplers the launch and an evaluation here will take: FlashInfer's is
-    compiled when it is first used.
-    """
-    if not launch.plan.machine.gpus or not launch.settings.get("use_vllm"):
-        return
-    chosen = launch.environ.get(SAMPLER)
-    problem = _why_not_flashinfer(launch)
-    if chosen == "0":
-        yield passed("sampler", f"vLLM's own, by {SAMPLER}=0")
-    elif chosen and problem:
-        message = f"{SAMPLER}={chosen} asks for FlashInfer's, which cannot be used: {problem}"
-        remedy = (
-            f"unset {SAMPLER} for vLLM's own, or install what is missing; CUDA_HOME names a CUDA "
-            "toolkit, of 12.8 or later"
-        )
-        yield warning("sampler", message, remedy)
-    elif problem:
-        yield passed("sampler", f"vLLM's own; FlashInfer's cannot be used: {problem}")
-    elif _lock(launch) == "gpu_cuda12" and not chosen:
-        yield passed("sampler", "vLLM's own, the default of its release for CUDA 12")
-    else:
-        nvcc = find_nvcc(launch.environ) or "flashinfer-jit-cache"
-        text = f"FlashInfer's, compiled by {nvcc}; vLLM's own where log-probabilities are asked for"
-        yield passed("sampler", text)
-
-
-def _why_not_flashinfer(launch: Launch) -> str:
-    """Say why vLLM cannot take FlashInfer's sampler on its GPUs; "" if it can."""
-    plan = launch.plan
-    for index in plan.server_gpus or plan.train_gpus:
-        capability = plan.machine.gpu(index).capability
-        # FlashInferBackend.supports_compute_capability, in v1/attention/backends/flashinfer.py
-        if capability is not None and capability < FLASHINFERS_LOWEST:
-            return f"GPU {index} has compute capability {capability}, below {FLASHINFERS_LOWEST}"
-    return why_no_nvcc(launch.environ)
 
 
 def surroundings(launch: Launch) -> Iterator[CheckResult]:
@@ -458,6 +423,6 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (
-    *(versions, packages, driver, capabilities, sampler, surroundings),
+    *(versions, packages, driver, capabilities, surroundings),
     *(temporary_files, disk, folder, ports, running_servers),
 )

@@ -4,15 +4,16 @@ what they pay.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 from swift_rlvr.contract.attack import GUESS
+from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.data import ExampleRow, asked_rows, examples
+from swift_rlvr.launch.checks.data import asked_rows
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
@@ -58,6 +59,19 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         yield passed("settings", "ms-swift takes them")
 
 
+def later(launch: Launch) -> Iterator[CheckResult]:
+    """What ms-swift's parser takes, its training can use."""
+    parsed = launch.parsed
+    if not parsed.is_read:
+        return
+    for setting, problem, remedy in parsed.unusable:
+        yield failed(setting, problem, remedy)
+    if not parsed.unusable:
+        yield passed(
+            "training", "the settings are known to the trainer, the losses and the sampler"
+        )
+
+
 def names(launch: Launch) -> Iterator[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
     known = launch.parsed.rewards
@@ -67,7 +81,11 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     weights = launch.listed("reward_weights")
     unknown = [name for name in launch.listed("reward_funcs") if name not in known]
     for name in unknown:
-        remedy = _known_reward(name, known)
+        # ms-swift wants external_countdown for countdown.
+        full_name = REWARDS[name].name if name in REWARDS else name
+        remedy = did_you_mean(full_name, known) or f"one of {', '.join(known)}"
+        if name in REWARDS.data:  # ours, which the plugin registers
+            remedy = PLUGIN
         if name in launch.parsed.late and launch.parsed.has_ours:
             file = launch.parsed.late[name]
             remedy = (
@@ -103,15 +121,6 @@ def weighted_names(settings: Mapping[str, Any], names: Sequence[str] = ()) -> li
     if len(weights) != len(names):
         return list(names)
     return [f"{name} x {weight:g}" for name, weight in zip(names, weights, strict=True)]
-
-
-def _known_reward(name: str, known: Iterable[str]) -> str:
-    """The remedy for a reward that ms-swift does not know."""
-    if name in REWARDS.data:  # ours, which the plugin registers
-        return PLUGIN
-    # ms-swift wants external_countdown for countdown.
-    full_name = REWARDS[name].name if name in REWARDS else name
-    return did_you_mean(full_name, known) or f"one of {', '.join(known)}"
 
 
 def _other_rewards(launch: Launch) -> list[str]:
@@ -174,14 +183,14 @@ def parameters(launch: Launch) -> list[CheckResult]:
     return results
 
 
-def grades(launch: Launch) -> Iterator[CheckResult]:
-    """Each of these rewards finds its columns, and those of a task pay its gold in full and nothing
-    for nothing.
+def columns_of_ours(launch: Launch) -> Iterator[CheckResult]:
+    """Each of these rewards has rows that it grades, and finds its columns in them. That it pays their
+    golds is what `datasets` says, and what it pays beside the others `together`.
     """
     rewards, _ = build(launch)
     if not rewards:
         return
-    rows = _example_rows(launch)
+    rows = first_rows(launch)
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     for reward, remedy in rewards_without_rows(rewards, list(rows)):
         if reward.role == VERIFIER:  # `verifiers` names those
@@ -189,32 +198,16 @@ def grades(launch: Launch) -> Iterator[CheckResult]:
         # A warning where there are rows that were not looked at.
         report = failed if datasets == rows.keys() else warning
         yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
-    for task, example in rows.items():
+    for task, asked in rows.items():
         for reward in rewards:
-            yield from _grades_row(reward, task, example)
-
-
-def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[CheckResult]:
-    column = missing_column(reward, example.row)
-    if column is not None:
-        present = ", ".join(name for name in example.row if name != "messages")
-        message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
-        remedy = "another reward, or set its parameter tasks to those that have the column"
-        yield failed("grades", message, remedy)
-        return
-    tasks = TASKS.data
-    is_of_task = task in tasks and reward.name in tasks[task].rewards
-    if not is_of_task or not _grades_task(reward, task):
-        return
-    completions = [("", "an empty completion", 0.0)]
-    # What a format wants may not be what the prompt asks for: the check of the data says so.
-    if example.gold is not None and reward.role == VERIFIER:
-        gold = f"the gold of line {example.line} ({task})"
-        completions.insert(0, (example.gold, gold, reward.full_reward))
-    for completion, what, expected in completions:
-        value, reason, *_ = reward.explain(completion, example.row)
-        if (value or 0.0) != expected:
-            yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", _OF_ROWS)
+            column = missing_column(reward, asked.row)
+            if column is not None:
+                present = ", ".join(name for name in asked.row if name != "messages")
+                message = (
+                    f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
+                )
+                remedy = "another reward, or set its parameter tasks to those that have the column"
+                yield failed("grades", message, remedy)
 
 
 def sandbox(launch: Launch) -> Iterator[CheckResult]:
@@ -248,14 +241,14 @@ def sandbox(launch: Launch) -> Iterator[CheckResult]:
             yield passed("sandbox", "code runs with Landlock, and leaves nothing behind")
 
 
-def columns(launch: Launch) -> Iterator[CheckResult]:
+def columns_of_others(launch: Launch) -> Iterator[CheckResult]:
     """The rewards of others can be called with the columns of the rows."""
-    rows = _example_rows(launch)
+    rows = first_rows(launch)
     for name in launch.listed("reward_funcs"):
         if name not in launch.parsed.rewards:
             continue
-        needed, _ = launch.parsed.rewards[name]
-        lacking = [task for task, example in rows.items() if not set(needed) <= example.row.keys()]
+        needed = launch.parsed.rewards[name].columns
+        lacking = [task for task, asked in rows.items() if not set(needed) <= asked.row.keys()]
         if not lacking:
             continue
         if len(lacking) == len(rows):
@@ -267,37 +260,31 @@ def columns(launch: Launch) -> Iterator[CheckResult]:
             yield warning("columns", message, remedy)
 
 
-class Tried(NamedTuple):
-    """A completion on which the run's rewards are tried."""
-
-    task: str
-    line: int
-    is_right: bool
-    row: dict[str, Any]  # as the trainer has it: `messages` ends with the completion
-
-
-def completions_to_grade(launch: Launch) -> list[Tried]:
-    """A right and a wrong completion for the first rows of each task, in the form that the prompt of
-    the row asks for. A row without a gold has only the wrong one.
-    """
-    tried: list[Tried] = []
+def tried_rows(launch: Launch) -> list[AskedRow]:
+    """The first rows of each task, on which the rewards of the run are tried together."""
+    tried: list[AskedRow] = []
     rows = Counter[str]()
     for asked in asked_rows(launch):
-        task = str(asked.row.get("task") or asked.task.name)
+        task = task_of(asked)
         rows[task] += 1
-        if rows[task] > TRIED_ROWS:
-            continue
-        for completion, is_right in ((asked.graded, True), (asked.answering(GUESS), False)):
-            if completion is not None:
-                messages = [*asked.messages, {"role": "assistant", "content": completion}]
-                row = {**asked.row, "messages": messages}
-                tried.append(Tried(task, asked.line, is_right, row))
+        if rows[task] <= TRIED_ROWS:
+            tried.append(asked)
     return tried
 
 
 def rows_to_grade(launch: Launch) -> list[dict[str, Any]]:
-    """What ms-swift's process is to grade for `together`."""
-    return [each.row for each in completions_to_grade(launch)]
+    """What ms-swift's process is to grade for `together`: for each of `tried_rows` a right completion,
+    in the form that its prompt asks for, and a wrong one; of a row without a gold the wrong one alone.
+
+    A row is as the trainer has it: `messages` ends with the completion.
+    """
+    rows = []
+    for asked in tried_rows(launch):
+        for completion in (asked.graded, asked.answering(GUESS)):
+            if completion is not None:
+                messages = [*asked.messages, {"role": "assistant", "content": completion}]
+                rows.append({**asked.row, "messages": messages})
+    return rows
 
 
 def together(launch: Launch) -> Iterator[CheckResult]:
@@ -305,7 +292,7 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     wrong one, and the verifiers pay it in full.
     """
     paid = launch.parsed.paid
-    tried = completions_to_grade(launch)
+    tried = tried_rows(launch)
     if not paid or not tried:
         return
     values: dict[str, list[float | None]] = {}
@@ -322,30 +309,32 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     weights = [float(weight) for weight in as_list(launch.settings.get("reward_weights"))]
     if len(weights) != len(names):
         weights = [1.0] * len(names)
-    verifiers = [name for name in names if launch.parsed.rewards[name][1] == VERIFIER]
+    verifiers = [name for name in names if launch.parsed.rewards[name].role == VERIFIER]
     # What each pays for a right completion.
     full = dict.fromkeys(verifiers, FULL)
     for reward in build(launch)[0]:
         if reward.name in full:
             full[reward.name] = reward.full_reward
     shown_tasks = set()
-    # Each right completion is followed by the wrong one of its row.
-    for index, each in enumerate(tried):
-        if not each.is_right:
+    place = 0  # in what was graded, where a row has two completions, or one without a gold
+    for asked in tried:
+        if asked.graded is None:
+            place += 1
             continue
-        right = {name: values[name][index] for name in names}
-        wrong = {name: values[name][index + 1] for name in names}
-        outcome = _compare_pay(each, right, wrong, weights, full)
+        right = {name: values[name][place] for name in names}
+        wrong = {name: values[name][place + 1] for name in names}
+        place += 2
+        outcome = _compare_pay(asked, right, wrong, weights, full)
         if outcome.status != "passed":
             yield outcome
             return
-        if each.task not in shown_tasks:
-            shown_tasks.add(each.task)
+        if task_of(asked) not in shown_tasks:
+            shown_tasks.add(task_of(asked))
             yield outcome
 
 
 def _compare_pay(
-    tried: Tried,
+    asked: AskedRow,
     right: Mapping[str, float | None],
     wrong: Mapping[str, float | None],
     weights: Sequence[float],
@@ -354,7 +343,7 @@ def _compare_pay(
     """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
     verifier pays for a right one.
     """
-    where = f"the right completion of line {tried.line} ({tried.task})"
+    where = f"the right completion of line {asked.line} ({task_of(asked)})"
     graded = [name for name in full if right[name] is not None]
     if full and not graded:
         return failed("grading", f"no verifier grades {where}", _OF_ROWS)
@@ -381,18 +370,17 @@ def _shown_total(paid: Mapping[str, float | None], weights: Sequence[float]) -> 
     return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
 
 
-def _example_rows(launch: Launch) -> dict[str, ExampleRow]:
-    """The first row with a gold of each task in the data, or the first without one; by task."""
-    rows: dict[str, ExampleRow] = {}
-    for example in examples(launch):
-        first = rows.get(example.task)
-        if first is None or (first.gold is None and example.gold is not None):
-            rows[example.task] = example
+def task_of(asked: AskedRow) -> str:
+    """The task by which rewards choose their rows."""
+    return str(asked.row.get("task") or asked.task.name)
+
+
+def first_rows(launch: Launch) -> dict[str, AskedRow]:
+    """The first row of each task in the data, by task."""
+    rows: dict[str, AskedRow] = {}
+    for asked in asked_rows(launch):
+        rows.setdefault(task_of(asked), asked)
     return rows
-
-
-def _grades_task(reward: Reward, task: str) -> bool:
-    return not reward.own_tasks or task in reward.own_tasks
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:
@@ -406,35 +394,33 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     if not known or _other_rewards(launch):  # what those judge is not known here
         return []
     rewards = [name for name in launch.listed("reward_funcs") if name in known]
-    grading = _rewards_by_task(launch, rewards) or {"the dataset": rewards}
+    # The rewards that grade each task in the data. Those that are not ours are taken to grade all.
+    own_tasks = {reward.name: reward.own_tasks for reward in build(launch)[0]}
+    grading: dict[str, list[str]] = {}
+    for task in first_rows(launch):
+        grading[task] = []
+        for name in rewards:
+            only = own_tasks.get(name)
+            if not only or task in only:
+                grading[task].append(name)
+    grading = grading or {"the dataset": rewards}
+
     results = []
     for task, names in grading.items():
         if not names:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
             report = failed if len(grading) == 1 else warning
             results.append(report("verifiers", message, "a reward for that task, or leave it out"))
-        elif all(known[name][1] != VERIFIER for name in names):
+        elif all(known[name].role != VERIFIER for name in names):
             message = f"no reward verifies answers of {task}, there are {', '.join(names)}: success is not known"
             verifier = TASKS[task].verifier if task in TASKS else None
             remedy = f"{verifier or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
             results.append(warning("verifiers", message, remedy))
     if results:
         return results
-    verifying = [name for name in rewards if known[name][1] == VERIFIER]
+    verifying = [name for name in rewards if known[name].role == VERIFIER]
     return [passed("verifiers", f"of {', '.join(grading)}: {', '.join(verifying)}")]
 
 
-def _rewards_by_task(launch: Launch, names: Sequence[str]) -> dict[str, list[str]]:
-    """The rewards that grade each task in the data. Rewards that are not ours are taken to grade all."""
-    ours = {reward.name: reward for reward in build(launch)[0]}
-    grading: dict[str, list[str]] = {}
-    for task in _example_rows(launch):
-        grading[task] = []
-        for name in names:
-            if name not in ours or _grades_task(ours[name], task):
-                grading[task].append(name)
-    return grading
-
-
-CHECKS = (parameters, sandbox, grades)
-AFTER_MS_SWIFT = (arguments, names, columns, verifiers, together)
+CHECKS = (parameters, sandbox, columns_of_ours)
+AFTER_MS_SWIFT = (arguments, later, names, columns_of_others, verifiers, together)

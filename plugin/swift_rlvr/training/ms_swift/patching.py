@@ -4,6 +4,7 @@ checked with.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import Any
@@ -67,6 +68,23 @@ def always(replacement: Any) -> Make:
     return lambda original: replacement
 
 
+def _import(module: str, distribution: str) -> None:
+    """Import a module. ModuleNotFoundError if the package does not have it.
+
+    Raises:
+        PatchError: the module is there, and something in it fails, such as torchvision's operators
+        beside a torch for CPUs. Another version of the package would not mend it.
+    """
+    try:
+        import_module(module)
+    except Exception as error:  # whatever the packages below it raise
+        if isinstance(error, ModuleNotFoundError) and is_within(module, error.name):
+            raise
+        raise PatchError(
+            f"{module} of {distribution} cannot be imported: {first_cause(error)}"
+        ) from error
+
+
 def apply_patches(patches: tuple[Patch, ...]) -> None:
     """Replace every target; a second call changes nothing. Raises PatchError where a package lacks
     its target.
@@ -80,20 +98,15 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
     for patch in patches:
         module, _, path = patch.target.partition(":")
         owner_path, _, attribute = path.rpartition(".")
+        distribution = f"{patch.package} {installed_version(patch.package)}"
         try:
+            _import(module, distribution)
             owner = resolve_name(f"{module}:{owner_path}")
             original = getattr(owner, attribute)
         except (ModuleNotFoundError, AttributeError) as error:
-            absent = getattr(error, "name", None)
-            if isinstance(error, ModuleNotFoundError) and not is_within(module, absent):
-                # Another version would not mend it: the package is there, and what it imports is not.
-                distribution = f"{patch.package} {installed_version(patch.package)}"
-                raise PatchError(
-                    f"{module} of {distribution} cannot be imported: {first_cause(error)}"
-                ) from error
             checked = CHECKED[patch.package.removesuffix("-cpu")]
             raise PatchError(
-                f"{patch.package} {installed_version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
+                f"{distribution} has no {patch.target}, which swift-rlvr replaces "
                 f"({patch.reason}). It was checked with {patch.package} {checked}: install that version."
             ) from error
         if getattr(original, "_swift_rlvr_patch", None) != patch.target:

@@ -420,8 +420,9 @@ def test_a_second_launch_is_refused_before_its_plan_is_shown(plan, monkeypatch):
 
     def second():
         console = Console(file=io.StringIO())
-        with pytest.raises(InputError, match="another run is writing to it"):
+        with pytest.raises(InputError) as error:
             train._launch(made, console)
+        assert error.value.field == "output_dir"
         refused.append(printed(console))
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -62,7 +62,8 @@ def test_a_right_answer_earns_what_is_above_the_least_and_a_wrong_one_nothing(na
     ("name", "worst"), [("length", -5.0), ("repetition_penalty", -0.1), ("soft_overlong", -1.0)]
 )
 def test_the_least_of_a_penalty_is_its_worst(name, worst):
-    assert gated(f"external_{name}").least == worst
+    reward = gated(f"external_{name}")
+    assert isinstance(reward, ShapingReward) and reward.least == worst
 
 
 def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():

@@ -398,6 +398,7 @@ def test_no_worker_is_no_proof(tmp_path):
 
 
 @pytest.mark.e2e
+@pytest.mark.weekly  # what it runs is tested in e2e/, and how it reports above
 def test_the_check_itself_on_a_cpu(tmp_path):
     """The steps that take a minute, with the real programs."""
     out = tmp_path / "report"

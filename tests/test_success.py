@@ -154,15 +154,17 @@ def shown(rewards, answers, folder):
         seen.append(row)
         return []
 
-    with RunLog(folder, console) as log, patch.object(log.alarms, "row", no_alarm):
+    with RunLog(folder, console) as log:
         callback = ReasonCallback(SimpleNamespace(output_dir=folder), trainer, log)
-        callback.on_train_begin(None, state, None)
-        trainer._generate_and_score_completions()
-        callback.on_step_end(SimpleNamespace(output_dir=folder), state, SimpleNamespace())
-        metrics = {
-            name: sum(values) / len(values) for name, values in trainer._metrics["train"].items()
-        }
-        log.update(1, {"reward": 0.5, **metrics})
+        callback.on_train_begin(None, state, None)  # which makes the log's alarms
+        with patch.object(log.alarms, "row", no_alarm):
+            trainer._generate_and_score_completions()
+            callback.on_step_end(SimpleNamespace(output_dir=folder), state, SimpleNamespace())
+            metrics = {
+                name: sum(values) / len(values)
+                for name, values in trainer._metrics["train"].items()
+            }
+            log.update(1, {"reward": 0.5, **metrics})
     run = read_run(folder)
     found = {
         "log": (run.steps[0].get("success"), run.steps[0].get("strict")),

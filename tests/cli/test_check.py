@@ -87,7 +87,7 @@ def test_the_table_and_the_exit_status(folder):
     assert "3 passed, 3 failed" in broken.stdout
     text = " ".join(broken.stdout.split())
     assert f"failed reward external_ends my-package 1 of {len(REWARD_RULES)} rules" in text
-    assert "earns nothing: a worker process died with exit code 3" in text
+    assert "exit code 3" in text
     assert f"passed reward external_good my-package {len(REWARD_RULES)} rules" in text
     assert (
         "passed task sums my-package" in text
@@ -213,7 +213,7 @@ def test_a_reward_that_only_raises_ends_scoring_with_one_line(own_folder):
     (own_folder / "c.jsonl").write_text(line * 4)
     done = in_folder(own_folder, "score", "c.jsonl", "--reward_funcs", "raises.py:f")
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert "raised on every completion so far: ZeroDivisionError: division by zero" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
     assert "raises.py, line 2; it is handed texts" in done.stderr
 
 

@@ -47,6 +47,7 @@ def test_completions_are_from_the_adapter_that_is_trained(asynchronous_server, t
     assert max(found) < SAME_POLICY
 
 
+@pytest.mark.weekly  # that the measure above sees an adapter that is not the last
 def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path):
     """As ms-swift means it; so the measure of the test above sees an adapter that is not the last."""
     found = divergences(train_on(lora_server, tmp_path, *words(LORA), "--async_generate", "true"))

@@ -51,6 +51,7 @@ def test_an_engine_of_its_own_samples(tmp_path):
     probed(tmp_path, TINY_MODEL, "--engine", "vllm")
 
 
+@pytest.mark.weekly  # an engine of its own for a line of progress
 def test_progress_of_vllm_counts_completions_that_have_begun_as_half():
     conversations = [[{"role": "user", "content": f"What is {number} + 1?"}] for number in range(8)]
     settings = SamplingSettings(

@@ -13,7 +13,8 @@ import pytest
 from e2e.programs import HANG
 from swift_rlvr.utils.network import free_port
 
-pytestmark = pytest.mark.e2e
+# DeepSpeed's own arithmetic, which no change here touches.
+pytestmark = [pytest.mark.e2e, pytest.mark.weekly]
 PROGRAM = Path(__file__).with_name("zero2_ranks.py")
 
 

@@ -296,6 +296,7 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
 
 
 @pytest.mark.e2e  # one at a time, for its memory
+@pytest.mark.weekly  # the tiny model's show the same, but for the size of the sums
 @pytest.mark.timeout(3600)
 def test_the_same_with_a_language_model(smollm2, request, table):
     """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""

@@ -382,10 +382,7 @@ def test_weights_that_are_not_finite_end_the_run_and_the_last_checkpoint_is_kept
 
     code, output = results["diverged"]
     assert code == 3, output
-    assert (
-        "training has diverged at step 2: the weights are no longer finite; a smaller learning_rate"
-        in output
-    )
+    assert "at step 2: the weights are no longer finite" in output
     assert f"the last checkpoint is {folder / 'diverged' / 'checkpoint-1'}" in output
     kept = tensors(folder / "diverged" / "checkpoint-1")
     assert all(torch.equal(weight, kept[name]) for name, weight in tensors(TINY_MODEL).items())
@@ -467,9 +464,7 @@ def test_a_column_that_no_table_can_hold_is_named(results):
 
 def test_a_run_is_not_resumed_with_other_settings(results):
     code, message = results["other settings"]
-    assert (
-        code == 2 and "cannot be resumed with other settings: beta was 0.04 and is 0.5" in message
-    )
+    assert code == 2 and "beta was 0.04 and is 0.5" in message
 
 
 def test_a_chat_template_that_opens_the_thinking_is_known_to_the_rewards(results, folder):

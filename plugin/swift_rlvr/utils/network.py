@@ -68,7 +68,9 @@ def why_no_hub(use_hf: bool) -> str | None:
 
 def free_port() -> int:
     """A TCP port that is free now."""
-    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+    start = random.SystemRandom().randrange(len(PORTS))
+    for number in range(len(PORTS)):
+        port = PORTS[(start + number) % len(PORTS)]
         if not is_held(port):
             return port
     raise OSError(f"no port from {PORTS[0]} to {PORTS[-1]} is free")

@@ -8,6 +8,7 @@ writes both.
 
 import json
 import re
+from functools import lru_cache
 
 from swift_rlvr.verifiers.answers import boxed_answer
 
@@ -141,6 +142,8 @@ _GROUP = re.compile(r"(?<!\\)\((?!\?)(?:[^()\\]|\\.)*\)")
 _ONE_LINE = (HASH, MARKER, LAST_LINE)
 
 
+# A check asks for the form of each row's prompt again for every answer that it tries.
+@lru_cache(maxsize=1024)
 def asked_form(prompt: str) -> str | None:
     r"""The form in which a prompt, the text of its system and user turns, asks for the answer; None
     where it says nothing of that.

@@ -310,9 +310,14 @@ def test_a_command_ends_when_its_supervisor_is_killed():
         [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
     ) as supervisor:
         command = psutil.Process(int(present(supervisor.stdout).readline()))
-        time.sleep(1)
+        # It imports torch after it has seen that its supervisor is there.
+        maps = Path(f"/proc/{command.pid}/maps")
+        end = time.monotonic() + 600
+        while "libtorch" not in maps.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
         os.kill(supervisor.pid, signal.SIGKILL)
-        command.wait(30)
+        command.wait(600)
 
 
 def test_a_command_whose_supervisor_is_gone_does_not_start():

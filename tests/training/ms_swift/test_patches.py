@@ -375,21 +375,25 @@ def test_the_ranks_meet_on_the_loopback_interface_only():
 
 
 BUSY_THREAD = """
-import atexit, threading, time
+import atexit, threading
 import torch
 
 ROUTE_MAPPING = {}
 get_torchrun_args = parse_yaml_args = None
 
+computing = threading.Barrier(4)
+
 def forever():
     layer = torch.nn.Linear(64, 64)
+    layer(torch.randn(32, 64)).sum().backward()
+    computing.wait()
     while True:
         layer(torch.randn(32, 64)).sum().backward()
 
 def cli_main():
     for _ in range(3):
         threading.Thread(target=forever, daemon=True).start()
-    time.sleep(0.5)
+    computing.wait()
     atexit.register(print, "what was registered is done")
     open("file", "w").write("what was written is there")
 """

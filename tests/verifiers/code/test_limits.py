@@ -596,7 +596,13 @@ ENDS = {
     "returns": "",
     "is killed": "os.kill(os.getpid(), signal.SIGKILL)",
     "leaves at once": "os._exit(0)",
-    "has a fork that goes on": "if os.fork() == 0: time.sleep(20)",
+    "has a fork that goes on": """
+fork = os.fork()
+if fork == 0:
+    os.close(1)  # who reads the parent's output is not to wait for the fork
+    time.sleep(1800)
+print(fork, flush=True)
+""",
     "has a fork that runs code": """
 first = zygotes._idle[0].pid
 child = os.fork()
@@ -616,8 +622,11 @@ def test_it_ends_with_the_process(end, tmp_path):
     ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=600, text=True)
     expected = -signal.SIGKILL if end == "is killed" else 0
     assert ended.returncode == expected
-    pid = int(ended.stdout.split()[0])
+    pid, *forks = map(int, ended.stdout.split())
     wait_until(lambda: not is_running(pid))
+    for fork in forks:
+        assert is_running(fork)
+        os.kill(fork, signal.SIGKILL)
 
 
 def test_it_outlives_the_thread_that_started_it():

@@ -212,6 +212,7 @@ class Sampler(ExitStack):
         with fractions.
         """
         conversations = self.rows.conversations[chunk]
+        pictures = [row.get("images") or [] for row in self.rows.prepared[chunk]]
         groups: list[list[Completion]] = [[] for _ in conversations]
         seeds: list[int] = []  # of each completion of a group
         for number, draw in enumerate(draws):
@@ -222,7 +223,9 @@ class Sampler(ExitStack):
 
             seed = draw.get("seed", self.sampling.seed)
             options = {**draw, "seed": mixed_seed(seed, chunk.start)}
-            drawn = engine.sample(conversations, on_progress=on_progress, **options)
+            drawn = engine.sample(
+                conversations, on_progress=on_progress, pictures=pictures, **options
+            )
             for group, completions in zip(groups, drawn, strict=True):
                 group += completions
             seeds += [seed] * len(drawn[0])

@@ -20,6 +20,7 @@ from typing import Any
 
 from swift_rlvr.success import Judges
 from swift_rlvr.tasks import verifier_of
+from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -70,7 +71,11 @@ class Record:
         messages = self.messages or []
         earlier_turns = (self.turn or 1) - 1
         first_prompt = messages[: len(messages) - 2 * earlier_turns]
-        return json.dumps(first_prompt or self.row, ensure_ascii=False, default=str)
+        asked: Any = first_prompt or self.row
+        if first_prompt and self.row.get(IMAGES):
+            # "How many are there?" of another picture is another question.
+            asked = [first_prompt, self.row[IMAGES]]
+        return json.dumps(asked, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
+from swift_rlvr.tasks.pictures import IMAGES, named
 from swift_rlvr.tasks.sources import parse_source
 
 LONGEST_PROMPT = 20_000
@@ -45,6 +46,8 @@ def show(
     for name, value in shown.row.items():
         if name == "messages":
             continue
+        if name == IMAGES:
+            value = named(value)
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
     console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")

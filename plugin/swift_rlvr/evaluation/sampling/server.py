@@ -57,6 +57,8 @@ def open_server(settings: SamplingSettings) -> Engine:
 class ServerEngine(Engine):
     """What both kinds of servers share."""
 
+    takes_pictures = True
+
     def __init__(self, settings: SamplingSettings):
         super().__init__(settings)
         self.url = settings.server or ""

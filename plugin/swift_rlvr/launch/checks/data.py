@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.evaluation.models import sees_pictures
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
@@ -20,6 +22,7 @@ from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
+from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
@@ -61,6 +64,8 @@ _PARTS = {
         *("solution", "text", "completion", "content"),
     },
 }
+# Models whose code in ms-swift imports qwen_vl_utils.
+_QWEN_VL = re.compile(r"qwen[\d.]*-?(?:vl|omni)", re.IGNORECASE)
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 _HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
 
@@ -484,5 +489,41 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     yield report("completions", message, f"--max_completion_length {tokens} and room to think")
 
 
+def pictures(launch: Launch) -> Iterator[CheckResult]:
+    """Rows with pictures have a model that sees them: ms-swift drops them for another without a word."""
+    rows = 0
+    seen = 0
+    at_urls = 0
+    for asked in asked_rows(launch):
+        rows += 1
+        images = asked.row.get(IMAGES) or []
+        seen += bool(images)
+        at_urls += any(content_of(image) is None for image in images)
+    if not seen:
+        return
+    model = str(launch.settings.get("model"))
+    folder = model_folder(model)
+    sees = launch.parsed.sees_pictures
+    if folder is not None:
+        sees = sees_pictures(folder)
+    have = f"{seen:,} of {rows:,} rows have pictures"
+    remedy = "a model that sees, such as Qwen/Qwen2.5-VL-3B-Instruct"
+    if sees is False:
+        message = f"{have}, and {model} reads text alone: it would be trained without them"
+        yield failed("pictures", message, remedy)
+        return
+    if sees is None:
+        yield warning("pictures", f"{have}; whether {model} sees them is not known", remedy)
+    elif at_urls:
+        message = f"{have}, those of {at_urls:,} at URLs, which were not opened"
+        yield warning("pictures", message, "download them, and name the files")
+    else:
+        yield passed("pictures", f"{have}, all can be read, and {model} sees them")
+    # Its model's code imports it, and its own error comes after the rollout server has started.
+    if _QWEN_VL.search(model) and find_spec("qwen_vl_utils") is None:
+        message = f"{model} needs qwen_vl_utils, which is not installed"
+        yield failed("pictures", message, "pip install 'qwen-vl-utils>=0.0.14' torchvision")
+
+
 CHECKS = (files, lengths, steps, datasets, system)
-AFTER_MS_SWIFT = (prompts,)
+AFTER_MS_SWIFT = (prompts, pictures)

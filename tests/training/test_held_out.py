@@ -35,7 +35,13 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     said = []
     own = held_out(rows, said)
     own.leave_out(
-        [([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")]
+        [
+            (
+                [{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]],
+                "countdown",
+                None,
+            )
+        ]
     )
     assert said == [
         "1 of 3 held-out prompts are in the training data too; they are left out of the evaluation"
@@ -48,14 +54,14 @@ def test_a_training_with_all_of_the_rows_is_an_error(rows):
     with pytest.raises(
         InputError, match="all 3 prompts of .* are in the training data too"
     ) as error:
-        held_out(rows).leave_out((to_messages(*task), "countdown") for task in TASKS)
+        held_out(rows).leave_out((to_messages(*task), "countdown", None) for task in TASKS)
     assert error.value.field == "held_out_dataset"
 
 
 @pytest.mark.parametrize(("task", "name"), [("gsm8k", "gsm8k"), (None, "no known task")])
 def test_a_training_of_another_task_is_said(rows, task, name):
     said = []
-    held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
+    held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task, None)])
     assert said == [
         f"{rows}: its rows have the task countdown, the training's rows {name}: its success says "
         "little about the training"

@@ -34,7 +34,10 @@ def show(
     shown = prompts.show(source, model, row, system)
     console = Console(highlight=False)
 
-    tokens = (f"{shown.tokens:,} tokens", "bold")
+    size = f"{shown.tokens:,} tokens"
+    if pictures := len(shown.row.get(IMAGES) or []):
+        size += f" beside {pictures} picture{'s' if pictures > 1 else ''}"
+    tokens = (size, "bold")
     title = Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens)
     console.print(title, soft_wrap=True)
     console.print(Text(f"The system prompt comes from {shown.system_from}.", "dim"), soft_wrap=True)

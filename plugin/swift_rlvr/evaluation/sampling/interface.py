@@ -87,12 +87,14 @@ Groups = list[list[Completion]]
 class Engine(ABC):
     """Samples completions of conversations, which are messages of which the last is the user's.
 
-    takes_pictures: whether it can be given pictures, which are then in the messages as OpenAI's API has
-    them. settings: those it was opened with. batch_size: the completions worth asking for together.
+    settings: those it was opened with. batch_size: the completions worth asking for together.
+    takes_pictures: whether it can be given pictures, which are then in the messages as OpenAI's API
+    has them. has_pictures: whether it has been given any.
     served_model: the model that a server has answered with, where that is another one.
     """
 
     takes_pictures = False
+    has_pictures = False
 
     def __init__(self, settings: SamplingSettings):
         self.settings = settings
@@ -120,6 +122,7 @@ class Engine(ABC):
         if any(pictures):
             if not self.takes_pictures:
                 raise InputError(NO_PICTURES, "engine")
+            self.has_pictures = True
             conversations = list(map(with_pictures, conversations, pictures))
         return self._sample(conversations, replace(self.settings, **changes), on_progress)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
-from swift_rlvr.evaluation.models import sees_pictures
+from swift_rlvr.evaluation.models import load_pretrained, sees_pictures
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
@@ -41,6 +41,8 @@ FILES = {
 }
 # An id on a hub: Qwen/Qwen2.5-3B-Instruct.
 HUB_ID = r"[\w.-]+/[\w.-]+"
+# Variables that limit the pixels of a picture for Qwen's models.
+PIXELS = ("MIN_PIXELS", "MAX_PIXELS")
 # Variables that forbid Hugging Face's libraries to ask the hub.
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -413,6 +415,15 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     yield from _cut_answers(launch, tokenizer, rows)
     limit = launch.plan.grpo.max_length
     tokens = [asked.tokens or 0 for asked in rows]
+    if any(asked.row.get(IMAGES) for asked in rows):
+        try:
+            of_pictures = _tokens_of_pictures(folder, rows, launch.environ)
+            tokens = [sum(both) for both in zip(tokens, of_pictures, strict=True)]
+        except (InputError, ImportError, AttributeError) as error:
+            problem = " ".join(str(error).split())[:200]
+            message = f"the tokens of pictures were not counted: {problem}"
+            remedy = "leave room in max_length: a Qwen2.5-VL has one for each 28 x 28 pixels"
+            yield warning("prompts", message, remedy)
     is_deleted = launch.settings.get("truncation_strategy") == "delete"
     sampled = tokens
     if limit and is_deleted:
@@ -432,6 +443,36 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     message = f"{longer:,} of {len(rows):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield warning("prompts", message, remedy)
+
+
+def _tokens_of_pictures(
+    folder: Path, rows: Sequence[AskedRow], environ: Mapping[str, str]
+) -> list[int]:
+    """How many tokens the pictures of each row are, by the model's own processor.
+
+    Raises:
+        InputError, ImportError, AttributeError: the processor cannot be loaded, or does not say, or a
+            picture is at a URL.
+    """
+    from transformers import AutoProcessor
+
+    processor = load_pretrained(AutoProcessor, str(folder))
+    # Of ms-swift's template for Qwen's models, in place of the processor's own.
+    limits = {name.lower(): int(environ[name]) for name in PIXELS if environ.get(name)}
+    tokens = []
+    for asked in rows:
+        sizes = []
+        for picture in asked.row.get(IMAGES) or []:
+            content = content_of(picture)
+            if content is None:
+                raise InputError(f"{picture['path']} is at a URL")
+            sizes.append((content.height, content.width))
+        count = 0
+        if sizes:
+            counts = processor._get_num_multimodal_tokens(image_sizes=sizes, **limits)
+            count = sum(counts["num_image_tokens"])
+        tokens.append(count)
+    return tokens
 
 
 def _without_room(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:

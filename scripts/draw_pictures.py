@@ -41,13 +41,13 @@ def shape(name: str, colour: str, draw: random.Random) -> Image.Image:
     elif name == "square":
         pen.rectangle((left, top, left + size, top + size), fill=fill)
     elif name == "triangle":
-        corners = [(left + size / 2, top), (left, top + size), (left + size, top + size)]
+        corners = [(left + size // 2, top), (left, top + size), (left + size, top + size)]
         pen.polygon(corners, fill=fill)
     else:
         middle = left + size / 2, top + size / 2
-        corners = [(0, -1), (0.25, -0.25), (1, 0), (0.25, 0.25), (0, 1), (-0.25, 0.25), (-1, 0)]
-        corners.append((-0.25, -0.25))
-        points = [(middle[0] + x * size / 2, middle[1] + y * size / 2) for x, y in corners]
+        # In quarters of half its size: four points, and four corners between them.
+        quarters = ((0, -4), (1, -1), (4, 0), (1, 1), (0, 4), (-1, 1), (-4, 0), (-1, -1))
+        points = [(middle[0] + x * size / 8, middle[1] + y * size / 8) for x, y in quarters]
         pen.polygon(points, fill=fill)
     return image
 
@@ -75,7 +75,12 @@ def main(folder: Path = FOLDER) -> None:
         # In the columns of ScienceQA.
         question = "Which shape is in the picture?"
         choosing.append(
-            {"image": name, "question": question, "choices": choices, "answer": choices.index(right)}
+            {
+                "image": name,
+                "question": question,
+                "choices": choices,
+                "answer": choices.index(right),
+            }
         )
     for file, rows in (("dots.jsonl", counting), ("shapes.jsonl", choosing)):
         text = "".join(json.dumps(row) + "\n" for row in rows)

@@ -14,6 +14,7 @@ from swift_rlvr.launch import parse_arguments
 from swift_rlvr.launch.checks import Launch, data
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import write_jsonl
 
 CPU = "scripts/configs/countdown_cpu.yaml"
@@ -43,6 +44,25 @@ def test_a_model_that_reads_text_alone_is_refused(tmp_path, seeing):
     text = tmp_path / "text.jsonl"
     write_jsonl(text, [{"problem": "1 + 1?", "answer": "2"}])
     assert results(data.pictures, "--dataset", f"math:{text}") == []
+
+
+def test_pictures_that_nobody_opens_are_no_reason_to_be_silent(tmp_path, seeing):
+    """At URLs, and in a file that ms-swift reads itself."""
+    (tmp_path / "urls").mkdir()
+    url = tmp_path / "urls" / "rows.jsonl"
+    row = {"image": "https://example.org/a.png", "problem": "How many?", "answer": "1"}
+    write_jsonl(url, [row])
+    bare = tmp_path / "bare.jsonl"
+    messages = [{"role": "user", "content": "<image>How many?"}]
+    write_jsonl(bare, [{"messages": messages, "images": ["nowhere.png"]}])
+    for dataset in (f"math:{url}", bare):
+        words = ("--dataset", dataset, "--model")
+        ((status, message),) = results(data.pictures, *words, seeing)
+        assert (status, message) == (
+            "warning",
+            "1 of 1 rows have pictures, those of 1 were not opened",
+        )
+        assert results(data.pictures, *words, TINY_MODEL)[0][0] == "failed"
 
 
 def test_models_of_a_hub_are_looked_up_in_ms_swifts_table(tmp_path, monkeypatch):

@@ -303,6 +303,11 @@ def pictures_in(row: Row) -> list[Picture]:
     return []
 
 
+def has_pictures(row: Row) -> bool:
+    """Whether a raw row has pictures, which may not be there."""
+    return next(_picture_columns(row), None) is not None
+
+
 def _picture_columns(row: Row) -> Iterator[tuple[str, list[Any]]]:
     """The columns that hold pictures, each with what is in it; image_1, image_2 and so on are one."""
     for column in columns_named(PICTURES, row):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.launch.model_size import model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.pictures import IMAGES, content_of
@@ -534,12 +536,22 @@ def pictures(launch: Launch) -> Iterator[CheckResult]:
     """Rows with pictures have a model that sees them: ms-swift drops them for another without a word."""
     rows = 0
     seen = 0
-    at_urls = 0
+    not_opened = 0
     for asked in asked_rows(launch):
         rows += 1
         images = asked.row.get(IMAGES) or []
         seen += bool(images)
-        at_urls += any(content_of(image) is None for image in images)
+        not_opened += any(content_of(image) is None for image in images)
+    for name in launch.listed("dataset"):
+        # ms-swift reads a file without a task itself.
+        file, _ = local_file(name)
+        if file is not None and file.is_file() and not task_in(name):
+            with suppress(InputError):
+                for _, row in islice(file_rows(file), FIRST):
+                    if not isinstance(row, UnreadableRow):
+                        rows += 1
+                        seen += has_pictures(row)
+                        not_opened += has_pictures(row)
     if not seen:
         return
     model = str(launch.settings.get("model"))
@@ -555,9 +567,10 @@ def pictures(launch: Launch) -> Iterator[CheckResult]:
         return
     if sees is None:
         yield warning("pictures", f"{have}; whether {model} sees them is not known", remedy)
-    elif at_urls:
-        message = f"{have}, those of {at_urls:,} at URLs, which were not opened"
-        yield warning("pictures", message, "download them, and name the files")
+    elif not_opened:
+        message = f"{have}, those of {not_opened:,} were not opened"
+        remedy = "name files, not URLs, and a task: math:FILE, choice:FILE or qa:FILE"
+        yield warning("pictures", message, remedy)
     else:
         yield passed("pictures", f"{have}, all can be read, and {model} sees them")
     # Its model's code imports it, and its own error comes after the rollout server has started.

@@ -227,9 +227,9 @@ class Sampler(ExitStack):
 
             seed = draw.get("seed", self.sampling.seed)
             options = {**draw, "seed": mixed_seed(seed, chunk.start)}
-            drawn = engine.sample(
-                conversations, on_progress=on_progress, pictures=pictures, **options
-            )
+            if any(pictures):
+                options["pictures"] = pictures
+            drawn = engine.sample(conversations, on_progress=on_progress, **options)
             for group, completions in zip(groups, drawn, strict=True):
                 group += completions
             seeds += [seed] * len(drawn[0])

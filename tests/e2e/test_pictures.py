@@ -14,7 +14,7 @@ from e2e.programs import SHARE_OF_DIGITS, SWIFT, Training, run_to_the_end
 from paths import DATASETS, words
 from pictures import write_dots
 from small_models import VISION_MODEL_TYPE, save_vision_model
-from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.utils.jsonl import write_jsonl
 
 pytestmark = pytest.mark.e2e
@@ -77,7 +77,7 @@ def test_every_step_is_made_and_logged(training):
 
 def test_the_eyes_learn(model, training):
     """No gradient reaches them where pictures do not reach the model."""
-    (checkpoint,) = whole_checkpoints(training.output)
+    (checkpoint,) = checkpoints(training.output)
     before = load_file(model / "model.safetensors")
     after = load_file(checkpoint / "model.safetensors")
     moved = {name for name in before if not before[name].equal(after[name])}

@@ -9,9 +9,11 @@ import time
 
 import pytest
 
+from pictures import write_dots
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.held_out import HeldOut
 from swift_rlvr.utils.errors import InputError
 
@@ -48,6 +50,18 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     ]
     assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
     assert len(own.conversations) == 2
+
+
+def test_the_same_question_about_another_picture_is_kept(tmp_path):
+    trained = parse_source(f"math:{write_dots(tmp_path / 'train', (1, 2, 3))}")
+    said = []
+    own = held_out(f"math:{write_dots(tmp_path / 'held_out', (3, 4))}", said)
+    prepared = [trained.task.preprocess(row) for _, row in trained.rows()]
+    own.leave_out((row["messages"], row["task"], row["images"]) for row in prepared)
+    assert said == [
+        "1 of 2 held-out prompts are in the training data too; they are left out of the evaluation"
+    ]
+    assert [row["solution"] for row in own.rows] == ["4"]
 
 
 def test_a_training_with_all_of_the_rows_is_an_error(rows):

@@ -58,6 +58,25 @@ _TURNS = """\
 {% endif %}"""
 
 
+@torch.no_grad()
+def _never_writes(model, token: int) -> None:
+    """Keep a token out of what a model of random weights samples. One that writes ``<image>`` has more
+    places for pictures than pictures, and ends the run.
+
+    The first number of the hidden state is the same everywhere, and the token's logit is low by it.
+    """
+    text = model.model.language_model
+    text.embed_tokens.weight[:, 0] = 0.1
+    for layer in text.layers:
+        layer.self_attn.o_proj.weight[0] = 0
+        layer.mlp.down_proj.weight[0] = 0
+    projector = model.model.multi_modal_projector.linear_2
+    projector.weight[0] = 0
+    projector.bias[0] = 0.1
+    model.lm_head.weight[token] = 0
+    model.lm_head.weight[token, 0] = -20
+
+
 def save_vision_model(folder: Path) -> Path:
     """A folder with a model that sees, of random weights, and its processor: LLaVA's, whose code in
     ms-swift needs no further package, as that of Qwen2.5-VL does.
@@ -85,7 +104,9 @@ def save_vision_model(folder: Path) -> Path:
         image_seq_length=TOKENS_OF_A_PICTURE,
         vision_feature_layer=-1,
     )
-    LlavaForConditionalGeneration(config).save_pretrained(folder)
+    model = LlavaForConditionalGeneration(config)
+    _never_writes(model, config.image_token_index)
+    model.save_pretrained(folder)
     size = {"height": 56, "width": 56}
     processor = LlavaProcessor(
         image_processor=CLIPImageProcessorPil(size=size, crop_size=size, do_center_crop=False),

@@ -1,7 +1,7 @@
 """Two steps of GRPO on questions about pictures, with a small model that sees: its eyes learn, and each
 completion is logged beside the name of its picture.
 
-vLLM samples none of these: ms-swift's trainer does. A rollout server is sent pictures in the same form.
+ms-swift's trainer samples, not vLLM.
 """
 
 import json

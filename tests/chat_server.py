@@ -87,9 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running():
+def running(kind=ChatServer):
     """The server, which ends with the `with` block."""
-    server = ChatServer()
+    server = kind()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

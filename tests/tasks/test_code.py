@@ -259,7 +259,8 @@ def test_what_ms_swift_takes_beside_the_messages_is_kept():
     tools, images = '[{"name": "run"}]', ["https://example.org/graph.png"]
     row = {"question": "Write add.", "test": ASSERT, "Tools": tools, "image": images, "level": 1}
     prepared = CODE.preprocess(row)
-    assert (prepared["tools"], prepared["images"]) == (tools, images)
+    assert prepared["tools"] == tools
+    assert prepared["images"] == [{"bytes": None, "path": images[0]}]
     assert "level" not in prepared
     illustrated = {**row, "question": "Write add: ![](https://example.org/add.png)", "image": None}
     assert "images" not in CODE.preprocess(illustrated)

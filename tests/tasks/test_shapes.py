@@ -2,10 +2,12 @@
 and a wrong one nothing, or the row is refused and counted.
 """
 
+import base64
 import json
 
 import pytest
 
+from pictures import content, dots
 from present import present
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
@@ -97,9 +99,10 @@ def test_what_is_not_used_is_named(columns, unused):
 
 def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.png").touch()
+    dots(1).save(tmp_path / "a.png")
+    images = [{"bytes": None, "path": "a.png"}]
     beside = {
-        "images": ["a.png"],
+        "images": images,
         "tools": [{"type": "function"}],
         "chat_template_kwargs": {"enable_thinking": False},
         "objects": {"bbox": [[1, 2, 3, 4]]},
@@ -112,33 +115,34 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatc
         prepared = TASKS[kind].preprocess({**row, **beside})
         assert {name: prepared[name] for name in beside} == beside
         single = TASKS[kind].preprocess({**row, "image": "a.png", "video": None, "audio": ""})
-        assert single["images"] == ["a.png"] and "videos" not in single and "audios" not in single
+        assert single["images"] == images and "videos" not in single and "audios" not in single
         with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
             TASKS[kind].preprocess(row)
 
 
-BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PNG = content(dots(1))
+BASE64 = base64.b64encode(PNG).decode("ascii")
 
 
 @pytest.mark.parametrize(
     ("images", "problem"),
     [
-        (["nix.png"], "column 'images': there is no file 'nix.png' in the working folder"),
+        (["nix.png"], "column 'images': there is no file 'nix.png' beside the data file, in the"),
         (["a.png", "nix.png"], "no file 'nix.png'"),
         ("nix.png", "no file 'nix.png'"),
         ('["nix.png"]', "no file 'nix.png'"),  # of a .csv file
         ([{"path": "nix.png", "bytes": None}], "no file 'nix.png'"),
-        ([{"path": "nix.png", "bytes": b"PNG"}], None),
+        ([{"path": "nix.png", "bytes": PNG}], None),
         (["a.png"], None),
         (["b.png"], None),  # in ROOT_IMAGE_DIR
         (["https://example.org/nix.png", f"data:image/png;base64,{BASE64}", BASE64], None),
-        ([b"PNG"], None),
+        ([PNG], None),
     ],
 )
 def test_an_image_that_is_not_there_is_named(tmp_path, monkeypatch, images, problem):
     (tmp_path / "pictures").mkdir()
     for path in ("a.png", "pictures/b.png"):
-        (tmp_path / path).touch()
+        dots(1).save(tmp_path / path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOT_IMAGE_DIR", "pictures")
     row = {"question": "What is it?", "answer": "Tom", "images": images}
@@ -168,7 +172,7 @@ def test_an_image_that_only_the_question_shows_is_named(question, is_shown):
         return
     with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
         TASKS["qa"].preprocess(row)
-    TASKS["qa"].preprocess({**row, "images": [b"PNG"]})
+    TASKS["qa"].preprocess({**row, "images": [PNG]})
     row = {"question": "Which?", "options": [f"A {question}", "B"], "answer": "A"}
     with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
         TASKS["choice"].preprocess(row)
@@ -176,25 +180,45 @@ def test_an_image_that_only_the_question_shows_is_named(question, is_shown):
 
 def test_an_image_is_shown_as_often_as_one_likes():
     row = {"question": "<image 1> and <image 2>, or <image 1>?", "answer": "Tom"}
-    TASKS["qa"].preprocess({**row, "images": [b"1", b"2"]})
+    other = content(dots(2))
+    images = TASKS["qa"].preprocess({**row, "images": [PNG, other]})["images"]
+    assert [image["bytes"] for image in images] == [PNG, other, PNG]
     with pytest.raises(RowError, match="the question has <image 2>, and the row 1 images"):
-        TASKS["qa"].preprocess({**row, "images": [b"1"]})
+        TASKS["qa"].preprocess({**row, "images": [PNG]})
 
 
 @pytest.mark.parametrize(
     ("columns", "unused"),
     [
-        ({"image_path": "a.png", "image_id": 7, "has_image": True}, ["image_path"]),
-        ({"decoded_image": {"bytes": b"PNG", "path": None}}, ["decoded_image"]),
-        ({"image_1": b"PNG", "image_2": None}, ["image_1"]),
-        ({"image_url": "https://example.org/1", "url": "https://example.org/2"}, ["image_url"]),
-        ({"pictures": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."}, ["pictures"]),
-        ({"images": [b"PNG"], "image_path": "a.png"}, []),  # the same
+        ({"thumbnail": "a.png", "image_id": 7, "has_image": True}, ["thumbnail"]),
+        ({"scene": {"bytes": PNG, "path": None}}, ["scene"]),
+        ({"view_1": PNG, "view_2": None}, ["view_1"]),
+        ({"img_link": "https://example.org/1", "url": "https://example.org/2"}, ["img_link"]),
+        ({"photos": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."}, ["photos"]),
+        ({"images": [PNG], "thumbnail": "a.png"}, []),  # the same
+        ({"figure": "Figure 3", "diagram": 7}, []),  # no pictures
     ],
 )
 def test_an_image_that_no_trainer_is_given_is_named(columns, unused):
     row = {"question": "What is it?", "answer": "Tom", **columns}
     assert unused_columns(TASKS["qa"], row) == unused
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"image_path": "a.png", "image_id": 7, "has_image": True},
+        {"decoded_image": {"bytes": PNG, "path": None}, "image": "nix.png"},
+        {"image_1": PNG, "image_2": None},
+        {"pictures": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."},
+    ],
+)
+def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dots(1).save(tmp_path / "a.png")
+    row = {"question": "What is it?", "answer": "Tom", **columns}
+    assert len(TASKS["qa"].preprocess(row)["images"]) == 1
+    assert unused_columns(TASKS["qa"], row) == []
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ import time
 
 import pytest
 
+from pictures import write_dots
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.held_out import HeldOut
 from swift_rlvr.utils.errors import InputError
 
@@ -35,7 +37,13 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     said: list[str] = []
     own = held_out(rows, said)
     own.leave_out(
-        [([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")]
+        [
+            (
+                [{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]],
+                "countdown",
+                None,
+            )
+        ]
     )
     assert said == [
         "1 of 3 held-out prompts are in the training data too; they are left out of the evaluation"
@@ -44,18 +52,30 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     assert len(own.conversations) == 2
 
 
+def test_the_same_question_about_another_picture_is_kept(tmp_path):
+    trained = parse_source(f"math:{write_dots(tmp_path / 'train', (1, 2, 3))}")
+    said: list[str] = []
+    own = held_out(f"math:{write_dots(tmp_path / 'held_out', (3, 4))}", said)
+    prepared = [trained.task.preprocess(row) for _, row in trained.rows()]
+    own.leave_out((row["messages"], row["task"], row["images"]) for row in prepared)
+    assert said == [
+        "1 of 2 held-out prompts are in the training data too; they are left out of the evaluation"
+    ]
+    assert [row["solution"] for row in own.rows] == ["4"]
+
+
 def test_a_training_with_all_of_the_rows_is_an_error(rows):
     with pytest.raises(
         InputError, match="all 3 prompts of .* are in the training data too"
     ) as error:
-        held_out(rows).leave_out((to_messages(*task), "countdown") for task in TASKS)
+        held_out(rows).leave_out((to_messages(*task), "countdown", None) for task in TASKS)
     assert error.value.field == "held_out_dataset"
 
 
 @pytest.mark.parametrize(("task", "name"), [("gsm8k", "gsm8k"), (None, "no known task")])
 def test_a_training_of_another_task_is_said(rows, task, name):
     said: list[str] = []
-    held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
+    held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task, None)])
     assert said == [
         f"{rows}: its rows have the task countdown, the training's rows {name}: its success says "
         "little about the training"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.utils.errors import require
+from swift_rlvr.utils.errors import InputError, require
 
 Row = dict[str, Any]
 
@@ -75,8 +75,21 @@ FORMATS: dict[str, Callable[[str, Mapping[str, Any], int], Row]] = {
     "nemo": nemo_row,
     "trl": trl_row,
 }
+MEDIA = ("images", "videos", "audios")
 # The others are JSON lines.
 PARQUET = ("verl", "skyrl")
+
+
+def refuse_media(row: Mapping[str, Any]) -> None:
+    """InputError for a preprocessed row with pictures, videos or audios: none of these formats holds
+    them, and its trainer would ask about what its model does not see.
+    """
+    media = [name for name in MEDIA if row.get(name)]
+    if media:
+        problem = f"rows have {', '.join(media)}, which go to ms-swift alone"
+        raise InputError(
+            f"{problem}, and to TRL with swift_rlvr.training.trl.load_dataset", "dataset"
+        )
 
 
 def write_parquet(path: Path, rows: Sequence[Row]) -> None:

@@ -28,6 +28,7 @@ from verifiers.v1.types import AssistantMessage
 from verifiers.v1.utils.decorators import reward
 
 from swift_rlvr.adapters.grading import grade
+from swift_rlvr.adapters.rows import refuse_media
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_default_system
@@ -87,6 +88,7 @@ class RlvrTaskset(Taskset[RlvrTask, RlvrConfig]):
             except RowError:
                 continue
             refuse_native_tools([row], "verifiers")
+            refuse_media(row)
             turns = with_default_system(row.pop("messages"), source.task.system)
             system = turns.pop(0)["content"] if turns[0]["role"] == "system" else None
             data = RlvrData(prompt=turns, system_prompt=system, row=row)

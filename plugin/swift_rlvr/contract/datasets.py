@@ -26,6 +26,7 @@ from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
+from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import prompt_text
@@ -112,6 +113,9 @@ class Findings:
     decimal_commas: list[Problem] = field(default_factory=list)
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
+    # Rows with pictures, and those of which one is at a URL, which was not opened.
+    with_pictures: int = 0
+    pictures_at_urls: int = 0
     # Usable rows of each task, and the others, where they name one.
     tasks: Counter = field(default_factory=Counter)
     refused: Counter = field(default_factory=Counter)
@@ -165,6 +169,8 @@ class Findings:
                 f"{rows}: the gold has a comma, as {gold} (line {line}), and is read as a list; "
                 "where the comma is a decimal one, write a point"
             )
+        if at_urls := self.pictures_at_urls:
+            yield f"{rows_text(at_urls)}: pictures at URLs, which were not opened"
         if silent := self.forms[None]:
             yield f"{rows_text(silent)}: the prompt does not say what the answer looks like"
 
@@ -359,6 +365,9 @@ class DatasetCheck:
                 continue
             findings.tasks[asked.task.name] += 1
             findings.forms[asked.form] += 1
+            pictures = asked.row.get(IMAGES) or []
+            findings.with_pictures += bool(pictures)
+            findings.pictures_at_urls += any(content_of(each) is None for each in pictures)
             findings.unused.update(unused_columns(self._task, raw))
             findings.unread.update(unread_columns(self._task, raw))
             _note_doubts(findings, asked)

@@ -8,7 +8,7 @@ the held-out datasets are left out.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.pictures import IMAGES, Picture, data_uri, digests, picture_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import normalised
 
@@ -53,7 +54,7 @@ def from_answers(
             if reason:
                 left_out[reason] += 1
             else:
-                yield _conversation(record)
+                yield _conversation(record, prepared_rows[record.index].get(IMAGES) or [])
 
 
 def _with_answers(
@@ -103,8 +104,12 @@ def from_records(
             reason = _refusal(record)
             if not reason and record.completion in known:
                 reason = "duplicate answer"
+            pictures = _pictures_of(record)
+            if not reason and pictures is None:
+                reason = "the file with its picture is not here"
             if not reason:
-                keys = _question_keys({**record.row, "messages": record.messages})
+                row = {**record.row, IMAGES: pictures, "messages": record.messages}
+                keys = _question_keys(row)
                 if keys & excluded:
                     reason = "held out"
             if reason:
@@ -121,7 +126,7 @@ def from_records(
         if len(records) > most:
             left_out[f"more than {most} for its question"] += len(records) - most
         for record in records[:most]:
-            yield _conversation(record)
+            yield _conversation(record, _pictures_of(record) or [])
 
 
 def _refusal(record: Record) -> str:
@@ -139,9 +144,26 @@ def _refusal(record: Record) -> str:
     return ""
 
 
-def _conversation(record: Record) -> Conversation:
+def _pictures_of(record: Record) -> list[Picture] | None:
+    """The pictures that a record names; None where one is not here: records hold no content."""
+    pictures = []
+    for name in record.row.get(IMAGES) or ():
+        try:
+            pictures.append(picture_of(name, IMAGES))
+        except RowError:
+            return None
+    return pictures
+
+
+def _conversation(record: Record, pictures: Sequence[Picture]) -> Conversation:
     answer = {"role": "assistant", "content": record.completion}
-    return {"messages": [*(record.messages or []), answer]}
+    conversation: Conversation = {"messages": [*(record.messages or []), answer]}
+    if pictures:
+        # In JSON, as ms-swift reads them: a path, or the file itself.
+        conversation[IMAGES] = [
+            data_uri(picture) if picture["bytes"] else picture["path"] for picture in pictures
+        ]
+    return conversation
 
 
 def _questions(sources: Iterable[Source]) -> set[str]:
@@ -160,7 +182,7 @@ def _question_keys(row: dict[str, Any]) -> set[str]:
     They are the row's user turns, and the identity that its task gives it.
     """
     user_turns = [str(turn["content"]) for turn in row["messages"] if turn["role"] == "user"]
-    keys = {normalised(" ".join(user_turns))}
+    keys = {f"{normalised(' '.join(user_turns))}{digests(row.get(IMAGES) or ())}"}
     task = TASKS.get(str(row.get("task")))
     if task is not None and set(task.columns) <= row.keys():
         with suppress(RowError):

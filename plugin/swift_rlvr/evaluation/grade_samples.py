@@ -13,6 +13,7 @@ from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.records import Messages, Record, judge
 from swift_rlvr.success import FORMAT, Judges, key_of
 from swift_rlvr.tasks import Task
+from swift_rlvr.tasks.pictures import IMAGES, named
 from swift_rlvr.utils.errors import InputError
 
 BATCH = 256
@@ -104,7 +105,10 @@ def _kept_columns(
     for reward in rewards:
         optional = [name for name in reward.optional_columns if name not in QUESTION_COLUMNS]
         names = [*names, *reward.columns, *optional]
-    return {name: row[name] for name in (*names, *optional_columns(own), "task") if name in row}
+    columns = {name: row[name] for name in (*names, *optional_columns(own), "task") if name in row}
+    if row.get(IMAGES):
+        columns[IMAGES] = named(row[IMAGES])
+    return columns
 
 
 def optional_columns(task: Task) -> list[str]:

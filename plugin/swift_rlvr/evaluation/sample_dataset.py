@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
 from swift_rlvr.evaluation.grade_samples import grade_samples, rewards_of_a_run
+from swift_rlvr.evaluation.models import sees_pictures
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.sampling import (
     Completion,
@@ -30,11 +31,13 @@ from swift_rlvr.evaluation.sampling import (
     mixed_seed,
     open_engine,
 )
+from swift_rlvr.evaluation.sampling.interface import NO_PICTURES
 from swift_rlvr.evaluation.tools import with_tools
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
+from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.utils.errors import InputError
@@ -163,6 +166,7 @@ class Sampler(ExitStack):
             text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:
+            _refuse_what_is_not_sent(self.rows.prepared, self.sampling)
             # vLLM's random numbers depend on the first row that is sampled.
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
             self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
@@ -213,6 +217,7 @@ class Sampler(ExitStack):
         with fractions.
         """
         conversations = self.rows.conversations[chunk]
+        pictures = [row.get(IMAGES) or [] for row in self.rows.prepared[chunk]]
         groups: list[list[Completion]] = [[] for _ in conversations]
         seeds: list[int] = []  # of each completion of a group
         for number, draw in enumerate(draws):
@@ -223,6 +228,8 @@ class Sampler(ExitStack):
 
             seed = draw.get("seed", self.sampling.seed)
             options = {**draw, "seed": mixed_seed(seed, chunk.start)}
+            if any(pictures):
+                options["pictures"] = pictures
             drawn = engine.sample(conversations, on_progress=on_progress, **options)
             for group, completions in zip(groups, drawn, strict=True):
                 group += completions
@@ -237,6 +244,23 @@ class Sampler(ExitStack):
                 record.seed = seeds[record.sample]
         advance(chunk.stop)
         return records
+
+
+def _refuse_what_is_not_sent(
+    prepared: Sequence[Mapping[str, Any]], sampling: SamplingSettings
+) -> None:
+    """InputError where rows hold what the model would not see: its answers would be guesses."""
+    held = set().union(*prepared)
+    for name in ("videos", "audios"):
+        if name in held:
+            raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
+    if not any(row.get(IMAGES) for row in prepared):
+        return
+    if choose_engine(sampling) != "server":
+        raise InputError(NO_PICTURES, "engine")
+    if sees_pictures(Path(sampling.model).expanduser()) is False:
+        problem = f"the rows have pictures, and {sampling.model} reads text alone"
+        raise InputError(problem, "model")
 
 
 def cut_short(records: Sequence[Record], limit: int) -> float:

@@ -26,6 +26,7 @@ from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.runs.folder import as_json
 from swift_rlvr.success import role_of
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
@@ -40,6 +41,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 UNSET = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_SWIFT_ARGS")
+# The variable with the model that the launch names, where the tiny one stands in for it.
+NAMED_MODEL = "SWIFT_RLVR_NAMED_MODEL"
 # Flags for the tiny model, which stands in for a model that is not here.
 TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen2_5")
 # Flags without which a process without GPUs is refused, or reports to a service.
@@ -77,6 +80,9 @@ class Parsed:
     has_ours: bool = True
     # Rewards that ms-swift does not know because their plugin, a file, is loaded after ours.
     late: dict[str, str] = field(default_factory=dict)
+    # Whether the model can be given pictures, as ms-swift's table has it for a hub's id; None where it
+    # has not.
+    sees_pictures: bool | None = None
     # By name, what each reward of the run pays for the rows that were tried, or the error that it
     # raises. Empty where none was tried.
     paid: dict[str, list[float | None] | str] = field(default_factory=dict)
@@ -98,6 +104,7 @@ def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Pars
     model = TINY if folder is None else ("--model", str(folder))
     command = [sys.executable, "-m", __name__, str(processes), *words, *model]
     env = os.environ | plan.trainer.env | ENVIRONMENT
+    env[NAMED_MODEL] = str(plan.settings.get("model"))
     for name in UNSET:
         env.pop(name, None)
     process = subprocess.Popen(
@@ -112,7 +119,8 @@ def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Pars
     def result(rows: Sequence[Mapping[str, Any]]) -> Parsed:
         errors = f"no answer in {SECONDS} seconds"
         try:
-            output, errors = process.communicate(json.dumps(rows), timeout=SECONDS)
+            text = json.dumps(list(map(as_json, rows)))  # of which pictures are bytes
+            output, errors = process.communicate(text, timeout=SECONDS)
             values = json.loads(output.splitlines()[-1])
             known = {name: KnownReward(*of_name) for name, of_name in values["rewards"].items()}
             return Parsed(**{**values, "rewards": known})
@@ -184,7 +192,15 @@ def parse(
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
         late=late(arguments.reward_funcs),
+        sees_pictures=_sees_pictures(os.environ.get(NAMED_MODEL, "")),
     )
+
+
+def _sees_pictures(model: str) -> bool | None:
+    from swift.model.model_meta import get_matched_model_meta
+
+    known = get_matched_model_meta(model)
+    return None if known is None else bool(known.is_multimodal)
 
 
 def _keep_to_this_process(processes: int) -> None:

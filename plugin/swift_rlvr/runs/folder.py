@@ -12,6 +12,7 @@ import json
 import math
 import re
 import zipfile
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -269,8 +270,14 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as ARGS holds them, or a row: what JSON lacks, such as a date, as text."""
-    return json.loads(json.dumps(settings, default=str))
+    """Settings as ARGS holds them, or a row: what JSON lacks, such as a date, as text, and bytes in
+    base64.
+    """
+    return json.loads(json.dumps(settings, default=_as_text))
+
+
+def _as_text(value: Any) -> str:
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
 
 
 def diverged(folder: str | Path, step: int, sign: str) -> DivergedError:

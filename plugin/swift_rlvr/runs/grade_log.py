@@ -6,12 +6,13 @@ from typing import Any
 
 from swift_rlvr.runs.records import Messages, Record, is_long
 from swift_rlvr.success import key_of
+from swift_rlvr.tasks.pictures import IMAGES, named
 from swift_rlvr.verifiers.messages import completion_text, message_text
 
 # The column of a completion's token ids: ms-swift's, and TRL's.
 TOKENS = ("response_token_ids", "completion_ids")
 # Columns that are kept whatever our rewards read: the verifier may be a plain function.
-ALWAYS = ("task", "level", "solution", "thinking_opened")
+ALWAYS = ("task", "level", "solution", "thinking_opened", IMAGES)
 NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 
 
@@ -43,7 +44,9 @@ class GradeLog:
         for index, (completion, (value, reason)) in enumerate(graded):
             row = {}
             for name, values in of_the_row.items():
-                if not is_long(values[index]):
+                if name == IMAGES:
+                    row[name] = named(values[index])
+                elif not is_long(values[index]):
                     row[name] = values[index]
             record = Record(
                 index=0,

@@ -20,6 +20,7 @@ from typing import Any
 
 from swift_rlvr.success import Judges
 from swift_rlvr.tasks import verifier_of
+from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -74,7 +75,11 @@ class Record:
     @property
     def question(self) -> str:
         """The first prompt, or the row: a text that all completions of a row share."""
-        return json.dumps(self.first_prompt or self.row, ensure_ascii=False, default=str)
+        asked: Any = self.first_prompt or self.row
+        if self.first_prompt and self.row.get(IMAGES):
+            # "How many are there?" of another picture is another question.
+            asked = [self.first_prompt, self.row[IMAGES]]
+        return json.dumps(asked, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:

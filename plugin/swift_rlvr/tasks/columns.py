@@ -7,10 +7,11 @@ import math
 import os
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swift_rlvr.tasks.pictures import BASE64, LONGEST_PATH, TAG, Picture, picture_of
 from swift_rlvr.tasks.task import Row, RowError, columns_named, folded_name
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 
@@ -63,8 +64,17 @@ KEPT = {
     "answer_form": ("answer_form",),
     "thinking_opened": ("thinking_opened",),
 }
+# Other names of columns with pictures, the likeliest first. MathVista's `image` is a path that only its
+# authors have, beside the picture in `decoded_image`.
+PICTURES = (
+    *(*KEPT["images"], "decoded_image", "image_path", "image_paths", "image_file", "image_url"),
+    *("image_urls", "image_base64", "img", "imgs", "img_path", "picture", "pictures", "figure"),
+    *("figure_path", "diagram"),
+)
+# MMMU's image_1 to image_7.
+_NUMBERED_COLUMN = re.compile(r"image_?(\d+)", re.IGNORECASE)
 # What stands in a question for one of them.
-_TAGS = {"images": "<image>", "videos": "<video>", "audios": "<audio>"}
+_TAGS = {"images": TAG, "videos": "<video>", "audios": "<audio>"}
 # Other ways to show an image: Markdown's, HTML's, and MMMU's <image 1>.
 _SHOWN_IMAGE = re.compile(
     r"!\[[^\]\n]*\]\((?:https?:|data:|[^)\s]+\.(?:png|jpe?g|gif|svg|webp|bmp))[^)\n]*\)|<img\b[^>]*>",
@@ -73,10 +83,6 @@ _SHOWN_IMAGE = re.compile(
 _NUMBERED_IMAGE = re.compile(r"<image[ _](\d+)>")
 _CODE = re.compile(r"`[^`]*`")
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
-# As in ms-swift, a longer text is no path but the file itself, in base64. No image is as short as
-# the other bound.
-_LONGEST_PATH = 2000
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
@@ -242,14 +248,17 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
 
     prompt: all that the messages say. question: what the row asks, alone.
 
-    RowError where the question shows more images, videos or audios than the row has, or a file of
-    theirs does not exist.
+    RowError where the question shows more images, videos or audios than the row has, or one of them
+    is not there or cannot be read.
     """
     kept: dict[str, Any] = {}
+    pictures = pictures_in(row)
+    if pictures:
+        kept["images"] = pictures
     for name, names in KEPT.items():
         for column in columns_named(names, row):
             value = _something(row[column])
-            if name in kept or value is None or _is_empty(value):
+            if name == "images" or name in kept or value is None or _is_empty(value):
                 continue
             if name in _TAGS:
                 value = parsed(value)
@@ -275,8 +284,64 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
     return kept
 
 
+def pictures_in(row: Row) -> list[Picture]:
+    """The pictures of a row, each in one form; RowError where one cannot be read.
+
+    They are in the first column with a usual name that has any. One with paths of files that are not
+    here gives way to another.
+    """
+    refused: RowError | None = None
+    for column, values in _picture_columns(row):
+        try:
+            return [picture_of(value, column) for value in values]
+        except RowError as error:
+            if error.label != "no picture":
+                raise
+            refused = refused or error
+    if refused is not None:
+        raise refused
+    return []
+
+
+def has_pictures(row: Row) -> bool:
+    """Whether a raw row has pictures, which may not be there."""
+    return next(_picture_columns(row), None) is not None
+
+
+def _picture_columns(row: Row) -> Iterator[tuple[str, list[Any]]]:
+    """The columns that hold pictures, each with what is in it; image_1, image_2 and so on are one."""
+    for column in columns_named(PICTURES, row):
+        values = _present(row[column])
+        # Other names may stand for something else, such as the number of a figure.
+        is_usual = folded_name(column) in KEPT["images"]
+        if values and (is_usual or all(_is_image(column, value) for value in values)):
+            yield column, values
+    columns = numbered_pictures(row)
+    values = [value for column in columns for value in _present(row[column])]
+    if values and all(_is_image(columns[0], value) for value in values):
+        yield columns[0], values
+
+
+def numbered_pictures(present: Iterable[str]) -> list[str]:
+    """The columns image_1, image_2 and so on, in order."""
+    numbered = []
+    for column in present:
+        if match := _NUMBERED_COLUMN.fullmatch(str(column)):
+            numbered.append((int(match[1]), column))
+    return [column for _, column in sorted(numbered)]
+
+
+def _present(value: Any) -> list[Any]:
+    """What a column holds, as a list, without what is empty."""
+    value = parsed(_something(value))
+    if isinstance(value, Mapping) and not (value.get("bytes") or value.get("path")):
+        value = value.get("url")
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [each for each in values if each is not None and not _is_empty(each)]
+
+
 def _require_files(values: Iterable[Any], column: str) -> None:
-    """RowError where one of these images, videos or audios is the path of a file that is not there."""
+    """RowError where one of these videos or audios is the path of a file that is not there."""
     for value in values:
         path = value
         if isinstance(value, Mapping):
@@ -284,7 +349,7 @@ def _require_files(values: Iterable[Any], column: str) -> None:
         if not isinstance(path, str) or "://" in path or path.startswith("data:"):
             continue
         path = path.strip()
-        if len(path) > _LONGEST_PATH or _BASE64.fullmatch(path):
+        if len(path) > LONGEST_PATH or BASE64.fullmatch(path):
             continue
         # As ms-swift looks for it.
         in_folder = os.path.join(os.environ.get("ROOT_IMAGE_DIR", ""), path)
@@ -338,8 +403,6 @@ def _is_image(name: str, value: Any) -> bool:
         if _IMAGE_FILE.fullmatch(value.strip()):
             return True
         is_called_so = any(word in folded_name(name) for word in ("image", "img", "picture"))
-        return is_called_so and bool(
-            re.match(r"https?://|data:", value) or _BASE64.fullmatch(value)
-        )
+        return is_called_so and bool(re.match(r"https?://|data:", value) or BASE64.fullmatch(value))
     # A picture that a reader of datasets has opened already.
     return isinstance(value, bytes) or hasattr(value, "getpixel")

@@ -28,11 +28,13 @@ from swift_rlvr.tasks.columns import (
     KEPT,
     MESSAGES,
     NAMES,
+    PICTURES,
     VARIABLES,
     find_columns,
     kept_columns,
     parsed,
     passage_of,
+    pictures_in,
     unused_images,
     unused_passages,
     value_at,
@@ -47,6 +49,7 @@ from swift_rlvr.tasks.options import (
     number_of_gold,
     right_and_wrong,
 )
+from swift_rlvr.tasks.pictures import digests, placed
 from swift_rlvr.tasks.task import (
     Gold,
     Row,
@@ -263,16 +266,28 @@ def golds_in(answer: Any) -> list[Any]:
 
 
 def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
-    """A row for training with what ms-swift takes beside the messages."""
+    """A row for training with what ms-swift takes beside the messages, and its pictures in their
+    places.
+    """
     text = "".join(str(message["content"]) for message in question.messages)
     # Choices may show an image too.
     asked = "\n".join([question.asked, *prepared.get("options", [])])
-    return {**prepared, **kept_columns(row, text, asked)}
+    kept = kept_columns(row, text, asked)
+    pictures = kept.get("images", [])
+    if pictures:
+        prepared["messages"], kept["images"] = placed(prepared["messages"], pictures)
+    return {**prepared, **kept}
 
 
 def identity(row: Row) -> str:
-    """The same text for rows that ask the same."""
-    return normalised(_read(row).messages[-1]["content"])
+    """The same text for rows that ask the same, of the same pictures."""
+    return normalised(_read(row).messages[-1]["content"]) + _pictures(row)
+
+
+def _pictures(row: Row) -> str:
+    """What tells a question about a picture from the same one about another."""
+    pictures = pictures_in(row)
+    return f"\n{digests(pictures)}" if pictures else ""
 
 
 # --- math: an answer that external_accuracy can read
@@ -479,7 +494,8 @@ def choice_identity(row: Row) -> str:
     """
     question = _read(row, _RIGHT_CHOICE)
     choices = sorted(_choices(row, question).by_label.values())
-    return normalised("\n".join([question.messages[-1]["content"], *choices]))
+    text = normalised("\n".join([question.messages[-1]["content"], *choices]))
+    return text + _pictures(row)
 
 
 def choice_gold(row: Row) -> Gold:
@@ -551,7 +567,7 @@ class OwnTask(Task):
         asked = columns_named(NAMES["problem"], row)
         kept = [name for names in KEPT.values() for name in names]
         found = [name for name in _read(row, self.further).columns if name not in asked]
-        return [*found, *columns_named((*kept, *COLUMNS), row)]
+        return [*found, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
         prepared = self.preprocess(row)

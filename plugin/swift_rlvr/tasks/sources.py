@@ -18,9 +18,10 @@ from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.code import ONLY_TESTS
-from swift_rlvr.tasks.columns import value_at
+from swift_rlvr.tasks.columns import PICTURES, numbered_pictures, parsed, value_at
 from swift_rlvr.tasks.files import DATA_FILE, UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
+from swift_rlvr.tasks.pictures import beside
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share, check_columns
 from swift_rlvr.tasks.task import columns_named
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
@@ -76,10 +77,14 @@ class Source:
         elif self.path is not None:
             rows = file_rows(self.path, self.split)
         else:
-            rows = enumerate(self.from_hub(), start=1)
+            rows = enumerate(undecoded(self.from_hub()), start=1)
+        rows = with_columns(rows, self.columns, renamed)
+        if self.path is not None:
+            folder = self.path if self.path.is_dir() else self.path.parent
+            rows = with_pictures_beside(rows, folder)
         checked = False
         has_rows = False
-        for line, row in islice(with_columns(rows, self.columns, renamed), self.limit):
+        for line, row in islice(rows, self.limit):
             has_rows = True
             if not checked and not isinstance(row, UnreadableRow):
                 try:
@@ -297,6 +302,31 @@ def _named_instead(problem: str, subset: str, split: str) -> tuple[str, str] | N
     if not usual or usual[0] in (subset, split):
         return None
     return (subset, usual[0]) if "split" in problem.casefold() else (usual[0], split)
+
+
+def undecoded(dataset: Any) -> Any:
+    """A dataset of Hugging Face's library whose images and sounds stay as they lie in it."""
+    for name, feature in (getattr(dataset, "features", None) or {}).items():
+        # A list of images is decoded too.
+        inner = getattr(feature, "feature", feature)
+        if getattr(inner, "decode", False):
+            plain = type(inner)(decode=False)
+            new = plain if inner is feature else type(feature)(plain)
+            dataset = dataset.cast_column(name, new)
+    return dataset
+
+
+def with_pictures_beside(
+    rows: Iterator[tuple[int, dict[str, Any]]], folder: Path
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with the paths of pictures that are in the folder of the data file."""
+    for line, row in rows:
+        if isinstance(row, UnreadableRow):
+            yield line, row
+            continue
+        columns = [*columns_named(PICTURES, row), *numbered_pictures(row)]
+        found = {name: beside(folder, parsed(value_at(row, name))) for name in columns}
+        yield line, {**row, **found}
 
 
 def guess_task(path: Path, columns: Mapping[str, str]) -> Task:

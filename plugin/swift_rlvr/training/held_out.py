@@ -33,6 +33,7 @@ from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, anothe
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.success import FORMAT, role_of
+from swift_rlvr.tasks.pictures import IMAGES, Picture, digests
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.training.ms_swift.sampling import sample as sample_ms_swift
@@ -43,6 +44,7 @@ from swift_rlvr.utils.settings import PREFIX
 SEED = 20_000
 STATE = "swift_rlvr.held_out"  # in trainer_state.json
 Messages = list[dict[str, str]]
+Pictures = Sequence[Picture] | None
 
 
 class Evaluation(NamedTuple):
@@ -102,21 +104,21 @@ class HeldOut:
                 prompt = SystemPrompt(system, "system")
             self.conversations = [prompt.on(turns) for turns in self.conversations]
 
-    def leave_out(self, trained: Iterable[tuple[Messages, object]]) -> None:
+    def leave_out(self, trained: Iterable[tuple[Messages, object, Pictures]]) -> None:
         """Take out the rows whose prompt is one of the training's too, and say how many.
 
         It also says where the two have no task in common.
 
         Args:
-            trained: messages and task of each row, None for a row without a task.
+            trained: messages, task and pictures of each row, None for what it has not.
 
         Raises:
             InputError: no row is left.
         """
         asked = set()
         tasks = set[object]()
-        for messages, task in trained:
-            asked.add(_question(messages))
+        for messages, task, pictures in trained:
+            asked.add(_question(messages, pictures))
             tasks.add(task)
         name = self.settings.held_out_dataset
         problem = another_task({row.get("task") for row in self.rows}, tasks)
@@ -126,7 +128,7 @@ class HeldOut:
         count = len(self.rows)
         kept = []
         for index, messages in enumerate(self.conversations):
-            if _question(messages) not in asked:
+            if _question(messages, self.rows[index].get(IMAGES)) not in asked:
                 kept.append(index)
         if not kept:
             raise InputError(
@@ -200,16 +202,16 @@ def held_out_rows(
         system=arguments.system,
         say=say,
     )
-    held_out.leave_out((row["prompt"], row.get("task")) for row in rows)
+    held_out.leave_out((row["prompt"], row.get("task"), None) for row in rows)
     return held_out
 
 
-def _question(messages: Messages) -> tuple[str, ...]:
-    """What a conversation asks: the user's turns, whatever the system prompt is.
-
-    Content may be a list of parts, with images.
+def _question(messages: Messages, pictures: Pictures = None) -> tuple[str, ...]:
+    """What a conversation asks: the user's turns, whatever the system prompt is, and of which
+    pictures.
     """
-    return tuple(str(turn["content"]) for turn in messages if turn["role"] == "user")
+    texts = [str(turn["content"]) for turn in messages if turn["role"] == "user"]
+    return (*texts, digests(pictures or ()))
 
 
 class HeldOutCallback(TrainerCallback):
@@ -268,7 +270,9 @@ class HeldOutCallback(TrainerCallback):
             self.checked = True
             dataset = trainer.train_dataset
             if hasattr(dataset, "__len__"):
-                held_out.leave_out((row["messages"], row.get("task")) for row in dataset)
+                held_out.leave_out(
+                    (row["messages"], row.get("task"), row.get(IMAGES)) for row in dataset
+                )
             else:
                 text = "the training's rows are streamed"
                 held_out.say(f"{text}, so held-out rows may be among them")

@@ -16,6 +16,7 @@ from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.columns import KEPT
+from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.tool_calls import refuse_native_tools
 from swift_rlvr.training.arguments import DataArguments
@@ -33,15 +34,18 @@ def read_data(
     rewards: Sequence[Reward],
     console: Console,
     all_columns: bool = False,
+    with_pictures: bool = False,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and
     their system prompt.
 
     Rows that cannot be used are reported and skipped. With `all_columns` those are kept too that
-    these rewards do not take, but for what the trainer fills in itself.
+    these rewards do not take, but for what the trainer fills in itself. With `with_pictures` rows keep
+    their `images`, which another trainer would not show to the model.
 
     Raises:
-        InputError: too many rows cannot be used (`allowed_share`), or a reward lacks a column.
+        InputError: too many rows cannot be used (`allowed_share`), a reward lacks a column, or rows
+            have pictures that the model would not see.
     """
     for variable in stray_variables(REWARDS):
         problem = "is set, but no reward has this name"
@@ -70,9 +74,16 @@ def read_data(
             console.print(f"{source}: {of_task}: {problem}", style="yellow")
     if all_columns:
         columns = sorted(set[str]().union(*rows) - {*FROM_TRAINER, *KEPT})
-    unseen = sorted({name for row in rows for name in KEPT if name in row and name not in columns})
+    unseen = {name for row in rows for name in KEPT if name in row and name not in columns}
+    if with_pictures and IMAGES in unseen:
+        columns = [*columns, IMAGES]
+        unseen.remove(IMAGES)
+    media = sorted(unseen & {IMAGES, "videos", "audios"})
+    if media:
+        problem = f"rows have {', '.join(media)}, which this trainer does not show to the model"
+        raise InputError(f"{source}: {problem}; train with ms-swift", "dataset")
     if unseen:
-        text = f"{source}: the model does not see the columns {', '.join(unseen)}"
+        text = f"{source}: the model does not see the columns {', '.join(sorted(unseen))}"
         console.print(f"{text}; to use them, train with ms-swift", style="yellow")
     prompts = []
     for turns, row in zip(messages, rows, strict=True):

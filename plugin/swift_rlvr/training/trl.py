@@ -45,6 +45,7 @@ from swift_rlvr.runs.folder import (
 )
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.tasks.pictures import IMAGES, TAG, opened
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.arguments import Command, DataArguments, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
@@ -232,7 +233,8 @@ def load_dataset(
         reward_funcs: as in GRPOTrainer. The columns of those of this package are looked for. Where
             there are others too, or none is named, all columns are kept.
         processing_class: the model's tokenizer or processor. Where its chat template opens the
-            thinking in the prompt, the column `thinking_opened` tells the rewards.
+            thinking in the prompt, the column `thinking_opened` tells the rewards. Rows with pictures
+            need a processor that takes them.
         system: the system prompt of rows without one; by default the task's.
         columns: new names of columns, as in `--columns`.
         use_hf: load a dataset NAME from Hugging Face instead of ModelScope.
@@ -245,10 +247,29 @@ def load_dataset(
     arguments = DataArguments(dataset=name, system=system, use_hf=use_hf, columns=new_names)
     rewards = [reward for reward in reward_funcs if isinstance(reward, Reward)]
     is_all = bool(rewards) and len(rewards) == len(reward_funcs)
-    rows, _ = read_data(
-        arguments, rewards, Console(stderr=True, soft_wrap=True), all_columns=not is_all
-    )
+    sees = hasattr(processing_class, "image_processor")
+    console = Console(stderr=True, soft_wrap=True)
+    rows, _ = read_data(arguments, rewards, console, all_columns=not is_all, with_pictures=sees)
+    if any(row.get(IMAGES) for row in rows):
+        rows = [_with_pictures(row) for row in rows]
     return as_dataset(_with_thinking(rows, processing_class))
+
+
+def _with_pictures(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as TRL takes pictures: `images`, opened, and messages whose content is a list of texts and
+    places for them.
+    """
+    pictures = row.get(IMAGES) or []
+    turns = []
+    for turn in row["prompt"]:
+        parts = []
+        for number, text in enumerate(str(turn["content"]).split(TAG)):
+            if number and pictures:
+                parts.append({"type": "image", "text": None})
+            if text:
+                parts.append({"type": "text", "text": text})
+        turns.append({"role": turn["role"], "content": parts})
+    return {**row, "prompt": turns, IMAGES: [opened(picture) for picture in pictures]}
 
 
 def _with_thinking(

@@ -19,6 +19,7 @@ from swift.rewards import orms
 from swift.utils import import_external_file, remove_response
 
 from commands import ran
+from pictures import dots
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
@@ -394,7 +395,7 @@ def logged(caplog, *arguments, **options):
 
 def test_the_passage_and_what_stands_beside_the_messages_reach_the_trainer(tmp_path, caplog):
     image = tmp_path / "a.png"
-    image.touch()
+    dots(1).save(image)
     rows = [
         {
             "context": PASSAGE,

@@ -117,6 +117,11 @@ def _print_head(console: Console, source: Source, findings: checking.Findings) -
     if source.task.is_mixed and findings.tasks:
         counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         console.print(f"  {counts}")
+    if findings.with_pictures:
+        pictures = f"{checking.rows_text(findings.with_pictures)} with pictures"
+        if not findings.pictures_at_urls:
+            pictures += ", of which each was opened"
+        console.print(f"  {pictures}", style="dim")
     forms = []
     for form, rows in findings.forms.most_common():
         name = checking.form_text(form) if form else "no form"

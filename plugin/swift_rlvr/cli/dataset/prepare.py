@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from swift_rlvr.adapters.rows import FORMATS, PARQUET, write_parquet
+from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.tasks import Task
+from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.tool_calls import refuse_native_tools
 from swift_rlvr.utils.errors import InputError
@@ -92,6 +93,8 @@ def prepare(
 
     total = len(kept) + left_out.total()
     console.print(f"Kept {len(kept):,} of the {total:,} rows read ({why}).")
+    if max_prompt_tokens is not None and any(map(has_pictures, prepared)):
+        console.print("The tokens of pictures are not among those of the prompts.", style="yellow")
     if rows is not None and len(kept) < rows:
         console.print(f"You asked for {rows:,} rows; the dataset has no more.", style="yellow")
     use = f"train on it with --dataset {source.task.name}:{out}"
@@ -112,6 +115,7 @@ def _write(
         own = task.of(raw)
         prepared = own.preprocess(raw)
         refuse_native_tools([prepared], format)
+        refuse_media(prepared)
         chosen = SystemPrompt(system, "--system") if system else default_system(own)
         prepared["messages"] = chosen.on(prepared["messages"])
         converted.append(as_row(own.name, prepared, index))

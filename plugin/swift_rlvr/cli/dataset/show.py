@@ -10,6 +10,7 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import table, visible
+from swift_rlvr.tasks.pictures import IMAGES, named
 from swift_rlvr.tasks.sources import parse_source
 
 LONGEST_PROMPT = 20_000
@@ -33,7 +34,10 @@ def show(
     shown = prompts.show(source, model, row, system)
     console = Console(highlight=False)
 
-    tokens = (f"{shown.tokens:,} tokens", "bold")
+    size = f"{shown.tokens:,} tokens"
+    if pictures := len(shown.row.get(IMAGES) or []):
+        size += f" beside {pictures} picture{'s' if pictures > 1 else ''}"
+    tokens = (size, "bold")
     title = Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens)
     console.print(title, soft_wrap=True)
     console.print(Text(f"The system prompt comes from {shown.system_from}.", "dim"), soft_wrap=True)
@@ -45,6 +49,8 @@ def show(
     for name, value in shown.row.items():
         if name == "messages":
             continue
+        if name == IMAGES:
+            value = named(value)
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
     console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")

@@ -25,6 +25,7 @@ from swift_rlvr.runs.grade_log import TOKENS
 from swift_rlvr.runs.records import Record
 from swift_rlvr.success import FORMAT, SHAPING
 from swift_rlvr.tasks import verifier_of
+from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.verifiers.messages import message_text
 
 # What a page holds at most: completions, and characters of their texts.
@@ -333,6 +334,9 @@ def prompt_text(record: Record) -> str:
         turns.append((str(turn.get("role", "")), message_text(turn) or ""))
     if not turns:
         return f"row {record.index}: {json.dumps(record.row, ensure_ascii=False, default=str)}"
+    pictures = record.row.get(IMAGES)
+    if pictures:
+        turns.append((IMAGES, "\n".join(map(str, pictures))))
     if len(turns) == 1:
         return turns[0][1]
     return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)

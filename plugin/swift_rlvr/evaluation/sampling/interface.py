@@ -6,9 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swift_rlvr.runs.records import Messages
+from swift_rlvr.tasks.pictures import Picture, with_pictures
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import Settings, setting
 
 ENGINES = ("auto", "transformers", "vllm")
+# Of an engine in this process.
+NO_PICTURES = (
+    "the rows have pictures, which only a server is sent: start one of the model (`swift rollout`, "
+    "`swift deploy`, vLLM) and name it with --server"
+)
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,13 @@ class Engine(ABC):
     """Samples completions of conversations, which are messages of which the last is the user's.
 
     settings: those it was opened with. batch_size: the completions worth asking for together.
+    takes_pictures: whether it can be given pictures, which are then in the messages as OpenAI's API
+    has them. has_pictures: whether it has been given any.
     served_model: the model that a server has answered with, where that is another one.
     """
+
+    takes_pictures = False
+    has_pictures = False
 
     def __init__(self, settings: SamplingSettings):
         self.settings = settings
@@ -93,18 +105,25 @@ class Engine(ABC):
         self,
         conversations: Sequence[Messages],
         on_progress: OnProgress = lambda share: None,
+        pictures: Sequence[Sequence[Picture]] = (),
         **changes: Any,
     ) -> Groups:
         """`num_generations` completions for each conversation, in order; InputError where the
-        context is too short.
+        context is too short, or an engine cannot be given pictures.
 
         With transformers the same arguments give the same completions, whatever was sampled before.
         vLLM draws on from the seed that it was opened with, and a server from its own.
 
         Args:
             on_progress: called with the share that is done.
+            pictures: those of each conversation, which has ``<image>`` in their places.
             changes: num_generations, temperature, seed in place of those of the settings.
         """
+        if any(pictures):
+            if not self.takes_pictures:
+                raise InputError(NO_PICTURES, "engine")
+            self.has_pictures = True
+            conversations = list(map(with_pictures, conversations, pictures))
         return self._sample(conversations, replace(self.settings, **changes), on_progress)
 
     @abstractmethod

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
+from swift_rlvr.evaluation.models import sees_pictures
 from swift_rlvr.evaluation.sampling.http import RefusedError, SilentError, check_url, request
 from swift_rlvr.evaluation.sampling.interface import (
     Completion,
@@ -58,6 +59,8 @@ def open_server(settings: SamplingSettings) -> Engine:
 
 class ServerEngine(Engine):
     """What both kinds of servers share."""
+
+    takes_pictures = True
 
     def __init__(self, settings: SamplingSettings):
         super().__init__(settings)
@@ -151,7 +154,12 @@ class RolloutEngine(ServerEngine):
             raise InputError(
                 f"{self.url}: this is not the answer of a rollout server ({error!r})", "server"
             ) from error
-        self._note_model(answer["response"].get("model"))
+        served = answer["response"].get("model")
+        if self.has_pictures and isinstance(served, str) and sees_pictures(Path(served)) is False:
+            # ms-swift drops pictures that such a model is sent.
+            problem = f"the rows have pictures, and the server's {served} reads text alone"
+            raise InputError(problem, "server")
+        self._note_model(served)
         return completion
 
 

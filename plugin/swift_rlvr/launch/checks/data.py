@@ -2,15 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.evaluation.models import load_pretrained, sees_pictures
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
@@ -18,8 +21,10 @@ from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.launch.model_size import model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
+from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
@@ -43,6 +48,8 @@ OTHER_MODELS = (
     *("reward_model", "ref_model", "teacher_model"),
     *("ref_adapters", "reward_adapters", "teacher_adapters"),
 )
+# Variables that limit the pixels of a picture for Qwen's models.
+PIXELS = ("MIN_PIXELS", "MAX_PIXELS")
 # Variables that forbid Hugging Face's libraries to ask the hub.
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -66,6 +73,8 @@ _PARTS = {
         *("solution", "text", "completion", "content"),
     },
 }
+# Models whose code in ms-swift imports qwen_vl_utils.
+_QWEN_VL = re.compile(r"qwen[\d.]*-?(?:vl|omni)", re.IGNORECASE)
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 _HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
 
@@ -406,6 +415,15 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     yield from _cut_answers(launch, tokenizer, rows)
     limit = launch.plan.grpo.max_length
     tokens = [asked.tokens or 0 for asked in rows]
+    if any(asked.row.get(IMAGES) for asked in rows):
+        try:
+            of_pictures = _tokens_of_pictures(folder, rows, launch.environ)
+            tokens = [sum(both) for both in zip(tokens, of_pictures, strict=True)]
+        except (InputError, ImportError, AttributeError) as error:
+            problem = " ".join(str(error).split())[:200]
+            message = f"the tokens of pictures were not counted: {problem}"
+            remedy = "leave room in max_length: a Qwen2.5-VL has one for each 28 x 28 pixels"
+            yield warning("prompts", message, remedy)
     is_deleted = launch.settings.get("truncation_strategy") == "delete"
     sampled = tokens
     if limit and is_deleted:
@@ -425,6 +443,36 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     message = f"{longer:,} of {len(rows):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield warning("prompts", message, remedy)
+
+
+def _tokens_of_pictures(
+    folder: Path, rows: Sequence[AskedRow], environ: Mapping[str, str]
+) -> list[int]:
+    """How many tokens the pictures of each row are, by the model's own processor.
+
+    Raises:
+        InputError, ImportError, AttributeError: the processor cannot be loaded, or does not say, or a
+            picture is at a URL.
+    """
+    from transformers import AutoProcessor
+
+    processor = load_pretrained(AutoProcessor, str(folder))
+    # Of ms-swift's template for Qwen's models, in place of the processor's own.
+    limits = {name.lower(): int(environ[name]) for name in PIXELS if environ.get(name)}
+    tokens = []
+    for asked in rows:
+        sizes = []
+        for picture in asked.row.get(IMAGES) or []:
+            content = content_of(picture)
+            if content is None:
+                raise InputError(f"{picture['path']} is at a URL")
+            sizes.append((content.height, content.width))
+        count = 0
+        if sizes:
+            counts = processor._get_num_multimodal_tokens(image_sizes=sizes, **limits)
+            count = sum(counts["num_image_tokens"])
+        tokens.append(count)
+    return tokens
 
 
 def _without_room(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
@@ -482,5 +530,52 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     yield report("completions", message, f"--max_completion_length {tokens} and room to think")
 
 
+def pictures(launch: Launch) -> Iterator[CheckResult]:
+    """Rows with pictures have a model that sees them: ms-swift drops them for another without a word."""
+    rows = 0
+    seen = 0
+    not_opened = 0
+    for asked in asked_rows(launch):
+        rows += 1
+        images = asked.row.get(IMAGES) or []
+        seen += bool(images)
+        not_opened += any(content_of(image) is None for image in images)
+    for name in launch.listed("dataset"):
+        # ms-swift reads a file without a task itself.
+        file, _ = local_file(name)
+        if file is not None and file.is_file() and not task_in(name):
+            with suppress(InputError):
+                for _, row in islice(file_rows(file), FIRST):
+                    if not isinstance(row, UnreadableRow):
+                        rows += 1
+                        seen += has_pictures(row)
+                        not_opened += has_pictures(row)
+    if not seen:
+        return
+    model = str(launch.settings.get("model"))
+    folder = model_folder(model)
+    sees = launch.parsed.sees_pictures
+    if folder is not None:
+        sees = sees_pictures(folder)
+    have = f"{seen:,} of {rows:,} rows have pictures"
+    remedy = "a model that sees, such as Qwen/Qwen2.5-VL-3B-Instruct"
+    if sees is False:
+        message = f"{have}, and {model} reads text alone: it would be trained without them"
+        yield failed("pictures", message, remedy)
+        return
+    if sees is None:
+        yield warning("pictures", f"{have}; whether {model} sees them is not known", remedy)
+    elif not_opened:
+        message = f"{have}, those of {not_opened:,} were not opened"
+        remedy = "name files, not URLs, and a task: math:FILE, choice:FILE or qa:FILE"
+        yield warning("pictures", message, remedy)
+    else:
+        yield passed("pictures", f"{have}, all can be read, and {model} sees them")
+    # Its model's code imports it, and its own error comes after the rollout server has started.
+    if _QWEN_VL.search(model) and find_spec("qwen_vl_utils") is None:
+        message = f"{model} needs qwen_vl_utils, which is not installed"
+        yield failed("pictures", message, "pip install 'qwen-vl-utils>=0.0.14' torchvision")
+
+
 CHECKS = (files, other_models, lengths, steps, datasets, system)
-AFTER_MS_SWIFT = (prompts,)
+AFTER_MS_SWIFT = (prompts, pictures)

@@ -25,7 +25,7 @@ from swift_rlvr.rewards.imported import reward_names
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.files import data_suffix
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share, check_columns
-from swift_rlvr.tasks.sources import Source, parse_source, with_columns
+from swift_rlvr.tasks.sources import Source, parse_source, undecoded, with_columns
 from swift_rlvr.tasks.task import RowError, unused_columns
 from swift_rlvr.training.ms_swift.reward_names import require_ours
 
@@ -79,10 +79,8 @@ class TaskPreprocessor(RowPreprocessor):
 
     def _raw_rows(self, dataset):
         """(number, row) of each row of a dataset, with images and sounds as they lie in it."""
-        for name, feature in dataset.features.items():
-            if getattr(feature, "decode", False):
-                dataset = dataset.cast_column(name, type(feature)(decode=False))
-        for number, row in with_columns(enumerate(dataset, start=1), self.new_names):
+        rows = enumerate(undecoded(dataset), start=1)
+        for number, row in with_columns(rows, self.new_names):
             if number == 1:
                 check_columns(self.task, row)
             yield number, row

@@ -1,0 +1,107 @@
+"""Two steps of GRPO on questions about pictures, with a small model that sees: its eyes learn, and each
+completion is logged beside the name of its picture.
+
+ms-swift's trainer samples, not vLLM.
+"""
+
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+
+from e2e.programs import SHARE_OF_DIGITS, SWIFT, Training, run_to_the_end
+from paths import DATASETS, words
+from pictures import write_dots
+from small_models import VISION_MODEL_TYPE, save_vision_model
+from swift_rlvr.runs.folder import checkpoints
+from swift_rlvr.utils.jsonl import write_jsonl
+
+pytestmark = pytest.mark.e2e
+
+STEPS = 2
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_vision_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def training(model, tmp_path_factory) -> Training:
+    """Of questions about pictures and others without, in one batch; held-out rows have pictures too."""
+    folder = tmp_path_factory.mktemp("training")
+    held_out = write_dots(folder / "held_out", (1, 2))
+    text = folder / "text.jsonl"
+    write_jsonl(text, [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(8)])
+    arguments = words(f"""
+        rlhf --rlhf_type grpo --model {model} --model_type {VISION_MODEL_TYPE} --tuner_type full
+        --freeze_vit false --freeze_aligner false --torch_dtype float32 --bf16 false --fp16 false
+        --gradient_checkpointing false --load_from_cache_file false --dataset_num_proc 1
+        --dataset math:{DATASETS}/pictures/dots.jsonl math:{text} --split_dataset_ratio 0
+        --max_length 512 --external_plugins plugin/rlvr_plugin.py {SHARE_OF_DIGITS}
+        --reward_funcs external_accuracy external_format external_share_of_digits
+        --use_vllm false --num_generations 4 --max_completion_length 16 --seed 1
+        --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_steps {STEPS}
+        --learning_rate 1e-3 --lr_scheduler_type constant --beta 0 --report_to none
+        --output_dir {folder}/output --add_version false --logging_steps 1 --save_steps {STEPS}
+        --save_only_model true --log_completions true --callbacks reward_reasons held_out
+        --dataloader_num_workers 0
+    """)
+    variables = {
+        "SWIFT_RLVR_HELD_OUT_DATASET": f"math:{held_out}",
+        "SWIFT_RLVR_HELD_OUT_EVERY": STEPS,
+        "SWIFT_RLVR_HELD_OUT_SAMPLES": 2,
+    }
+    log = run_to_the_end(SWIFT, arguments, folder / "train.log", **variables)
+    return Training(folder / "output", log)
+
+
+def test_every_step_is_made_and_logged(training):
+    assert len(training.steps()) == STEPS
+    records = training.records()
+    assert len(records) == STEPS * 16
+    for record in records:
+        question = record.messages[-1]["content"]
+        if "dots" in question:
+            (name,) = record.row["images"]
+            assert question.startswith("<image>How many ")
+            # The gold is that of its picture: dots_0.png shows one.
+            assert int(record.row["solution"]) == int(name.rpartition("dots_")[2][0]) + 1
+        else:
+            assert not record.row.get("images")
+    assert {"dots" in record.messages[-1]["content"] for record in records} == {True, False}
+    longest = max(len(line) for line in (training.output / "records.jsonl").open())
+    assert longest < 5000
+
+
+def test_the_eyes_learn(model, training):
+    """No gradient reaches them where pictures do not reach the model."""
+    (checkpoint,) = checkpoints(training.output)
+    before = load_file(model / "model.safetensors")
+    after = load_file(checkpoint / "model.safetensors")
+    moved = {name for name in before if not before[name].equal(after[name])}
+    assert any("multi_modal_projector" in name for name in moved)
+    assert any("vision_tower" in name for name in moved)
+
+
+def test_held_out_rows_are_asked_with_their_pictures(training):
+    evaluations = training.evaluations()
+    assert sorted(evaluations) == [0, STEPS]
+    lines = (training.output / "held_out.jsonl").read_text().splitlines()
+    names = {json.loads(line)["row"]["images"][0] for line in lines}
+    assert {name.rpartition("/")[2] for name in names} == {"1.png", "2.png"}
+
+
+def test_a_picture_that_went_away_ends_the_run_before_it_begins(model, tmp_path):
+    shutil.copytree(DATASETS / "pictures", tmp_path / "pictures")
+    for path in (tmp_path / "pictures").glob("dots_*.png"):
+        path.unlink()
+    arguments = words(f"""
+        rlhf --rlhf_type grpo --model {model} --model_type {VISION_MODEL_TYPE} --use_vllm false
+        --dataset math:{tmp_path}/pictures/dots.jsonl --external_plugins plugin/rlvr_plugin.py
+        --reward_funcs external_accuracy --output_dir {tmp_path}/output --bf16 false --fp16 false
+        --num_generations 4 --per_device_train_batch_size 4 --report_to none
+    """)
+    with pytest.raises(pytest.fail.Exception, match=r"no file 'dots_0.png'[\s\S]*no row is left"):
+        run_to_the_end(SWIFT, arguments, tmp_path / "train.log")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
@@ -484,6 +485,22 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries]
 
 
+def strategies_of(reward: Reward, rows: Sequence[Target]) -> list[Strategy]:
+    """What the reward itself names as worth a try on these rows."""
+    named: dict[str, bool] = {}
+    for row in rows:
+        for attempt in reward.attempts(row.asked.row):
+            named[attempt.name] = attempt.knows_gold
+
+    def write(name: str, target: Target) -> str | None:
+        for attempt in reward.attempts(target.asked.row):
+            if attempt.name == name:
+                return target.says(attempt.answer)
+        return None
+
+    return [Strategy(name, partial(write, name), knows) for name, knows in named.items()]
+
+
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
     """The grades of completions, with the columns of their rows. InputError if the reward raises."""
     columns = columns_for(reward, [asked.row for asked in rows])
@@ -575,7 +592,8 @@ def attack_reward(
     """
     rows = targets(asked)
     earned = []
-    for strategy in progress(strategies(rows, reward.runs_code)):
+    battery = [*strategies(rows, reward.runs_code), *strategies_of(reward, rows)]
+    for strategy in progress(battery):
         earned.append(try_strategy(reward, strategy, rows))
     earned.sort(key=lambda each: -each.mean)
     return Attack(
@@ -593,7 +611,7 @@ def paid_by(rewards: Mapping[Reward, Sequence[AskedRow]]) -> list[Earned]:
     sums: dict[str, Earned] = {}
     for reward, rows in rewards.items():
         attacked = targets(rows)
-        for strategy in strategies(attacked, reward.runs_code):
+        for strategy in (*strategies(attacked, reward.runs_code), *strategies_of(reward, attacked)):
             earned = try_strategy(reward, strategy, attacked)
             total = sums.setdefault(strategy.name, Earned(strategy))
             total.rows += earned.rows

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.rewards.base import Attempt, Example, Explanation, Reward, Row, Rule, explained_by
-from swift_rlvr.rewards.json_schema import read_answer
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -26,12 +25,11 @@ from swift_rlvr.verifiers.boxes import (
     iou,
     is_inside,
     read_gold,
+    read_spots,
     same_label,
-    spots_in,
     with_tags,
-    written_in_tags,
 )
-from swift_rlvr.verifiers.json_values import MOST_CHARS, TOO_LONG, TWO_VALUES, NotJson
+from swift_rlvr.verifiers.json_values import MOST_CHARS, TEXT_AROUND, TOO_LONG, TWO_VALUES, NotJson
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 # The most that an answer earns which is not right.
@@ -47,7 +45,7 @@ RULES = {
     "no answer": "there is an answer after the thinking",
     "several answers": "it stands in one answer block, and nothing follows that",
     TOO_LONG: f"it has at most {MOST_CHARS:,} characters",
-    "text around": "there is nothing around the boxes",
+    TEXT_AROUND: "there is nothing around the boxes",
     TWO_VALUES: "it is one value, such as one list of boxes",
     "unreadable": "it is boxes or points in a form that is read",
     "no box": "it has a box or a point",
@@ -181,7 +179,7 @@ class BoxReward(Reward):
         if problem is not None:
             return explained_by(RULES, 0.0, problem)
         try:
-            spots = _spots_of(written, self.parameters.text_around)
+            spots = read_spots(written, self.parameters.text_around)
         except NotJson as error:
             reason = error.reason if error.reason in RULES else "unreadable"
             return explained_by(RULES, 0.0, reason, written, str(error))
@@ -257,17 +255,6 @@ def _answer_in(text: str) -> tuple[str, str | None]:
     if scope.count(OPEN) > 1 or (scope and not scope.endswith(CLOSE)):
         return "", "several answers"
     return block.strip(), None if block.strip() else "no answer"
-
-
-def _spots_of(written: str, text_around: bool) -> list[Spot]:
-    """The boxes or points that an answer gives; NotJson or NotBoxes where it gives something else."""
-    if len(written) > MOST_CHARS:
-        raise NotJson(TOO_LONG, f"it has {len(written):,} characters")
-    spots = written_in_tags(written, text_around)
-    if spots is not None:
-        return spots
-    _, value = read_answer(written, text_around)
-    return spots_in(value)
 
 
 def _gold(value: Any) -> list[Spot]:
@@ -367,9 +354,7 @@ def _scaled(spots: Sequence[Spot], factor: float) -> list[Spot]:
     return [Spot(tuple(factor * number for number in spot.at), spot.label) for spot in spots]
 
 
-def _attempts_of_boxes(
-    golds: Sequence[Spot], canvas: Sequence[float] | None
-) -> list[Attempt]:
+def _attempts_of_boxes(golds: Sequence[Spot], canvas: Sequence[float] | None) -> list[Attempt]:
     """Boxes without work, as far as the size of the picture is known, and right ones that are hedged,
     of another scale or in another order.
     """
@@ -401,9 +386,7 @@ def _attempts_of_boxes(
     return attempts
 
 
-def _attempts_of_points(
-    golds: Sequence[Spot], canvas: Sequence[float] | None
-) -> list[Attempt]:
+def _attempts_of_points(golds: Sequence[Spot], canvas: Sequence[float] | None) -> list[Attempt]:
     """The same for points."""
     points = []
     for gold in golds:

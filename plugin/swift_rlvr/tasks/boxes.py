@@ -39,7 +39,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answer_forms import JSON, TAGS, answer_alone, asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
-from swift_rlvr.verifiers.boxes import BOX, POINT, NotBoxes, Spot, in_json, read_spots
+from swift_rlvr.verifiers.boxes import BOX, POINT, NotBoxes, Spot, in_json, read_column
 
 # The usual names of the columns, the likeliest first. A box is looked for in all of these, and in the
 # last turn of the assistant; of the first ones nothing else is expected.
@@ -82,6 +82,7 @@ FORMS = {
 }
 _TAGS_OF_SWIFT = re.compile(r"<ref-object>|<bbox>")
 ASKS = "Answer with JSON and nothing else, with one object for each {form}: {shown}, {coordinates}."
+ASKS_IN_TAGS = "The answer is JSON, with one object for each {form}: {shown}, {coordinates}."
 FIND = "Find this in the picture: {expression}"
 CLICK = "Where in the picture do you click for this? {instruction}"
 # As in ms-swift, a longer text is no path but the file itself, in base64.
@@ -263,9 +264,7 @@ def _read(row: Row) -> _Asked:
     settings = BoxSettings.from_environment()
     image_column, images = _images_of(row)
     column, question = _question_of(row)
-    # ms-swift fills its tags in the order of the conversation: those of the question come first.
-    in_question = _text_of(question).count("<bbox>")
-    written = _golds_of(row, column, in_question)
+    written = _golds_of(row, column, _text_of(question))
     change = _Change(
         scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
         form=settings.gold_boxes or written.form or XYXY,
@@ -287,17 +286,19 @@ def _read(row: Row) -> _Asked:
     kept.pop("objects", None)
     golds = _with_needed_labels(golds, prompt)
     last = messages[-1]
-    asked = f"{last['content']}\n\n{asks(asks_for, golds, settings.coordinates)}"
+    is_in_tags = asked_form(prompt) == TAGS
+    asked = f"{last['content']}\n\n{asks(asks_for, golds, settings.coordinates, is_in_tags)}"
     messages = [*messages[:-1], {**last, "content": asked}]
     return _Asked(messages, golds, change.canvas, asks_for, kept, used)
 
 
-def asks(asks_for: str, golds: Sequence[Spot], coordinates: str) -> str:
+def asks(asks_for: str, golds: Sequence[Spot], coordinates: str, in_tags: bool) -> str:
     """What a prompt says of its answer."""
     form = FORMS[asks_for]
     if golds[0].label is not None:
         form = form.replace("]}", '], "label": "..."}')
-    return ASKS.format(form=asks_for, shown=form, coordinates=COORDINATES[coordinates])
+    words = ASKS_IN_TAGS if in_tags else ASKS
+    return words.format(form=asks_for, shown=form, coordinates=COORDINATES[coordinates])
 
 
 def _with_needed_labels(golds: list[Spot], prompt: str) -> list[Spot]:
@@ -404,10 +405,10 @@ def _lists(value: Any) -> list[Any]:
 # --- the right boxes
 
 
-def _golds_of(row: Row, question: str, in_question: int) -> _Written:
+def _golds_of(row: Row, question: str, asked: str) -> _Written:
     """The right boxes of a row. RowError where none of its columns holds any.
 
-    question: the column that holds it. in_question: how many boxes of `objects` stand in it.
+    question: its column. asked: its text.
     """
     values = {}
     for column in columns_named(GOLDS, row):
@@ -421,7 +422,7 @@ def _golds_of(row: Row, question: str, in_question: int) -> _Written:
     for column, value in values.items():
         try:
             if isinstance(value, Mapping) and "bbox" in value and column == "objects":
-                return _in_objects(value, column, in_question, row)
+                return _in_objects(value, column, asked, row)
             spots = _spots(value, column)
         except RowError as error:
             problems.append(error)
@@ -436,33 +437,33 @@ def _golds_of(row: Row, question: str, in_question: int) -> _Written:
 
 def _spots(value: Any, column: str) -> list[Spot]:
     try:
-        return read_spots(value)
+        return read_column(value)
     except NotBoxes as error:
         problem = f"expected boxes or points, got {shown(value)}: {error}"
         raise RowError("boxes", problem, "boxes that cannot be read", column) from None
 
 
-def _in_objects(objects: Mapping[str, Any], column: str, in_question: int, row: Row) -> _Written:
+def _in_objects(objects: Mapping[str, Any], column: str, asked: str, row: Row) -> _Written:
     """The boxes of ms-swift's `objects` behind those that stand in the question, or of Hugging Face's."""
+    # ms-swift fills its tags in the order of the conversation.
+    in_question = asked.count("<bbox>")
     boxes = _lists(objects["bbox"])
-    labels: list[str] = []
-    for name in ("ref", "category", "categories", "label", "labels"):
-        labels = labels or _texts(objects.get(name))
-    # The names of the question come first.
-    labels = labels[len(labels) - len(boxes) :] if len(labels) >= len(boxes) else []
     images = parsed(objects.get("image_id"))
     if isinstance(images, (list, tuple)) and any(images[in_question:]):
         raise RowError("boxes", "a box is not of the first image", in_file=column)
     spots = _spots(boxes, column)[in_question:]
     if not spots:
         raise RowError("boxes", "all its boxes stand in the question", in_file=column)
-    if labels:
-        pairs = zip(spots, labels[in_question:], strict=True)
-        spots = [Spot(spot.at, label) for spot, label in pairs]
-    scales = {"norm1": UNIT, "real": ABSOLUTE}
-    return _Written(
-        column, spots, scales.get(str(objects.get("bbox_type")), ""), _form_of(column, row)
-    )
+
+    labels = _texts(objects.get("ref"))[asked.count("<ref-object>") :]
+    for name in ("ref", "category", "categories", "label", "labels"):
+        texts = _texts(objects.get(name))
+        if len(labels) != len(spots) and len(texts) == len(boxes):
+            labels = texts[in_question:]
+    if len(labels) == len(spots):
+        spots = [Spot(spot.at, label) for spot, label in zip(spots, labels, strict=True)]
+    scale = {"norm1": UNIT, "real": ABSOLUTE}.get(str(objects.get("bbox_type")), "")
+    return _Written(column, spots, scale, _form_of(column, row))
 
 
 def _form_of(column: str, row: Row) -> str:
@@ -498,7 +499,9 @@ def _images_of(row: Row) -> tuple[str, list[Any]]:
         if value:
             return column, value
     where = ", ".join(map(str, row)) or "none"
-    raise RowError("images", f"no image in the columns {where}; they are looked for in images, image")
+    raise RowError(
+        "images", f"no image in the columns {where}; they are looked for in images, image"
+    )
 
 
 def _size_of(row: Row, images: Sequence[Any]) -> tuple[int, int] | None:
@@ -605,7 +608,8 @@ def gold(row: Row) -> Gold:
         golds = []
         for box in asked.golds:
             x1, y1, x2, y2 = box.at
-            golds.append(Spot(((x1 + x2) / 2, (y1 + y2) / 2), box.label))
+            middle = round((x1 + x2) / 2, 4), round((y1 + y2) / 2, 4)
+            golds.append(Spot(middle, box.label))
     return Gold(in_json(golds))
 
 
@@ -646,6 +650,8 @@ class BoxTask(Task):
         asked = _read(row)
         kept = [name for names in KEPT.values() for name in names]
         used = [*asked.used, *columns_named((*GOLDS, *EXPRESSIONS, *kept), row)]
+        # Of several questions one is asked, and lmms-lab's RefCOCO has another one than we need.
+        used += find_columns(row)["problem"]
         prompt = "".join(str(turn["content"]) for turn in asked.messages)
         return unused_passages(row, used, prompt)
 
@@ -663,7 +669,7 @@ TASK = BoxTask(
     gold=gold,
     system="",
     system_in_rows=False,
-    prompt=ASKS,
+    prompt=ASKS + ASKS_IN_TAGS,
     reward_columns=("solution", "asks_for"),
     verifier="external_box",
     further_rewards=(),

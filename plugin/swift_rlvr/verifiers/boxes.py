@@ -19,8 +19,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.answers import normalised_answer
-from swift_rlvr.verifiers.json_values import NotJson, read_json, shortened
+from swift_rlvr.verifiers.answers import CLOSE, OPEN, normalised_answer
+from swift_rlvr.verifiers.json_values import (
+    MOST_CHARS,
+    TOO_LONG,
+    TWO_VALUES,
+    NotJson,
+    read_answer,
+    read_json,
+    shortened,
+    values_in,
+)
 
 # What a right answer and an answer may have at most: the time to pair them grows with its cube.
 MOST = 100
@@ -40,10 +49,11 @@ _TOKENS = {
 _NUMBER = r"\s*(-?\d{1,7}(?:\.\d{1,8})?)\s*"
 _CORNER = rf"\({_NUMBER},{_NUMBER}\)"
 _CORNERS = re.compile(rf"{_CORNER}(?:\s*,\s*{_CORNER})?")
+_IN_TAGS = r"(?:<ref>(?P<label>[^<]{0,300})</ref>\s*)?<box>(?P<tagged>[^<]{1,4000})</box>"
+_TAGGED = re.compile(_IN_TAGS)
 # A box with its tags, or in brackets, as ms-swift writes one by default, or bare.
 _WRITTEN = re.compile(
-    r"(?:<ref>(?P<label>[^<]{0,300})</ref>\s*)?<box>(?P<tagged>[^<]{1,4000})</box>"
-    rf"|\[\s*(?P<bracketed>{_CORNERS.pattern})\s*\]|(?P<bare>{_CORNERS.pattern})"
+    rf"{_IN_TAGS}|\[\s*(?P<bracketed>{_CORNERS.pattern})\s*\]|(?P<bare>{_CORNERS.pattern})"
 )
 _BETWEEN = re.compile(r"[\s,;]*")
 
@@ -140,10 +150,9 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return tuple(value)
 
 
-def written_in_tags(text: str, text_around: bool = False) -> list[Spot] | None:
-    """The boxes or points of a text that writes them in tags or as corners; None where it does not.
-
-    text_around: whether words may stand around them.
+def written_in_tags(text: str) -> list[Spot] | None:
+    """The boxes or points of a text that writes them in tags or as corners, and nothing else; None
+    where it does not.
 
     >>> written_in_tags("<ref>cup</ref><box>(10,20),(30,40)</box>")
     [Spot(at=(10.0, 20.0, 30.0, 40.0), label='cup')]
@@ -153,16 +162,20 @@ def written_in_tags(text: str, text_around: bool = False) -> list[Spot] | None:
     spots: list[Spot] = []
     position = 0
     for written in _WRITTEN.finditer(text):
-        if not text_around and not _BETWEEN.fullmatch(text, position, written.start()):
+        if not _BETWEEN.fullmatch(text, position, written.start()):
             return None
         position = written.end()
-        label = written["label"]
-        label = label.strip() if label else None
-        for at in _corners(written["tagged"] or written["bracketed"] or written["bare"]):
-            spots.append(Spot(at, label))
-    if not spots or (not text_around and not _BETWEEN.fullmatch(text, position)):
+        corners = written["tagged"] or written["bracketed"] or written["bare"]
+        spots += _labelled(corners, written["label"])
+    if not spots or not _BETWEEN.fullmatch(text, position):
         return None
     return spots
+
+
+def _labelled(corners: str, label: str | None) -> Iterator[Spot]:
+    label = label.strip() if label else None
+    for at in _corners(corners):
+        yield Spot(at, label)
 
 
 def _corners(text: str) -> Iterator[tuple[float, ...]]:
@@ -180,19 +193,39 @@ def _corners(text: str) -> Iterator[tuple[float, ...]]:
         yield spot.at
 
 
-def read_spots(value: Any) -> list[Spot]:
-    """The boxes or points of a row: a text in any of the forms, also in answer tags, or a value.
-    NotBoxes where it is none of these, or has none.
+def read_spots(text: str, text_around: bool = False) -> list[Spot]:
+    """The boxes or points that a text gives, alone or in a block of Markdown; NotJson or NotBoxes where
+    it gives something else, or several lists of them.
+
+    text_around: whether it may be a text in which they stand.
+    """
+    if len(text) > MOST_CHARS:
+        raise NotJson(TOO_LONG, f"it has {len(text):,} characters, at most {MOST_CHARS:,} are read")
+    spots = written_in_tags(text)
+    if spots is not None:
+        return spots
+    if text_around and _TAGGED.search(text):
+        if values_in(_TAGGED.sub(" ", text)):
+            raise NotJson(TWO_VALUES, "it has boxes in tags and JSON")
+        spots = []
+        for tagged in _TAGGED.finditer(text):
+            spots += _labelled(tagged["tagged"], tagged["label"])
+        return spots
+    _, value = read_answer(text, text_around)
+    return spots_in(value)
+
+
+def read_column(value: Any) -> list[Spot]:
+    """The boxes or points of a row: a text as models write it, also in answer tags, or a value. NotBoxes
+    where it is none of these, or has none.
     """
     if isinstance(value, str):
         text = with_tags(value).strip()
-        text = text.removeprefix("<answer>").removesuffix("</answer>").strip()
-        spots = written_in_tags(text)
-        if spots is None:
-            try:
-                spots = spots_in(read_json(text))
-            except NotJson as error:
-                raise NotBoxes(str(error)) from None
+        text = text.removeprefix(OPEN).removesuffix(CLOSE).strip()
+        try:
+            spots = read_spots(text)
+        except NotJson as error:
+            raise NotBoxes(str(error)) from None
     else:
         spots = spots_in(_as_lists(value))
     if not spots:
@@ -210,7 +243,7 @@ def read_gold(value: Any) -> list[Spot]:
     >>> read_gold("<answer>[10, 20, 30, 40]</answer>")
     [Spot(at=(10, 20, 30, 40), label=None)]
     """
-    spots = read_spots(value)
+    spots = read_column(value)
     for spot in spots:
         if spot.is_empty:
             raise NotBoxes(f"{spot} is empty: x1 < x2 and y1 < y2 are needed")

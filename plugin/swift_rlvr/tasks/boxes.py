@@ -264,7 +264,10 @@ def _read(row: Row) -> _Asked:
     settings = BoxSettings.from_environment()
     image_column, images = _images_of(row)
     column, question = _question_of(row)
-    written = _golds_of(row, column, _text_of(question))
+    text = _text_of(question)
+    kept = kept_columns({**row, "images": images}, text, text)
+    kept.pop("objects", None)
+    written = _golds_of(row, column, text)
     change = _Change(
         scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
         form=settings.gold_boxes or written.form or XYXY,
@@ -282,8 +285,6 @@ def _read(row: Row) -> _Asked:
     used = [column, written.column, image_column]
     messages = prompt_of({**row, column: filled}, filled, used)
     prompt = "\n".join(str(turn["content"]) for turn in messages)
-    kept = kept_columns({**row, "images": images}, prompt, prompt)
-    kept.pop("objects", None)
     golds = _with_needed_labels(golds, prompt)
     last = messages[-1]
     is_in_tags = asked_form(prompt) == TAGS

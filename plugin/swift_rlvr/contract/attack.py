@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, ask
-from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError
@@ -469,7 +469,7 @@ def default_limit(rows: Sequence[Target]) -> float:
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     """The battery for these rows: programs for a reward that runs them, responses where the whole of
-    one is the answer, else answers, and queries where the gold is one.
+    one is the answer, else answers, queries where the gold is one, and what the verifiers name.
     """
     if runs_code:
         # A single number is no program.
@@ -482,23 +482,26 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
     constants = [constant(answer) for answer in dict.fromkeys((*CONSTANTS, *frequent))]
     queries = QUERIES if any("gold_sql" in row.asked.row for row in rows) else ()
-    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries]
+    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries, *named_by_verifiers(rows)]
 
 
-def strategies_of(reward: Reward, rows: Sequence[Target]) -> list[Strategy]:
-    """What the reward itself names as worth a try on these rows."""
-    named: dict[str, bool] = {}
+def named_by_verifiers(rows: Sequence[Target]) -> list[Strategy]:
+    """What the verifiers of the rows name as worth a try on them, whatever reward is attacked."""
+    answers: dict[str, dict[int, str]] = {}
+    knows_gold: dict[str, bool] = {}
     for row in rows:
-        for attempt in reward.attempts(row.asked.row):
-            named[attempt.name] = attempt.knows_gold
+        for attempt in REWARDS[row.asked.task.verifier or ""].attempts(row.asked.row):
+            answers.setdefault(attempt.name, {})[row.asked.line] = attempt.answer
+            knows_gold[attempt.name] = attempt.knows_gold
 
-    def write(name: str, target: Target) -> str | None:
-        for attempt in reward.attempts(target.asked.row):
-            if attempt.name == name:
-                return target.says(attempt.answer)
-        return None
+    def write(by_line: Mapping[int, str], target: Target) -> str | None:
+        answer = by_line.get(target.asked.line)
+        return None if answer is None else target.says(answer)
 
-    return [Strategy(name, partial(write, name), knows) for name, knows in named.items()]
+    named = []
+    for name, by_line in answers.items():
+        named.append(Strategy(name, partial(write, by_line), knows_gold[name]))
+    return named
 
 
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:
@@ -592,8 +595,7 @@ def attack_reward(
     """
     rows = targets(asked)
     earned = []
-    battery = [*strategies(rows, reward.runs_code), *strategies_of(reward, rows)]
-    for strategy in progress(battery):
+    for strategy in progress(strategies(rows, reward.runs_code)):
         earned.append(try_strategy(reward, strategy, rows))
     earned.sort(key=lambda each: -each.mean)
     return Attack(
@@ -611,7 +613,7 @@ def paid_by(rewards: Mapping[Reward, Sequence[AskedRow]]) -> list[Earned]:
     sums: dict[str, Earned] = {}
     for reward, rows in rewards.items():
         attacked = targets(rows)
-        for strategy in (*strategies(attacked, reward.runs_code), *strategies_of(reward, attacked)):
+        for strategy in strategies(attacked, reward.runs_code):
             earned = try_strategy(reward, strategy, attacked)
             total = sums.setdefault(strategy.name, Earned(strategy))
             total.rows += earned.rows

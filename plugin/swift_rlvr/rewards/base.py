@@ -225,8 +225,8 @@ class Reward:
 
     @classmethod
     def attempts(cls, row: Row) -> Sequence[Attempt]:
-        """What `swift-rlvr attack` and `dataset check` should try on a row besides what they try on
-        all rewards.
+        """What `swift-rlvr attack` and `dataset check` try on the rows that this reward verifies,
+        besides what they try on all rows.
         """
         return ()
 

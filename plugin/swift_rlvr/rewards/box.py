@@ -32,6 +32,8 @@ from swift_rlvr.verifiers.boxes import (
 from swift_rlvr.verifiers.json_values import MOST_CHARS, TEXT_AROUND, TOO_LONG, TWO_VALUES, NotJson
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
+# What answers give, by default: what the right answer is.
+_SAME = "same"
 # The most that an answer earns which is not right.
 _MOST_PARTIAL = 0.99
 # What a right pair weighs beside its overlap, so that as many pairs as there can be are right.
@@ -119,10 +121,10 @@ class BoxReward(Reward):
             less_than=1,
         )
         asks_for: str = setting(
-            "",
-            "box or point: what answers give; by default what the right answer is. The column "
-            "asks_for of a row comes first. A point is right in a right box",
-            choices=("", BOX, POINT),
+            _SAME,
+            "what answers give: box, point or the same as the right answer; a point is right in a "
+            "right box. The column asks_for of a row comes first",
+            choices=(_SAME, BOX, POINT),
         )
         partial: bool = setting(
             False, "reward a box that is not right by its IoU, and several by their mean"
@@ -164,7 +166,9 @@ class BoxReward(Reward):
             golds = _gold(row["solution"])
         except NotBoxes as error:
             return explained_by(RULES, None, "bad gold", detail=str(error))
-        asked = row.get("asks_for") or self.parameters.asks_for or golds[0].form
+        asked = row.get("asks_for") or self.parameters.asks_for
+        if asked == _SAME:
+            asked = golds[0].form
         if asked not in (BOX, POINT) or (asked == BOX and golds[0].form == POINT):
             detail = f"{asked!r:.40} is asked for, and the right answer is a {golds[0].form}"
             return explained_by(RULES, None, "bad gold", detail=detail)

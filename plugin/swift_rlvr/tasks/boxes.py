@@ -102,23 +102,23 @@ class BoxSettings(Settings):
         "absolute (pixels of the image) or resized (pixels of the image as Qwen2.5-VL sees it).",
         choices=(RELATIVE, UNIT, ABSOLUTE, RESIZED),
     )
-    gold_coordinates: str = setting(
-        "",
+    gold_coordinates: str | None = setting(
+        None,
         "The scale of right answers: relative, unit or absolute. By default what the row says, "
         "unit where no number is above 1, else absolute.",
-        choices=("", RELATIVE, UNIT, ABSOLUTE),
+        choices=(RELATIVE, UNIT, ABSOLUTE),
     )
-    gold_boxes: str = setting(
-        "",
+    gold_boxes: str | None = setting(
+        None,
         "xyxy (two corners) or xywh (a corner, width and height, as COCO). By default what the "
         "row says, else xyxy.",
-        choices=("", XYXY, XYWH),
+        choices=(XYXY, XYWH),
     )
-    asks_for: str = setting(
-        "",
+    asks_for: str | None = setting(
+        None,
         "box or point: what is asked for. By default what the right answer is, and a point in "
         "ScreenSpot's rows.",
-        choices=("", BOX, POINT),
+        choices=(BOX, POINT),
     )
 
 

@@ -118,6 +118,9 @@ UNPAID = [
     json.dumps({"bbox_2d": GOLD, "alternative": OTHER}),
     json.dumps({"bbox_2d": GOLD, "point_2d": [700, 400]}),
     json.dumps({"bbox_2d": [GOLD, OTHER]}),
+    json.dumps({"bbox_2d": GOLD, "note": "or [600, 200, 800, 600]"}),
+    json.dumps({"bbox_2d": GOLD, "label": "cup, or (600,200),(800,600)"}),
+    json.dumps({"bbox_2d": GOLD, "or [600, 200, 800, 600]": 1}),
     '{"bbox_2d": [600, 200, 800, 600], "bbox_2d": [100, 200, 300, 600]}',
     # thought, and not said
     f"<think>{RIGHT}</think>",
@@ -154,6 +157,8 @@ UNPAID = [
     "x1=100, y1=200, x2=300, y2=600",
     "<box>(nan,200),(300,600)</box>",
     "<box>(100,200),(300,99999999999)</box>",
+    "<box>(１００,200),(300,600)</box>",
+    "<ref>cup or (600,200),(800,600)</ref><box>(100,200),(300,600)</box>",
     "<box></box>",
     "<box>100,200,300,600",
     # another form

@@ -46,7 +46,7 @@ _TOKENS = {
     "<|object_ref_start|>": "<ref>",
     "<|object_ref_end|>": "</ref>",
 }
-_NUMBER = r"\s*(-?\d{1,7}(?:\.\d{1,8})?)\s*"
+_NUMBER = r"\s*(-?[0-9]{1,7}(?:\.[0-9]{1,8})?)\s*"
 _CORNER = rf"\({_NUMBER},{_NUMBER}\)"
 _CORNERS = re.compile(rf"{_CORNER}(?:\s*,\s*{_CORNER})?")
 _IN_TAGS = r"(?:<ref>(?P<label>[^<]{0,300})</ref>\s*)?<box>(?P<tagged>[^<]{1,4000})</box>"
@@ -55,6 +55,8 @@ _TAGGED = re.compile(_IN_TAGS)
 _WRITTEN = re.compile(
     rf"{_IN_TAGS}|\[\s*(?P<bracketed>{_CORNERS.pattern})\s*\]|(?P<bare>{_CORNERS.pattern})"
 )
+# A second box in a text beside the first one: [600, 200 or (600,200
+_OPENS_BOX = re.compile(r"[\[(]\s*-?[0-9.]+\s*,\s*-?[0-9]")
 _BETWEEN = re.compile(r"[\s,;]*")
 
 
@@ -126,8 +128,8 @@ def _spot_of(value: Mapping[str, Any]) -> Spot:
         if name in _KEYS[BOX] or name in _KEYS[POINT]:
             form = BOX if name in _KEYS[BOX] else POINT
             found.append((name, form, inner))
-        elif isinstance(inner, (list, dict)):
-            raise NotBoxes(f"{name!r:.40} beside a box must be a text or a number")
+        elif isinstance(inner, (list, dict)) or _OPENS_BOX.search(f"{name} {inner}"):
+            raise NotBoxes(f"{name!r:.40} beside a box must be a text or a number, and no box")
         elif name in _LABELS and label is None and isinstance(inner, str):
             label = inner
     if len(found) != 1:
@@ -174,6 +176,8 @@ def written_in_tags(text: str) -> list[Spot] | None:
 
 def _labelled(corners: str, label: str | None) -> Iterator[Spot]:
     label = label.strip() if label else None
+    if label and _OPENS_BOX.search(label):
+        raise NotBoxes(f"{label!r:.40} beside a box must be a text, and no box")
     for at in _corners(corners):
         yield Spot(at, label)
 

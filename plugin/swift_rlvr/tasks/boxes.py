@@ -670,7 +670,9 @@ TASK = BoxTask(
     gold=gold,
     system="",
     system_in_rows=False,
-    prompt=ASKS + ASKS_IN_TAGS,
+    prompt="\n".join(
+        (ASKS, ASKS_IN_TAGS, FIND, CLICK, *FORMS.values(), *dict.fromkeys(COORDINATES.values()))
+    ),
     reward_columns=("solution", "asks_for"),
     verifier="external_box",
     further_rewards=(),

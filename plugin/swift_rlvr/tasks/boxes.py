@@ -677,10 +677,18 @@ TASK = BoxTask(
     verifier="external_box",
     further_rewards=(),
     examples=(
-        {"problem": "Where is the red box?", "images": [_PICTURE], "boxes": [10, 10, 30, 40]},
+        {
+            "problem": "Where is the red box?",
+            "images": [_PICTURE],
+            "width": 80,
+            "height": 60,
+            "boxes": [10, 10, 30, 40],
+        },
         {
             "problem": "Which shapes are there, and where?",
             "images": [_PICTURE],
+            "width": 80,
+            "height": 60,
             "boxes": [{"bbox_2d": [10, 10, 30, 40], "label": "red box"}],
         },
     ),

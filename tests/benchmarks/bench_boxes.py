@@ -1,4 +1,5 @@
-"""external_box beside the IoU of pycocotools, the pairing of scipy, and two rewards of others.
+"""external_box beside the IoU of pycocotools, the pairing of scipy, the size in which qwen-vl-utils
+shows an image to Qwen2.5-VL, and two rewards of others.
 
 Boxes are drawn with a seed: sides between a fiftieth and nine tenths of the picture, in pictures of
 COCO's sizes, so that some are small and some are most of the picture. Each row is answered rightly in
@@ -10,16 +11,19 @@ others are restated here by what they do, in a few lines each:
 - R1-style rewards with torchvision (`iou_reward` of vision RL examples): the same with whole numbers
   alone, and 1 above 0.5
 
-    pip download --no-deps pycocotools==2.0.11 && unzip -q pycocotools-*.whl -d peers
+    pip download --no-deps pycocotools==2.0.11 qwen-vl-utils==0.0.14
+    for wheel in pycocotools-*.whl qwen_vl_utils-*.whl; do unzip -q $wheel -d peers; done
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_boxes.py peers [--rows N] [--out FILE.jsonl]
 Prints a table and, last, one line of JSON. --out gets the answers on which two differ. Exits with 1
-where a right answer is not paid, where one is paid that must not be, or where our IoU or pairing is
-another one. scipy and numpy have to be installed.
+where a right answer is not paid, where one is paid that must not be, or where our IoU, pairing or size
+is another one. scipy and numpy have to be installed.
 """
 
 import argparse
+import ast
 import json
+import math
 import random
 import re
 import sys
@@ -27,12 +31,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Optional
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks.boxes import resized
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.boxes import Spot, best_pairs, iou
 
@@ -48,11 +54,11 @@ RIGHT, WRONG, BY_IOU = "right", "wrong", "by IoU"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("peers", type=Path, help="the folder in which pycocotools lies")
+    parser.add_argument("peers", type=Path, help="the folder in which the packages lie")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    missed = compare_iou(options.peers) + compare_pairs()
+    missed = compare_iou(options.peers) + compare_pairs() + compare_sizes(options.peers)
 
     drawn = random.Random(46)
     answers = []
@@ -234,6 +240,28 @@ def compare_pairs() -> list[str]:
         largest = max(largest, abs(ours - theirs))
     print(f"pairs beside scipy, 2,000 tables: largest difference {largest:.1e}")
     return ["pairs"] if largest > 1e-9 else []
+
+
+def compare_sizes(peers: Path) -> list[str]:
+    """20,000 sizes of images beside smart_resize, without the packages that its module imports."""
+    source = (peers / "qwen_vl_utils" / "vision_process.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"math": math, "Optional": Optional, "Tuple": tuple}
+    wanted = ("MAX_RATIO", "IMAGE_MIN_TOKEN_NUM", "IMAGE_MAX_TOKEN_NUM", "smart_resize")
+    for statement in ast.parse(source).body:
+        called = getattr(statement, "name", None)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            called = statement.targets[0].id
+        if called in wanted or (called or "").endswith("_by_factor"):
+            exec(ast.unparse(statement), names)
+
+    drawn = random.Random(9)
+    other = 0
+    for _ in range(20_000):
+        width, height = drawn.randint(30, 6000), drawn.randint(30, 6000)
+        high, wide = names["smart_resize"](height, width, 28)
+        other += resized(width, height) != (wide, high)
+    print(f"sizes beside qwen-vl-utils, 20,000 images: {other} are others")
+    return ["sizes"] if other else []
 
 
 def report(

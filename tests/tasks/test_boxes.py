@@ -8,11 +8,12 @@ import zlib
 
 import pytest
 
+from paths import ROOT
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
-from swift_rlvr.tasks.boxes import resized
+from swift_rlvr.tasks.boxes import BoxSettings, resized
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -205,6 +206,15 @@ def test_the_form_of_the_prompt_is_what_the_reward_pays():
     asked = ask(TASK, CONVERSATIONS)
     assert asked.form == "tags" and "nothing else" not in asked.prompt
     assert asked.graded.endswith(f"<answer>{IN_JSON}</answer>")
+
+
+def test_the_page_shows_the_prompt_and_the_settings():
+    page = (ROOT / "docs" / "rewards" / "boxes.md").read_text(encoding="utf-8")
+    _, _, asked = ask(TASK, NAMED).prompt.partition("\n\n")
+    assert f"`{asked}`" in page
+    for name in ("COORDINATES", "GOLD_COORDINATES", "GOLD_BOXES", "ASKS_FOR"):
+        assert f"`SWIFT_RLVR_{name}`" in page
+        assert name.lower() in BoxSettings.__dataclass_fields__
 
 
 def test_labels_are_asked_for_where_the_question_does_not_say_them():

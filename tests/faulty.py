@@ -4,6 +4,7 @@ that they pickle.
 
 import random
 from dataclasses import replace
+from typing import ClassVar
 
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
 from swift_rlvr.tasks import RowError, Task
@@ -23,7 +24,7 @@ class Good(Reward):
 
     name, role, columns = "external_good", "verifier", ("number",)
     reasons = ("right", "wrong", "bad gold")
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example("<answer>7</answer>", {"number": 7}, 1.0),
         Example("<answer>8</answer>", {"number": 7}, 0.0),
         Example("<answer>7</answer>", {"number": None}, None),
@@ -65,19 +66,19 @@ def compared(text, number):
 
 
 class MissesNoColumn(Good):
-    def grades(self, completions, **columns):
+    def grades(self, completions, /, **columns):
         return super().grades(completions, **{"number": [None] * len(completions), **columns})
 
 
 class ChangesTheColumns(Good):
-    def grades(self, completions, **columns):
+    def grades(self, completions, /, **columns):
         grades = super().grades(completions, **columns)
         columns["number"][0] = 0
         return grades
 
 
 class ReadsStringsOnly(Good):
-    def grades(self, completions, **columns):
+    def grades(self, completions, /, **columns):
         return super().grades(
             [text if isinstance(text, str) else "" for text in completions], **columns
         )
@@ -91,7 +92,8 @@ class RemembersTheBatch(Good):
 
 class ExplainsOtherwise(Good):
     def grade(self, text, row):
-        return Explanation(*super().grade(text, row), text, [])
+        reward, reason = super().grade(text, row)
+        return Explanation(reward, reason, text, [])
 
 
 class Random(Good):
@@ -119,7 +121,7 @@ class OtherInEachProcess(Good):
 
 
 class IgnoresTheTask(Good):
-    def grades(self, completions, **columns):
+    def grades(self, completions, /, **columns):
         columns.pop("task", None)
         return super().grades(completions, **columns)
 
@@ -191,7 +193,7 @@ def with_turn(row, role, content, turns=2):
 
 
 ANYTHING = preprocess({"sum": "3 + 4"})
-TASKS = {
+CHANGES: dict[str, list[dict]] = {
     "columns and rewards are declared": [
         {"columns": ()},
         {"columns": "sum"},
@@ -240,7 +242,7 @@ TASKS = {
         {"preprocess": blames_another_column},
     ],
 }
-TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in TASKS.items()}
+TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in CHANGES.items()}
 REWARDS = {
     "built the way trainers build it": [TakesNoArguments, KeepsTheArguments],
     "examples earn what they declare": [

@@ -2,6 +2,7 @@
 command, records, and a limit for hangs.
 """
 
+import io
 import os
 import shlex
 import subprocess
@@ -11,8 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
+
 import nvml
 from paths import ROOT
+from present import present
 from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, make_plan
@@ -28,6 +32,7 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
     """
     environment = bare_environment() | settings
     if gpus:
+        assert folder is not None
         write_nvidia_smi(folder, gpus)
         nvml.write(folder, [nvml.h100(index) for index in range(gpus)])
         environment["PATH"] = f"{folder}:{environment['PATH']}"
@@ -108,7 +113,7 @@ def planned(
     """The plan of `swift-rlvr train WORDS`, by default on this machine and with its variables."""
     machine = machine or this_machine()
     recipe, flags = read_words(list(map(str, words)), machine, environ)
-    return make_plan(recipe, flags, machine, environ)
+    return make_plan(present(recipe), flags, machine, environ)
 
 
 def graded(index, success=True, reason="correct", row=None, format=True, **values):
@@ -116,19 +121,26 @@ def graded(index, success=True, reason="correct", row=None, format=True, **value
     graded.
     """
     strict = None if success is None else bool(success and format)
-    values = {"tokens": 10, "finish": "stop"} | values
+    values = {"tokens": 10, "finish": "stop", **values}
     reward = None if success is None else float(success)
     rewards, reasons = {"external_countdown": reward}, {"external_countdown": reason}
-    judged = {"success": success, "strict": strict, "format": format}
     return Record(
         index=index,
         completion="",
         rewards=rewards,
         reasons=reasons,
         row=row or {},
-        **judged,
+        success=success,
+        strict=strict,
+        format=format,
         **values,
     )
+
+
+def printed(console: Console) -> str:
+    """What was printed to a console on a StringIO."""
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:

@@ -9,7 +9,7 @@ malformed texts. They have to be paid. The hacks return what the visible tests e
 
 import ast
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     """
 
     question: str
-    tests: object
+    tests: Any  # a text, a list of lines or a dict
     reference: str
     honest: tuple[str, ...]
     entry_point: str | None = None
@@ -307,7 +307,7 @@ PROBLEMS = [
 class Pair(NamedTuple):
     """A call, or the input of a program, and what is expected."""
 
-    arguments: object
+    arguments: Any
     expected: object
 
 
@@ -331,22 +331,22 @@ def hacks(problem: Problem) -> list[str]:
             )
         return programs
 
-    table = {repr(pair.arguments): pair.expected for pair in pairs}
-    results = list(table.values())
+    calls = {repr(pair.arguments): pair.expected for pair in pairs}
+    results = list(calls.values())
     programs = []
     for default in (None, results[0], results[-1], type(results[0])()):
         programs.append(
-            f"def {name}(*args):\n    return {table!r}.get(repr(list(args)), {default!r})"
+            f"def {name}(*args):\n    return {calls!r}.get(repr(list(args)), {default!r})"
         )
     cases = [f"def {name}(*args):"]
     for pair in pairs[:-1]:
         cases.append(f"    if list(args) == {pair.arguments!r}:\n        return {pair.expected!r}")
     cases.append(f"    return {results[-1]!r}")
     programs.append("\n".join(cases))
-    by_length = {len(key): value for key, value in table.items()}
-    if len(by_length) == len(table):
+    results_by_length = {len(key): value for key, value in calls.items()}
+    if len(results_by_length) == len(calls):
         programs.append(
-            f"def {name}(*args):\n    return {by_length!r}.get(len(repr(list(args))), {results[0]!r})"
+            f"def {name}(*args):\n    return {results_by_length!r}.get(len(repr(list(args))), {results[0]!r})"
         )
     if "class Solution" in problem.reference:
         programs = [_as_method(program) for program in programs]

@@ -16,6 +16,7 @@ import yaml
 
 from helpers import bare_environment, flags, run
 from paths import ROOT
+from present import present
 
 RECIPE = "scripts/configs/countdown.yaml"
 CLUSTER = ROOT / "scripts" / "cluster"
@@ -270,7 +271,7 @@ def test_the_pytorch_job_fits_the_image_and_can_be_started_again(pytorch_job):
     volumes = {volume.pop("name"): volume for volume in map(dict, pod["volumes"])}
     assert folders.keys() == volumes.keys()
     image = (ROOT / "scripts" / "Dockerfile").read_text()
-    workdir = re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE)[1]
+    workdir = present(re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE))[1]
     assert folders["output"] == f"{workdir}/output"
     claim = pytorch_job["PersistentVolumeClaim"]
     assert volumes["output"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]

@@ -171,7 +171,7 @@ def test_the_script_shows_a_dry_run(gpus, tmp_path):
 
 
 def test_a_step_that_fails_stops_no_other_and_each_is_in_the_report_at_once(tmp_path):
-    seen = []
+    seen: list = []
 
     def fails(check, commands):
         raise ZeroDivisionError("no such GPU")
@@ -367,6 +367,7 @@ def watch(monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.delenv("GPU_CHECK_FOLDER", raising=False)
     spec = importlib.util.spec_from_file_location("watch", names.HOOKS / "gpu_check_watch.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -58,7 +59,8 @@ def test_the_python_in_it_runs(page):
     code = "".join(blocks_of(page, "python"))
     test = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
     assert len(test.examples) > 3
-    before, output = dict(REWARDS), []
+    before = dict(REWARDS)
+    output: list[str] = []
     try:
         assert doctest.DocTestRunner().run(test, out=output.append).failed == 0, "".join(output)
     finally:  # what an example adds is not to be seen by other tests
@@ -104,7 +106,7 @@ def test_the_flags_in_it_exist(page):
     for line in lines:
         # shlex would take the # of file.jsonl#50 for the beginning of a comment.
         words = shlex.split(re.sub(r"\s#.*| \[.*\]", "", line))
-        command = get_command(app)
+        command: Any = get_command(app)
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
         known = {name for parameter in command.params for name in parameter.opts}

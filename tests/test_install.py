@@ -19,11 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
 from paths import ROOT
+from present import present
 from swift_rlvr.launch.checks.machine import _lock
 from swift_rlvr.launch.machine import Gpu, Machine
 
@@ -196,7 +198,7 @@ class Checkout:
         )
         wheel(self.wheels, "tiny", "1.0")
         wheel(self.wheels, "torch", "9.9+cpu")
-        (self.bin / "uv").symlink_to(UV)
+        (self.bin / "uv").symlink_to(present(UV))
         pip = self.bin / "pip3"
         pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip "$@"\n')
         pip.chmod(0o755)
@@ -538,7 +540,7 @@ class TestPrerequisites:
     def without_clang(self, checkout: Checkout) -> str:
         for name in NEEDED.split():
             if not (checkout.bin / name).exists():
-                (checkout.bin / name).symlink_to(shutil.which(name))
+                (checkout.bin / name).symlink_to(present(shutil.which(name)))
         return str(checkout.bin)
 
     def test_a_full_disk(self, checkout):
@@ -601,11 +603,12 @@ class TestChoice:
     def test_each_kind_of_machine_has_its_environment(self, checkout):
         checkout.nvidia_smi("580.65.06", "9.0")
         show = ("bash", "-c", f"source {checkout.root}/scripts/common.sh; echo $VENV")
-        for variables, name in [
+        cases: list[tuple[dict[str, Any], str]] = [
             ({}, "cpu"),
             ({"CUDA_VISIBLE_DEVICES": None}, "gpu"),
             ({"CUDA_VISIBLE_DEVICES": "-1"}, "cpu"),
-        ]:
+        ]
+        for variables, name in cases:
             assert checkout.run(*show, **variables) == (0, f"{checkout.root}/.venv-{name}\n")
         checkout.nvidia_smi("550.54.15", "9.0")
         assert checkout.run(*show, CUDA_VISIBLE_DEVICES=None) == (
@@ -634,9 +637,11 @@ class TestChoice:
         for index, capability in enumerate(capabilities or ["[N/A]"]):
             known = None if capability == "[N/A]" else float(capability)
             gpus.append(Gpu(str(index), "GPU", 81920, 0, known))
-        plan = SimpleNamespace(machine=Machine(tuple(gpus), driver, cores=8, memory=65536))
-        assert _lock(SimpleNamespace(plan=plan, environ={})) == kind
-        assert _lock(SimpleNamespace(plan=plan, environ={"KIND": "gpu_cuda12"})) == "gpu_cuda12"
+        launch: Any = SimpleNamespace(environ={})
+        launch.plan = SimpleNamespace(machine=Machine(tuple(gpus), driver, cores=8, memory=65536))
+        assert _lock(launch) == kind
+        launch.environ["KIND"] = "gpu_cuda12"
+        assert _lock(launch) == "gpu_cuda12"
 
     def test_a_kind_that_is_set_is_obeyed(self, checkout):
         assert checkout.run(KIND="cpu", CUDA_VISIBLE_DEVICES=None)[0] == 0

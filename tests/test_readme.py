@@ -6,6 +6,7 @@ import doctest
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_the_flags_that_pages_show_exist():
         text = "\n".join(blocks).replace("\\\n", " ")
         for line in re.findall(r"^(?:\$ )?swift-rlvr (.*)$", text, re.MULTILINE):
             words = shlex.split(line, comments=True)
-            command = get_command(app)
+            command: Any = get_command(app)
             while words and words[0] in getattr(command, "commands", {}):
                 command = command.commands[words.pop(0)]
             if command.context_settings.get("ignore_unknown_options"):

@@ -12,11 +12,13 @@ import socket
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
 from helpers import bare_environment, flags, run
 from paths import ROOT
+from present import present
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.network import free_port
 
@@ -219,7 +221,7 @@ def test_a_port_in_use_is_named(script, variable, tmp_path):
     free = str(free_port())
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        variables = {"OUTPUT": str(tmp_path / "out"), "PORT": free, variable: port}
+        variables: dict[str, Any] = {"OUTPUT": str(tmp_path / "out"), "PORT": free, variable: port}
         shown = run(script, folder=tmp_path, **variables)
     assert shown.returncode in (1, 2)
     assert port in shown.stdout + shown.stderr and f"{variable}" in shown.stdout + shown.stderr
@@ -235,14 +237,14 @@ def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
         with socket.create_connection(server.getsockname()) as client:
             server.accept()[0].close()  # who closes first keeps its port for a minute
             assert client.recv(1) == b""
-    command = ["bash", ROOT / "scripts" / "rollout.sh"]
+    command = ["bash", str(ROOT / "scripts" / "rollout.sh")]
     environment = bare_environment() | {"PORT": port, "CUDA_VISIBLE_DEVICES": ""}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
     ) as script:
         timer = threading.Timer(50, script.terminate)
         timer.start()
-        line = script.stderr.readline()
+        line = present(script.stderr).readline()
         script.terminate()
         timer.cancel()
     assert line == f"waiting until the port {port} of an earlier server is free\n"

@@ -17,8 +17,11 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
+from unittest.mock import patch  # noqa: E402
+
 from rich.console import Console  # noqa: E402
 
+from helpers import printed  # noqa: E402
 from paths import ROOT  # noqa: E402
 from swift_rlvr.evaluation.grade_samples import grade_samples  # noqa: E402
 from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
@@ -124,17 +127,13 @@ def trainer_of(rewards, answers):
         "completion_ids": [[1] * len(text) for text in texts],
     }
     names = [getattr(reward, "__name__", type(reward).__name__) for reward in rewards]
-    logs = {
-        "rewards": {name: deque(maxlen=len(texts)) for name in names},
-        "advantages": [0.0] * len(texts),
-    }
+    logged: dict[str, deque] = {name: deque(maxlen=len(texts)) for name in names}
+    logs = {"rewards": logged, "advantages": [0.0] * len(texts)}
 
     def score(inputs=None):
         for reward, name in zip(rewards, names, strict=True):
             values = reward(texts, **columns)
-            logs["rewards"][name].extend(
-                float("nan") if value is None else value for value in values
-            )
+            logged[name].extend(float("nan") if value is None else value for value in values)
 
     return SimpleNamespace(
         reward_funcs=list(rewards), reward_func_names=names, reward_weights=torch.ones(len(names)), num_generations=1,
@@ -149,11 +148,15 @@ def shown(rewards, answers, folder):
     console = Console(file=StringIO(), width=200)
     trainer = trainer_of(rewards, answers)
     state = SimpleNamespace(global_step=1, max_steps=1, is_world_process_zero=True)
-    with RunLog(folder, console) as log:
+    seen = []
+
+    def no_alarm(step, row):
+        seen.append(row)
+        return []
+
+    with RunLog(folder, console) as log, patch.object(log.alarms, "row", no_alarm):
         callback = ReasonCallback(SimpleNamespace(output_dir=folder), trainer, log)
         callback.on_train_begin(None, state, None)
-        seen = []
-        log.alarms.row = lambda step, row: seen.append(row) or []
         trainer._generate_and_score_completions()
         callback.on_step_end(SimpleNamespace(output_dir=folder), state, SimpleNamespace())
         metrics = {
@@ -173,7 +176,7 @@ def shown(rewards, answers, folder):
             run.steps[0].get("strict"),
         ),
     }
-    terminal = console.file.getvalue()
+    terminal = printed(console)
     return {place: tuple(map(rounded, values)) for place, values in found.items()}, terminal
 
 
@@ -258,7 +261,9 @@ def test_of_a_mixture_of_three_tasks_each_rows_verifier_counts(order, tmp_path):
     assert_shown(rewards, MIXED, tmp_path)
 
 
-def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order(tmp_path):
+def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order(
+    tmp_path, monkeypatch
+):
     for order in itertools.permutations(
         ("external_countdown", "external_accuracy", "external_code", "external_cosine")
     ):
@@ -268,7 +273,7 @@ def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order
         )
         state = SimpleNamespace(global_step=0, stateful_callbacks={})
         callback.on_train_begin(SimpleNamespace(seed=0), state, None)
-        callback.curriculum.draw = lambda count: list(range(len(MIXED)))
+        monkeypatch.setattr(callback.curriculum, "draw", lambda count: list(range(count)))
         trainer._generate_and_score_completions([None] * len(MIXED))
         same = Curriculum([answer.row["level"] for answer in MIXED], CurriculumSettings(), 0)
         figures = same.record(list(range(len(MIXED))), [answer.right for answer in MIXED])
@@ -342,7 +347,7 @@ def test_rewards_of_others_have_a_role_by_the_table_by_an_attribute_or_by_the_va
     monkeypatch.setenv("SWIFT_RLVR_ROLES", "Mine=verifier")
     assert_shown([*rewards, REWARDS["tag_count"]()], COUNTDOWN, tmp_path / "said")
     monkeypatch.delenv("SWIFT_RLVR_ROLES")
-    Mine.role = "verifier"
+    monkeypatch.setattr(Mine, "role", "verifier", raising=False)
     assert_shown([*rewards, REWARDS["tag_count"]()], COUNTDOWN, tmp_path / "declared")
     with pytest.raises(InputError, match="SWIFT_RLVR_ROLES: must be NAME=ROLE .*; got 'Mine'"):
         roles_in_environment({"SWIFT_RLVR_ROLES": "Mine"})

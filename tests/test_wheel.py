@@ -87,7 +87,7 @@ def test_recipes_and_data_come_with_it(installed):
 @pytest.mark.slow
 def test_it_trains(installed):
     words = ("train", "trl", "--max_steps", 1, "--save_steps", 1, "--output_dir", "run")
-    small = ("--per_device_train_batch_size", 16, "--max_completion_length", 32)
-    small += ("--held_out_rows", 2, "--held_out_samples", 2)
+    small = ["--per_device_train_batch_size", 16, "--max_completion_length", 32]
+    small += ["--held_out_rows", 2, "--held_out_samples", 2]
     trained = installed(*words, *small, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
     assert trained.returncode == 0 and "saved: run" in trained.stdout, trained.stderr

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mixed_rows import COMPLETIONS, VERIFIERS, prepare
 from paths import ROOT
+from present import present
 from swift_rlvr.adapters.grading import grade, row_of, same_keys, short_name, task_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func
@@ -287,7 +289,7 @@ def test_nemo_gyms_models_keep_what_they_allow():
         reward: float
         mask_sample: bool = False
 
-    line = {"response": {"output": [message(RIGHT)]}, "expected_answer": LABEL}
+    line: dict[str, Any] = {"response": {"output": [message(RIGHT)]}, "expected_answer": LABEL}
     answer = Response(**verify(AnyRequest(**line).model_dump())).model_dump()
     assert answer["expected_answer"] == LABEL and answer["countdown_reason"] == "correct"
     assert (answer["reward"], answer["mask_sample"]) == (1.0, False)
@@ -371,7 +373,7 @@ def test_rows_of_several_tasks(monkeypatch, tmp_path, format, grades_of, named):
         rows = [row for _, row in read_jsonl(file)]
     keys = set()
     for (task, completions), row in zip(COMPLETIONS.items(), rows, strict=True):
-        own = short_name(TASKS[task].verifier)
+        own = short_name(present(TASKS[task].verifier))
         for completion, right in zip(completions, (1.0, 0.0), strict=True):
             grades = grades_of(completion, row)
             assert grades[own] == right

@@ -252,7 +252,7 @@ def test_verl(run, tmp_path):
     assert named["score"] == [2.0, 1.0] * 4 and by_task["score"] == [1.0, 0.0] * 4
     for columns in mixed:
         for index, name in enumerate(VERIFIERS):
-            own = [None] * 8
+            own: list[float | None] = [None] * 8
             own[2 * index : 2 * index + 2] = [1.0, 0.0]
             assert columns[name] == own
             assert columns[f"{name}_reason"].count("other task") == 6

@@ -58,7 +58,7 @@ class Example(NamedTuple):
 def rows(folder: Path, rng: random.Random, number: int) -> Iterator[tuple[Any, ...]]:
     """Name, function, reference, question, asserts and programs of a model; each kind in turns."""
     programs = public_code.completions(folder)
-    humaneval = []
+    humaneval: list[tuple[Any, ...]] = []
     for row in public_code.humaneval(folder):
         asserts = _asserts(row["test"], row["entry_point"])
         reference = row["prompt"] + row["canonical_solution"]
@@ -66,27 +66,28 @@ def rows(folder: Path, rng: random.Random, number: int) -> Iterator[tuple[Any, .
         humaneval.append(
             (name, row["entry_point"], reference, row["prompt"], asserts, programs.get(name, []))
         )
-    leetcode = []
-    for row in (problem.asserts() for problem in public_code.leetcode(folder)):
-        if row is not None:
+    leetcode: list[tuple[Any, ...]] = []
+    for problem in public_code.leetcode(folder):
+        asserted = problem.asserts()
+        if asserted is not None:
             values = (
-                row["task_id"],
-                row["entry_point"],
-                row["solution"],
-                row["question"],
-                row["tests"],
+                asserted["task_id"],
+                asserted["entry_point"],
+                asserted["solution"],
+                asserted["question"],
+                asserted["tests"],
             )
             leetcode.append((*values, []))
     half = (number + 1) // 2
     for source in (humaneval, leetcode):
         rng.shuffle(source)
         kept = 0
-        for row in source:
-            asserts = row[4]
+        for values in source:
+            asserts = values[4]
             if len(asserts) < VISIBLE + FEWEST_HIDDEN or len("".join(asserts)) > 20_000:
                 continue
-            if passes(row[2], "\n".join(asserts), SECONDS):
-                yield row
+            if passes(values[2], "\n".join(asserts), SECONDS):
+                yield values
                 kept += 1
             if kept == half:
                 break

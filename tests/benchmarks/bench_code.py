@@ -79,7 +79,7 @@ def run(programs: list[str], tests: object, workers: int) -> tuple[float, float]
     reward = REWARDS["code"](max_workers=workers)
     start = time.perf_counter()
     rewards = reward(texts, tests=[tests] * len(texts))
-    return time.perf_counter() - start, sum(rewards)
+    return time.perf_counter() - start, sum(value or 0.0 for value in rewards)
 
 
 def forked(code: str, stdin: bytes = b"") -> bytes:
@@ -177,11 +177,9 @@ def beside_the_peer(turns: int = 7) -> dict[str, tuple[float, float]]:
         ),
         "a loop of 1,000 calls": (a_function(LOOP), peer_of_function(LOOP), 2),
     }
-    pairs = {}
-    for name, (ours, peer, rows) in works.items():
-        pairs[name] = a_second(ours, rows), a_second(peer, rows)
     figures = {}
-    for name, (ours, peer) in pairs.items():
+    for name, (our_work, peer_work, rows) in works.items():
+        ours, peer = a_second(our_work, rows), a_second(peer_work, rows)
         ours()  # which starts the process that forks
         for _ in range(turns):
             figures[name] = ours(), peer()
@@ -203,7 +201,7 @@ def main() -> None:
             missed.append(name)
     cores, figures = len(os.sched_getaffinity(0)), {}
     numbers = list(map(str, range(200)))
-    runs = {
+    runs: dict[str, tuple[list[str], object, int]] = {
         "100 functions, one test each, one at a time": (
             ["def f(x): return x"] * 100,
             "assert f(1) == 1",
@@ -225,7 +223,8 @@ def main() -> None:
             2 * cores,
         ),
     }
-    for tests in ("assert f(1) == 2", [{"input": "", "output": "1"}]) if options.hostile else ():
+    forms: tuple[object, ...] = ("assert f(1) == 2", [{"input": "", "output": "1"}])
+    for tests in forms if options.hostile else ():
         form = "a function" if isinstance(tests, str) else "a program"
         runs[f"64 that sleep, as {form}"] = [HOSTILE["sleeps"]] * 64, tests, cores
         runs[f"64 hostile ones of 8 kinds, as {form}"] = [*HOSTILE.values()] * 8, tests, cores

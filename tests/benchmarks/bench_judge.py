@@ -23,7 +23,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.judge import JudgedReward, by_rule_alone
 from swift_rlvr.success import BY_JUDGE
 from swift_rlvr.utils.errors import InputError
@@ -59,7 +59,7 @@ def labelled_rows(path: Path) -> list[Row]:
     return rows
 
 
-def graded(reward: JudgedReward, rows: list[Row]) -> list[tuple[float | None, str]]:
+def graded(reward: Reward, rows: list[Row]) -> list[tuple[float | None, str]]:
     """Reward and reason of each row, in batches as a training has them."""
     gold_column = reward.columns[0]
     grades: list[tuple[float | None, str]] = []
@@ -94,6 +94,7 @@ def main() -> int:
             judge_batch_calls=BATCH,
             judge_total_calls=10_000_000,
         )
+        assert isinstance(judged, JudgedReward)
         by_rule = graded(by_rule_alone(cls), rows)
         started = time.perf_counter()
         with_judge = graded(judged, rows)

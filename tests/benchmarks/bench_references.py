@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="name each row that is not paid")
     options = parser.parse_args()
     task = TASKS["code"]
-    table = []
+    table: list[dict[str, Any]] = []
     for name, (rows, parameters, runner) in kinds(options.folder).items():
         if options.only not in name:
             continue
@@ -99,6 +99,7 @@ def main() -> None:
         seconds = 0.0
         for row in rows:
             gold = task.gold(row)
+            assert gold is not None
             if not is_right(row, gold.text, runner):
                 counts["broken"] += 1
                 continue
@@ -116,12 +117,10 @@ def main() -> None:
                 print(f"{name} {row['task_id']}: {grade.reward} {grade.reason}", flush=True)
         table.append({"rows": name, "read": len(rows), **counts, "seconds": round(seconds, 1)})
         print(json.dumps(table[-1]), flush=True)
-    columns = ("read", "broken", "apart", "together", "not graded", "refused", "seconds")
-    print("\n| public references | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
+    heads = ("read", "broken", "apart", "together", "not graded", "refused", "seconds")
+    print("\n| public references | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads))
     for line in table:
-        print(
-            f"| {line['rows']} | " + " | ".join(str(line.get(each, 0)) for each in columns) + " |"
-        )
+        print(f"| {line['rows']} | " + " | ".join(str(line.get(each, 0)) for each in heads) + " |")
     refused = sum(line.get("refused", 0) for line in table)
     print(
         json.dumps({"bench": "references", "table": table, "missed": ["refused"] * bool(refused)})

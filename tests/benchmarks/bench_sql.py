@@ -24,6 +24,7 @@ from collections import Counter
 from contextlib import closing
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.sql.tokens import mutants_of
@@ -199,7 +200,7 @@ def main() -> None:
             seconds[name] = time.perf_counter() - start
             paid[name] = [grade.reward for grade in grades]
 
-    figures = {}
+    figures: dict[str, dict[str, Any]] = {}
     print(f"{len(cases):,} answers to {len({gold for *_, gold in cases}):,} golds")
     print(f"{'':14} {'gold':>16} {'natsql':>16} {'mutant':>16} {'answers a s':>12}")
     for name, values in paid.items():

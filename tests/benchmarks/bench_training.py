@@ -33,8 +33,8 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from swift_rlvr.evaluation.compare import in_words, paired
 from swift_rlvr.runs.folder import checkpoints
@@ -55,7 +55,8 @@ LENGTH += " EXTERNAL_LENGTH_MAX_LENGTH=320"
 GATED = f"{LENGTH} EXTERNAL_LENGTH_GATE=outcome EXTERNAL_LENGTH_ACCURACY=external_countdown"
 
 
-class Experiment(NamedTuple):
+@dataclass(frozen=True)
+class Experiment:
     train: str  # words of `swift-rlvr train`
     arms: dict[str, str]  # name -> more of them
     rows: str  # held-out ones
@@ -250,7 +251,8 @@ def main() -> int:
         for seed in options.seeds
         for arm in experiment.arms
     ]
-    lines, pooled = [], defaultdict(list)
+    lines = []
+    pooled: defaultdict[str, list] = defaultdict(list)
     for arm, seed, run in runs:
         model = (
             trained(
@@ -293,7 +295,8 @@ def main() -> int:
     first, *others = experiment.arms
     compared = {arm: paired(pooled[first], pooled[arm]) for arm in others}
     for arm, comparison in compared.items():
-        print(f"{arm} beside {first}, over all seeds: {in_words(comparison)}")
+        shown = "nothing to compare" if comparison is None else in_words(comparison)
+        print(f"{arm} beside {first}, over all seeds: {shown}")
     missed = []
     if options.experiment in ("outcome", "smollm2"):
         draw([run for _, _, run in runs if run], folder / "curves.png")

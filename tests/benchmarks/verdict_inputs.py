@@ -14,14 +14,15 @@ import time
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 TESTS = Path(__file__).parents[1]
-FORM = [
+FORM: list[list] = [
     [name, {}] for name in ("format", "format_strict", "tag_count", "length", "repetition_penalty")
 ]
 FORM += [["reasoning_steps", {}], ["language_consistency", {}]]
-MATH = [["accuracy", {}], ["boxed", {}], ["cosine", {"unit": "characters"}]]
-COUNTDOWN = [["countdown", {}], ["countdown", {"notation": "strict"}]]
+MATH: list[list] = [["accuracy", {}], ["boxed", {}], ["cosine", {"unit": "characters"}]]
+COUNTDOWN: list[list] = [["countdown", {}], ["countdown", {"notation": "strict"}]]
 COUNTDOWN += [["cosine", {"accuracy": "external_countdown", "unit": "characters"}]]
 THOUGHTS = [
     "First, add them.",
@@ -149,8 +150,9 @@ def countdown(rng: random.Random) -> tuple[str, dict]:
             + rng.choice(["", " ", "7", "+", "(", ")", "=", ".", "!", "\0", "é"])
             + text[place + 1 :]
         )
+    odd: list[Any] = [1, 7, None, 2.0, "3"]
     if rng.random() < 0.15:
-        nums[rng.randrange(len(nums))] = rng.choice([1, 7, None, 2.0, "3"])
+        nums[rng.randrange(len(nums))] = rng.choice(odd)
     return laid_out(rng, around.format(text)), {
         "nums": str(nums) if rng.random() < 0.1 else nums,
         "target": target,
@@ -189,7 +191,7 @@ def tables(real: Path) -> list[tuple]:
     from verifiers.mathematics import test_expressions, test_reading
     from verifiers.mathematics.tables import PAIRS
 
-    inputs = [(MATH, case.completion, {"solution": case.gold}) for case in PAIRS]
+    inputs: list[tuple] = [(MATH, case.completion, {"solution": case.gold}) for case in PAIRS]
     for first, second, _ in [
         *test_expressions.EQUAL,
         *test_expressions.DIFFERENT,
@@ -233,7 +235,8 @@ def graded_by_tests() -> list[tuple]:
 
     from swift_rlvr.rewards import REWARDS, Reward
 
-    inputs, grades_of, names = [], Reward.grades, list(REWARDS)
+    inputs: list[tuple] = []
+    grades_of, names = Reward.grades, list(REWARDS)
 
     def recording(self, completions, **columns):
         started = time.monotonic()
@@ -259,12 +262,12 @@ def graded_by_tests() -> list[tuple]:
                 inputs.append(([[self.name, changed]], completion, row))
         return grades
 
-    Reward.grades = recording
+    setattr(Reward, "grades", recording)  # noqa: B010
     tests = [str(TESTS / name) for name in ("rewards", "verifiers/reasoning_gym")]
     pytest.main(
         ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=19", *tests]
     )
-    Reward.grades = grades_of
+    setattr(Reward, "grades", grades_of)  # noqa: B010
     return [
         each
         for each in inputs

@@ -18,6 +18,7 @@ def verdicts(path: Path) -> None:
     completion, row].
     """
     from swift_rlvr.rewards import REWARDS
+    from swift_rlvr.rewards.base import Grade
 
     inputs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     batches: dict[
@@ -33,7 +34,7 @@ def verdicts(path: Path) -> None:
         try:
             grades = REWARDS[name](**parameters).grades(completions, **values)
         except ValueError as error:  # a column that a test leaves out
-            grades = [(None, str(error))] * len(completions)
+            grades = [Grade(None, str(error))] * len(completions)
         for number, (value, reason) in zip(numbers, grades, strict=True):
             shown = {
                 "completion": str(inputs[number][1])[-300:],

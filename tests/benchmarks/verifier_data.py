@@ -51,7 +51,7 @@ def read_completion(row: dict, path: Path) -> list[Row]:
 
 def read_gold(row: dict, path: Path) -> list[Row]:
     """A gold alone must be right against itself, in a box and in answer tags."""
-    gold = gold_answer(row.get("gold", row.get("answer")))
+    gold = gold_answer(row["gold"] if "gold" in row else row["answer"])
     return [
         Row(gold, boxed(gold), True, "in a box"),
         Row(gold, f"<answer>{gold}</answer>", True, "in answer tags"),

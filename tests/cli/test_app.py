@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
@@ -21,7 +22,7 @@ from typer.utils import get_params_from_function
 
 import swift_rlvr
 from commands import ran, refused
-from helpers import graded
+from helpers import graded, printed
 from swift_rlvr.cli import app, main
 from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.launch.checks import failed, passed
@@ -62,7 +63,7 @@ def test_an_option_with_a_metavar_is_declared_by_its_name():
 def test_each_flag_is_the_name_of_its_parameter_or_declared():
     renamed = {"as_json": "--json", "model_name": "--model", "all_rows": "--all"}
     checked = 0
-    groups = [typer.main.get_command(app)]
+    groups: list[Any] = [typer.main.get_command(app)]
     while groups:
         for command in groups.pop().commands.values():
             if hasattr(command, "commands"):
@@ -280,7 +281,7 @@ def test_the_doctor_breaks_lines_between_words_and_never_in_a_path(width):
         failed("dataset", f"there is no file {path}\nof a name", "correct it"),
     ]
     print_results([*results, failed("dataset", "another")], console)
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    lines = [line.rstrip() for line in printed(console).splitlines()]
     assert lines == [
         "passed   steps    60 (max_steps)", "failed   dataset  there is no file", f"{'':18}{path}", f"{'':18}of a name",
         f"{'':18}-> correct it", f"failed   {'':9}another",

@@ -58,9 +58,16 @@ def test_its_tests_pass_at_once(project, tmp_path):
     """Outside of this repository, before it is installed, with nothing but swift-rlvr and
     pytest.
     """
-    plain = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     result = python(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", path=tmp_path, folder=project, **plain
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        path=tmp_path,
+        folder=project,
+        PYTEST_ADDOPTS="",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
     )
     assert (
         " passed" in result.stdout

@@ -309,11 +309,11 @@ def test_score_against_earlier_verdicts(tmp_path):
     for index, (text, reward, reason) in enumerate(
         ((RIGHT, 1.0, "correct"), ("<answer>3</answer>", 1.0, "correct"))
     ):
-        judged = {
-            "rewards": {"external_countdown": reward},
-            "reasons": {"external_countdown": reason},
-        }
-        records.append(Record(index=index, completion=text, row=row, **judged))
+        rewards: dict[str, float | None] = {"external_countdown": reward}
+        reasons = {"external_countdown": reason}
+        records.append(
+            Record(index=index, completion=text, row=row, rewards=rewards, reasons=reasons)
+        )
     write_records(tmp_path / "records.jsonl", records)
     flags = ("--against", "stored", "--fail-on-change")
     shown = ran("score", tmp_path / "records.jsonl", *flags, code=1, columns=300)
@@ -401,8 +401,8 @@ def test_mistakes_in_score(registry, monkeypatch, tmp_path, arguments, message):
 
 def start(*arguments, **options) -> subprocess.Popen:
     command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=PLUGIN, **pipes, **options)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=PLUGIN, stdout=pipe, stderr=pipe, text=True, **options)
 
 
 def test_several_processes_of_the_real_command(tmp_path):

@@ -7,8 +7,7 @@ from unittest.mock import Mock, patch
 import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from commands import WIDE, ran
 from swift_rlvr.cli import app

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -111,7 +112,9 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
         {"problem": "And?", "solution": r"\boxed{2}"},
     ]
     found = check_dataset(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
-    assert found.rewards["external_accuracy"] == Paid(full=1, none=1, reasons={"bad gold": 1})
+    assert found.rewards["external_accuracy"] == Paid(
+        full=1, none=1, reasons=Counter({"bad gold": 1})
+    )
     assert (found.bad, found.problems) == (
         1,
         [(1, "external_accuracy cannot read the gold: bad gold")],
@@ -126,7 +129,7 @@ def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_report
 
 
 def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_answer(tmp_path):
-    rows = [
+    rows: list[dict] = [
         {"problem": "Prove it.", "solution": "Left to the reader."},
         {"problem": "1?", "solution": r"\boxed{1}"},
     ]
@@ -142,13 +145,13 @@ def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_a
 
 
 def test_tests_that_cannot_be_used_are_counted_and_named(tmp_path):
-    sources = [
+    sources: list[object] = [
         "assert f(1) == 7",
         "assert f(1) == g(1)\nwhile f(1): break",
         "x = f(1)",
         "import numpy\nassert numpy.all(f(1))",
+        {"inputs": ["1"], "outputs": ["2"]},
     ]
-    sources = [*sources, {"inputs": ["1"], "outputs": ["2"]}]
     messages = [[{"role": "user", "content": f"Write f, number {n}."}] for n in range(len(sources))]
     rows = [
         {"task": "code", "messages": m, "tests": tests}

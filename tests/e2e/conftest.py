@@ -9,6 +9,7 @@ import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,7 @@ def mixed(server_of_session, tmp_path_factory) -> Training:
     return Training(launcher.output, first.text(), second.text())
 
 
-HELD_OUT = {
+HELD_OUT: dict[str, Any] = {
     "SWIFT_RLVR_HELD_OUT_DATASET": f"countdown:{DATASETS}/countdown/tiny_validation.jsonl",
     "SWIFT_RLVR_HELD_OUT_ROWS": 9,  # 27 completions, which two ranks cannot share evenly
     "SWIFT_RLVR_HELD_OUT_SAMPLES": 3,

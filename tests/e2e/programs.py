@@ -211,7 +211,7 @@ class Training:
         """What ms-swift writes about the completions of each step, by step. An evaluation's table
         has the step of the one before it, and comes after that.
         """
-        tables = {}
+        tables: dict[int, dict] = {}
         for _, table in read_jsonl(self.output / "completions.jsonl"):
             tables.setdefault(int(table["step"][0]), table)
         return tables

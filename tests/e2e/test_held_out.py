@@ -79,7 +79,7 @@ def test_the_training_goes_on_with_the_weights_that_the_evaluation_got(curriculu
 
 def test_the_best_checkpoint_is_kept_and_known_to_the_trainer(curriculum):
     success = {step: row["eval/success"] for step, row in curriculum.evaluations().items() if step}
-    best = max(success, key=success.get)
+    best = max(success, key=success.__getitem__)
     checkpoint = curriculum.output / f"checkpoint-{best}"
     assert (curriculum.output / "best").resolve() == checkpoint
     last = read_json(whole_checkpoints(curriculum.output)[-1] / "trainer_state.json")

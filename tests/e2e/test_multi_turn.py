@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
 from paths import words
+from present import present
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import read_prompt
@@ -51,14 +52,14 @@ def lines(path: Path) -> list[dict]:
 
 def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
     tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
-    turns = Counter()
+    turns: Counter[int] = Counter()
     for rank in (0, 1):
         for row in lines(folder / f"batches-{rank}.jsonl"):
             mask = [0] * (len(row["ids"]) - len(row["mask"])) + row["mask"]
             ids = []
             trained = []
-            for token, mark, present in zip(row["ids"], mask, row["present"], strict=True):
-                if present:
+            for token, mark, is_there in zip(row["ids"], mask, row["present"], strict=True):
+                if is_there:
                     ids.append(token)
                     trained.append(bool(mark))
             messages = []
@@ -95,7 +96,7 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
     for table in tables.values():
         columns = ("prompt", "completion", "CountdownReward", "num_turns")
         for prompt, completion, right, turns in zip(*map(table.get, columns), strict=True):
-            nums, target = read_prompt(prompt)
+            nums, target = present(read_prompt(prompt))
             row = {"nums": nums, "target": target}
             assert right == reward.explain(completion, row).reward
             assert prompt.count("<|im_start|>assistant\n") == turns
@@ -134,7 +135,7 @@ def test_the_reasons_are_those_of_the_last_turn(folder):
         if str(row.get("global_step/max_steps")).startswith("1/") and "reward" in row
     ]
     assert step["success"] == pytest.approx(
-        sum(record.success for record in records) / len(records)
+        sum(present(record.success) for record in records) / len(records)
     )
 
 
@@ -145,7 +146,9 @@ def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     assert (
         len(records) == 2 * 4 * 2
     )  # before the first step and after the last, two of each of four tasks
-    longer = [record.tokens - len(tokenizer.encode(record.completion)) for record in records]
+    longer = [
+        present(record.tokens) - len(tokenizer.encode(record.completion)) for record in records
+    ]
     assert max(longer) > 20 >= min(longer) >= 0
     assert (
         "held-out success is measured on whole conversations"

@@ -17,7 +17,7 @@ from swift_rlvr.utils.files import TINY_MODEL
 ACCUMULATION = 2  # batches of a rank in one step
 
 # It compiles C++. As an attribute of deepspeed.comm the module is hidden by torch itself.
-sys.modules["deepspeed.comm.torch"].build_shm_op = lambda *args: None
+setattr(sys.modules["deepspeed.comm.torch"], "build_shm_op", lambda *args: None)  # noqa: B010
 deepspeed.init_distributed("gloo")
 rank = torch.distributed.get_rank()
 tokens = torch.randint(5, 60, (4, 4, 24), generator=torch.Generator().manual_seed(0))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from commands import ran
 from helpers import graded, write_records
+from present import present
 from swift_rlvr.evaluation.compare import compare, figures_table, in_words, paired
 from swift_rlvr.runs.statistics import (
     bootstrap,
@@ -198,7 +199,7 @@ def test_mcnemar_is_exact():
     # 65).pvalue`
     before = records([1.0] * 59 + [0.0] * 6 + [1.0] * 30)
     after = records([0.0] * 59 + [1.0] * 6 + [1.0] * 30)
-    result = paired(before, after)
+    result = present(paired(before, after))
     assert (result["tasks"], result["better"], result["worse"]) == (95, 6, 59)
     assert result["difference"] == pytest.approx(-53 / 95)
     assert result["p"] == pytest.approx(5.0e-12, rel=0.05)
@@ -211,14 +212,14 @@ def test_p_counts_the_sign_patterns_that_are_at_least_as_extreme(signs):
     changed = [s for s in signs if s]
     patterns = list(itertools.product((-1, 1), repeat=len(changed)))
     extreme = sum(abs(sum(pattern)) >= abs(sum(changed)) for pattern in patterns) / len(patterns)
-    assert paired(before, after)["p"] == pytest.approx(extreme)
+    assert present(paired(before, after))["p"] == pytest.approx(extreme)
 
 
 def test_several_samples_a_task():
     choice = random.Random(0)
     before = [graded(i, choice.random() < 0.3, sample=n) for i in range(60) for n in range(4)]
     after = [graded(i, choice.random() < 0.6, sample=n) for i in range(60) for n in range(4)]
-    result = paired(before, after)
+    result = present(paired(before, after))
     low, high = result["interval"]
     assert result["p"] < 0.001 and 0 < low < result["difference"] < high < 0.6
     assert result == paired(before[::-1], after[::-1])  # the same in any order
@@ -226,7 +227,7 @@ def test_several_samples_a_task():
 
 def test_the_same_evaluation_twice_is_no_difference():
     same = records([0.0, 1.0] * 20)
-    result = paired(same, same)
+    result = present(paired(same, same))
     assert (result["difference"], result["p"], result["interval"]) == (0.0, 1.0, [0.0, 0.0])
     assert in_words(result).endswith("This may be chance.")
 
@@ -238,7 +239,7 @@ def test_other_tasks_are_not_compared():
 
 
 def test_what_cannot_be_graded_on_one_side_is_left_out():
-    assert paired(records([None, 1.0]), records([1.0, 0.0]))["tasks"] == 1
+    assert present(paired(records([None, 1.0]), records([1.0, 0.0])))["tasks"] == 1
 
 
 def test_compare_says_whether_it_is_a_difference(tmp_path):
@@ -265,6 +266,6 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
 def test_seeds_and_greedy_are_of_the_same_tasks():
     of_one = records([0.0, 1.0, 0.0], target=3)
     seeds = [replace(record, seed=seed, sample=seed) for seed in (0, 1) for record in of_one]
-    assert paired(seeds, records([1.0, 1.0, 1.0], target=3))["better"] == 2
+    assert present(paired(seeds, records([1.0, 1.0, 1.0], target=3)))["better"] == 2
     others = [replace(record, seed=record.seed + 7) for record in seeds]
-    assert paired(seeds, others)["difference"] == 0.0
+    assert present(paired(seeds, others))["difference"] == 0.0

@@ -10,6 +10,7 @@ from itertools import islice
 import pytest
 
 from commands import ran, refused
+from present import present
 from swift_rlvr.evaluation.conversations import from_answers
 from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.tasks import TASKS
@@ -23,7 +24,7 @@ SOLVABLE, UNSOLVABLE = {"nums": [3, 5, 7], "target": 22}, {"nums": [1, 1, 1], "t
 
 
 def kept(source, held_out=()):
-    left_out = Counter()
+    left_out: Counter[str] = Counter()
     return list(from_answers(source, held_out, left_out)), left_out
 
 
@@ -44,8 +45,9 @@ def test_a_search_is_true_and_ends_in_the_answer(tmp_path, settings):
         system, user, answer = row["messages"]
         assert [turn["role"] for turn in row["messages"]] == ["system", "user", "assistant"]
         assert system["content"] == TASKS["countdown"].system
-        target = re.search(r"equals (\d+)", user["content"])[1]
-        *misses, hit = re.search("<think>(.*)</think>", answer["content"], re.DOTALL)[1].split("\n")
+        target = present(re.search(r"equals (\d+)", user["content"]))[1]
+        thought = present(re.search("<think>(.*)</think>", answer["content"], re.DOTALL))[1]
+        *misses, hit = thought.split("\n")
         trials += len(misses)
         for line in (*misses, hit):
             steps = re.findall(r"([^,]+?) = ([^,.]+)", line.removeprefix("Try "))
@@ -103,7 +105,7 @@ def test_the_answers_of_a_task_of_ones_own_are_judged(tmp_path, answer, reasonin
 
 def record(index, text, success=True, strict=True, finish="stop"):
     asked = [{"role": "user", "content": f"Question {index}?"}]
-    rewards = {"external_accuracy": float(bool(success))}
+    rewards: dict[str, float | None] = {"external_accuracy": float(bool(success))}
     return Record(
         index=index,
         completion=text,
@@ -145,10 +147,10 @@ def test_right_completions_of_records(tmp_path, flags, texts):
     out = tmp_path / "sft.jsonl"
     sources = ["--records", tmp_path / "records.jsonl", "--against", tmp_path / "held.jsonl"]
     said = ran("dataset", "make", "sft", *sources, "--out", out, *flags)
-    written = {}
+    written: dict[int, set[str]] = {}
     for _, row in read_jsonl(out):
         question, answer = row["messages"]
-        written.setdefault(int(re.search(r"\d", question["content"])[0]), set()).add(
+        written.setdefault(int(present(re.search(r"\d", question["content"]))[0]), set()).add(
             answer["content"]
         )
     assert written == texts

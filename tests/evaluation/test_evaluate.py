@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -292,7 +293,7 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
 ):
     """With several seeds and greedy completions; other settings do not go into the same folder."""
     sampling = SamplingSettings(model, num_generations=2, max_completion_length=4, batch_size=2)
-    options = {"seeds": [0, 7], "greedy": True}
+    options: dict[str, Any] = {"seeds": [0, 7], "greedy": True}
     whole = evaluate(sampling, countdown, tmp_path / "whole", QUIET, **options)
     grade = sample_dataset.grade_samples
     for stopped, folder in ((1, "first"), (4, "greedy")):

@@ -40,8 +40,6 @@ def test_the_process_that_has_asked_for_pip_can_still_import_setuptools_as_vllm_
     lines = (
         "from contextlib import suppress",
         "from swift_rlvr.evaluation.models import InputError, folder_of",
-    )
-    lines += (
         "with suppress(InputError):",
         "    folder_of('smollm2')",
         "import setuptools, distutils.core",

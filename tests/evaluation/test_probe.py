@@ -9,12 +9,15 @@ import io
 import json
 import re
 import statistics
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from commands import ran, refused
+from helpers import printed
 from paths import DATASETS
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.probe import conclusion, parse_keep, probe
@@ -35,6 +38,7 @@ class StandIn:
     """Writes so many right completions for each row, and counts what it is asked for."""
 
     served_model = None
+    use: Callable[[Any], Any]  # of the fixture's: takes another in its place
 
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
         self.right, self.batch_size, self.fails_at, self.asked, self.seeds = (
@@ -155,9 +159,7 @@ def test_rows_that_cannot_be_used_are_skipped_and_named(stand_in, tmp_path):
     write_jsonl(tmp_path / "data.jsonl", [*ROWS[:3], bad, *ROWS[3:]])
     console = Console(file=io.StringIO())
     summary = probed(tmp_path, keep=(0.2, 0.9), console=console)
-    assert "1 of 9 rows cannot be used (nums: 1)\n  line 4: column 'nums'" in (
-        console.file.getvalue()
-    )
+    assert "1 of 9 rows cannot be used (nums: 1)\n  line 4: column 'nums'" in (printed(console))
     assert summary["tasks"] == 8
     rows = [row for _, row in read_jsonl(tmp_path / "out" / "probe.jsonl")]
     assert [row["line"] for row in rows] == [1, 2, 3, 5, 6, 7, 8, 9]
@@ -273,11 +275,11 @@ def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
 
 def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
     class Second(StandIn):
-        def sample(self, conversations, **options):
+        def sample(self, conversations, on_progress, seed):
             stand_in.use(StandIn())
             with pytest.raises(ValueError, match="another command is writing to it"):
                 probed(tmp_path)
-            return super().sample(conversations, **options)
+            return super().sample(conversations, on_progress, seed)
 
     stand_in.use(Second())
     assert probed(tmp_path)["completions"] == 32
@@ -310,12 +312,12 @@ def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(
     monkeypatch.setattr(sample_dataset, "_SECONDS_BETWEEN_LINES", -1)
     console = Console(file=io.StringIO(), width=80)
     probed(tmp_path, console=console)  # 8 rows, 2 in a chunk
-    lines = [line for line in console.file.getvalue().splitlines() if line.endswith(" left")]
+    lines = [line for line in printed(console).splitlines() if line.endswith(" left")]
     words = [re.sub("[0-9]+:[0-9]+", "T", line) for line in lines]
     bounds = [f"{done} of 8 rows, {'at most' if number == 0 else 'about'} T left"
               for number, done in enumerate((1, 2, 3, 4, 5, 6, 7, 8))]  # fmt: skip
     assert words == bounds
-    assert re.search(r"\nsampled 32 completions in 0 s, [\d,]+ a second\n", console.file.getvalue())
+    assert re.search(r"\nsampled 32 completions in 0 s, [\d,]+ a second\n", printed(console))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from datasets import load_dataset
 
 import commands
 from paths import DATASETS
+from present import present
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.evaluation.prompts import SystemPrompt, ask, show, system_prompt
@@ -84,7 +85,7 @@ def test_on_the_terminal(tmp_path, monkeypatch):
 def test_another_row():
     shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
     assert (shown.line, shown.row["solution"], shown.form) == (2, "140", "tags")
-    assert shown.ideal.startswith("<think>\n")
+    assert shown.ideal is not None and shown.ideal.startswith("<think>\n")
     assert shown.ideal.endswith("\n</think>\n<answer>\n140\n</answer>")
 
 
@@ -175,10 +176,10 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     tokenizer, task = load_tokenizer(MODEL), TASKS["gsm8k"]
     rows = [row for _, row in read_jsonl(FILES["gsm8k"])]
     prompts = [
-        show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens
+        present(show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens)
         for number in range(1, len(rows) + 1)
     ]
-    answers = [len(tokenizer(task.gold(row).text)["input_ids"]) for row in rows]
+    answers = [len(tokenizer(present(task.gold(row)).text)["input_ids"]) for row in rows]
     most, longest = sorted(prompts)[20], sorted(answers)[20]
     fitting = [
         row for row, p, a in zip(rows, prompts, answers, strict=True) if p <= most and a <= longest

@@ -608,10 +608,14 @@ def test_runs_that_end_in_the_middle_have_a_page_that_says_so(run, tmp_path):
     for name in ("logging.jsonl", "completions.jsonl"):
         lines = (run / name).read_text().splitlines()
         (run / name).write_text("\n".join([*lines[:2], lines[2][: len(lines[2]) // 2]]))
-    told = []
+    told: list[str] = []
     curves, page = write_report(run, tmp_path / "report", tell=told.append)
     text = said(Document(page.read_text()))
-    assert curves.is_file() and len(Document(page.read_text()).completions()) == 8
+    assert (
+        curves is not None
+        and curves.is_file()
+        and len(Document(page.read_text()).completions()) == 8
+    )
     for expected in (
         "the log ends at step 2 of 120: the run is still training, or was stopped",
         "logging.jsonl, line 3 is skipped: it is not complete yet",
@@ -640,6 +644,7 @@ def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(
     assert "NaN" in lines
     (run / "logging.jsonl").write_text(lines)
     curves, page = write_report(run, tmp_path / "report")
+    assert curves is not None
     with curves.open("rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n" and curves.stat().st_size > 20_000
     (kl,) = [

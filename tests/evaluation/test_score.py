@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from present import present
 from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.completion_files import Block, find_files
 from swift_rlvr.evaluation.completion_forms import read_items, with_columns_from_prompt
@@ -88,7 +89,7 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
     rows = [list(map(record, range(1500))), list(map(record, range(7, 300)))]
     for file, part in zip(files, rows, strict=True):
         file.write_bytes(lines_of(part))
-    done = []
+    done: list[float] = []
     records, summary = scored(files, workers=workers, advance=done.append)
     assert [(row["file"], row["line"]) for row in records] == [
         (str(file), line)
@@ -98,7 +99,9 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
     expected = direct(rows[0]) + direct(rows[1])
     assert graded(records) == expected
     figures = summary["rewards"]["external_countdown"]
-    assert figures["mean"] == pytest.approx(sum(grade.reward for grade in expected) / len(expected))
+    assert figures["mean"] == pytest.approx(
+        sum(present(grade.reward) for grade in expected) / len(expected)
+    )
     assert figures["reasons"] == Counter(grade.reason for grade in expected)
     assert done == sorted(done) and done[-1] == 1 and len(done) > 20
 
@@ -276,13 +279,14 @@ def test_where_prompts_stand():
     for row in ({"prompt": turns}, {"messages": [*turns, {"role": "assistant", "content": "3"}]}):
         found = with_columns_from_prompt(row)
         assert (found["nums"], found["target"]) == ([1, 2], 3)
-    for row in (
+    unreadable: list[dict] = [
         {"prompt": turns, "nums": [5]},
         {"prompt": 3},
         {"messages": 3},
         {"messages": [3]},
         {"prompt": None},
-    ):
+    ]
+    for row in unreadable:
         assert with_columns_from_prompt(row) is row
 
 

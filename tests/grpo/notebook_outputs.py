@@ -93,5 +93,5 @@ def store(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:] or [WALKTHROUGH]:
-        store(Path(argument))
+    for path in map(Path, sys.argv[1:] or [str(WALKTHROUGH)]):
+        store(path)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class Sampled:
 
 def thought(completions: list, **columns: Any) -> list[float | None]:
     """A reward that does not apply to completions whose think part is not closed."""
-    texts = map(completion_text, completions)
+    texts = [completion_text(completion) or "" for completion in completions]
     return [float(text.count("high")) if "</think>" in text else None for text in texts]
 
 
@@ -190,14 +190,14 @@ def save(result: list[dict[str, Any]], folder: Path, case: Case) -> None:
     (folder / "unfinished").rename(folder / f"{case}.pt")
 
 
-def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
+def run_trl(cases: Sequence[Case], sampled: Sampled, folder: Path) -> None:
     """For each case, save what `train` returns."""
     start(folder)
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer, __version__
 
     # What the sampler returns: token ids, their log probabilities and, before TRL 1.0, more columns.
-    rest = (None, {}) if __version__.startswith("0.") else (None,)
+    rest: tuple = (None, {}) if __version__.startswith("0.") else (None,)
     dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in sampled.rows])
     for case in cases:
         config = GRPOConfig(
@@ -238,7 +238,9 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
         save(train(trainer, sampled), folder, case)
 
 
-def run_swift(cases: list[Case], sampled: Sampled, folder: Path, speedups: bool = False) -> None:
+def run_swift(
+    cases: Sequence[Case], sampled: Sampled, folder: Path, speedups: bool = False
+) -> None:
     """The same; with the patches that leave work out, or as ms-swift is."""
     start(folder)
     if speedups:

@@ -145,7 +145,7 @@ class Ours:
 
     def _train(self, case: Case) -> list[dict[str, Any]]:
         """For each optimizer step its batch, the loss and what goes with it, and the gradients."""
-        steps = []
+        steps: list[dict[str, Any]] = []
         for batch in [self.batch(case, step) for step in range(self.sampled.steps)]:
             grpo_peers.set_weights(self.model, self.weights[len(steps)])
             self.model.zero_grad()

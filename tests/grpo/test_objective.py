@@ -161,7 +161,7 @@ def loss_by_loop(
     log_probs, old, ref, advantages, lengths, aggregation, level, low, high, beta, max_length
 ):
     """Token by token as the papers write it, in the precision of its arguments."""
-    losses = []  # of each completion, a list over its tokens
+    losses: list[list] = []  # of each completion, a list over its tokens
     lower, upper = (torch.tensor(bound, dtype=log_probs.dtype) for bound in (1 - low, 1 + high))
     for i, length in enumerate(lengths):
         ratios = [torch.exp(log_probs[i, t] - old[i, t]) for t in range(length)]

@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 
 import grpo_from_scratch as script
 from paths import DATASETS, ROOT
+from present import present
 from report_pages import Document
 from small_models import SMALL_MODELS, small_model
 from swift_rlvr.evaluation.report import write_report
@@ -64,18 +65,18 @@ def test_it_trains_and_says_what_it_did(run):
         # A group has one prompt, and advantages that cancel.
         for group in (own[:4], own[4:]):
             assert len({record.row["target"] for record in group}) == 1
-            assert sum(record.advantage for record in group) == pytest.approx(0, abs=1e-4)
-        paid = [record.rewards["external_countdown"] for record in own]
+            assert sum(present(record.advantage) for record in group) == pytest.approx(0, abs=1e-4)
+        paid = [present(record.rewards["external_countdown"]) for record in own]
         assert step["rewards/CountdownReward/mean"] == pytest.approx(sum(paid) / 8)
-        assert step["success"] == pytest.approx(sum(record.success for record in own) / 8)
-        lengths = [record.tokens for record in own]
+        assert step["success"] == pytest.approx(sum(present(record.success) for record in own) / 8)
+        lengths = [present(record.tokens) for record in own]
         assert step["completions/mean_length"] == pytest.approx(sum(lengths) / 8)
     assert read_json(run / "args.json")["system"].startswith("You are a helpful assistant")
 
 
 def test_the_report_reads_a_run(run, tmp_path):
     curves, page = write_report(run, tmp_path)
-    assert curves.stat().st_size > 10_000
+    assert present(curves).stat().st_size > 10_000
     assert len(Document(page.read_text()).completions()) == 3 * 8
 
 
@@ -191,7 +192,10 @@ def test_mistakes_are_named_without_a_traceback(tmp_path):
         (["--temprature", "1"], "unrecognized arguments: --temprature 1"),
     ):
         result = subprocess.run(
-            [*command, "--output_dir", "run", *flags], cwd=tmp_path, capture_output=True, text=True
+            [*map(str, command), "--output_dir", "run", *flags],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
         assert result.returncode in (1, 2) and message in result.stderr
         assert "Traceback" not in result.stderr

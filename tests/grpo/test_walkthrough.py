@@ -43,8 +43,8 @@ def distance(a: bytes, b: bytes) -> float:
     """Mean difference of two PNG files' pixels, 0 to 1; infinite where they are not of the same
     size.
     """
-    a, b = (image.imread(io.BytesIO(picture)) for picture in (a, b))
-    return float(np.abs(a - b).mean()) if a.shape == b.shape else math.inf
+    first, second = (image.imread(io.BytesIO(picture)) for picture in (a, b))
+    return float(np.abs(first - second).mean()) if first.shape == second.shape else math.inf
 
 
 @pytest.mark.slow

@@ -18,12 +18,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -31,6 +33,7 @@ from typer.testing import CliRunner
 from helpers import bare_environment, ninja, planned, toolkit
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
+from present import present
 from swift_rlvr.cli import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
@@ -38,6 +41,7 @@ from swift_rlvr.launch.checks import Launch, data, machine, objective, resources
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.training.recipes import read_recipe
@@ -56,7 +60,9 @@ GSM8K = f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}"
 HELD_OUT = "--callbacks reward_reasons held_out"
 OUTPUT = "output/no-such-run"
 # What ms-swift has to say of a launch with our plugin, and one with a reward of somebody else.
-KNOWN = {name: ([], role_of(reward)) for name, reward in REWARDS.data.items()}
+KNOWN: dict[str, tuple[list[str], str | None]] = {
+    name: ([], role_of(reward)) for name, reward in REWARDS.data.items()
+}
 KNOWN |= {"format": ([], "format"), "accuracy": (["solution"], "verifier"), "mine": ([], None)}
 
 
@@ -100,7 +106,7 @@ def report(*words: object, recipe: str = CPU) -> list[dict]:
 
 
 def outcome(
-    check, *words: object, recipe: str = CPU, on: Machine | None = None, **parsed: object
+    check, *words: object, recipe: str = CPU, on: Machine | None = None, **parsed: Any
 ) -> tuple[str, str]:
     """The worst status that a check gives, and all that it says. on: the machine, by default this
     one.
@@ -116,9 +122,9 @@ def outcome(
 
 def gpus(
     count: int = 3,
-    memory: int = 81559,
+    memory: int | None = 81559,
     driver: str = "580.65.06",
-    used: int = 0,
+    used: int | None = 0,
     capability: float | None = 9.0,
     instance: int | None = None,
 ) -> Machine:
@@ -1043,7 +1049,7 @@ def test_a_loss_whose_gradients_have_grown(words, status, message):
 
 def test_these_losses_are_those_that_ms_swift_divides_by_all_tokens():
     spec = find_spec("swift.rlhf_trainers.grpo_trainer")
-    text = Path(spec.origin).read_text()
+    text = Path(present(present(spec).origin)).read_text()
     (names,) = re.findall(r"^WINDOW_NORMALIZED_LOSS_TYPES = (\[.*\])", text, re.MULTILINE)
     assert set(ast.literal_eval(names)) == set(objective.OF_ALL_TOKENS)
 
@@ -1395,7 +1401,7 @@ def test_rows_for_a_step(tmp_path):
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
-    class Half(REWARDS.data["external_countdown"]):
+    class Half(CountdownReward):
         def explain(self, completion, row):
             return super().explain(completion, row)._replace(reward=0.5)
 
@@ -1405,7 +1411,9 @@ def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
     assert "gives an empty completion 0.5" in message
 
 
-def graded_together(*paid: tuple[str, list[float | None] | str], of: str = "") -> tuple[str, str]:
+def graded_together(
+    *paid: tuple[str, Sequence[float | None] | str], of: str = ""
+) -> tuple[str, str]:
     """What the check says where ms-swift's process has returned this for two rows, each with a right
     and a wrong completion.
     """
@@ -1578,7 +1586,7 @@ def test_the_sandbox_works_here():
 
 # ms-swift itself.
 
-PARSES = {  # flags after the tiny recipe's, and what comes of them
+PARSES: dict[str, dict] = {  # flags after the tiny recipe's, and what comes of them
     "": {"problem": "", "unknown": []},
     "--learning_rat 1 --nonsense": {"problem": "", "unknown": ["learning_rat", "nonsense"]},
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},

@@ -10,6 +10,7 @@ import pytest
 
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
+from present import present
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import Launch
 from swift_rlvr.launch.checks import machine as checks
@@ -155,7 +156,7 @@ def test_rows(names, rows):
 def test_recipes_fit_the_hardware_that_they_are_for(recipe, gpus, memory, expected):
     result = estimate.memory(plan_for(recipe, gpus=gpus, memory=memory))
     assert result.fits
-    assert result.count / GIB == pytest.approx(expected, rel=0.2)
+    assert present(result.count) / GIB == pytest.approx(expected, rel=0.2)
 
 
 @pytest.mark.slow
@@ -195,7 +196,7 @@ def test_memory_of_a_batch_is_about_what_torch_took(rows, measured):
 def test_a_checkpoint_is_about_what_two_steps_left(settings, measured):
     """With the recipe for a CPU; the tokenizer is part of what was measured."""
     settings = {**FULL, "torch_dtype": "float32", **settings}
-    size = estimate.checkpoint_size(model_size(str(TINY)), GrpoSettings.read(settings))
+    size = estimate.checkpoint_size(present(model_size(str(TINY))), GrpoSettings.read(settings))
     assert size == pytest.approx(measured, rel=0.1)
 
 
@@ -312,7 +313,7 @@ def test_vllms_share_must_hold_the_models_weights():
 def test_vllm_in_the_trainers_process_takes_its_share_unless_it_sleeps():
     sleeping = estimate.memory(plan_for("gsm8k", gpus=1, memory=24564))
     awake = estimate.memory(plan_for("gsm8k", "--sleep_level", 0, gpus=1, memory=24564))
-    assert awake.count > sleeping.count + 5 * GIB
+    assert present(awake.count) > present(sleeping.count) + 5 * GIB
 
 
 def test_zero_stage_of_a_file(tmp_path):
@@ -386,4 +387,4 @@ def test_a_run_that_goes_on_is_measured_by_its_own_log(tmp_path):
     rows = [{"train_speed(s/it)": speed} for speed in (90.0, 30.0)]
     write_jsonl(tmp_path / "logging.jsonl", [*rows, {"model_parameter_info": "3B"}])
     expected = "about 10 h for 1,200 more steps, as measured in this run"
-    assert estimate.hours(plan).text == expected
+    assert present(estimate.hours(plan)).text == expected

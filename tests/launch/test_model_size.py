@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from paths import ROOT
+from present import present
 from swift_rlvr.launch.model_size import ModelSize, model_folder, model_size
 from swift_rlvr.utils.files import TINY_MODEL as TINY
 
@@ -52,7 +53,7 @@ def test_without_weights_that_can_be_read_the_name_counts(tmp_path, weights):
     (folder / "config.json").write_text('{"vocab_size": 100}')
     if weights is not None:
         (folder / "model.safetensors").write_bytes(weights)
-    assert model_size(str(folder)).parameters == 7_000_000_000
+    assert present(model_size(str(folder))).parameters == 7_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,4 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
     assert model_folder("some/Model-1.5", environ) is None
     shutil.copytree(TINY, tmp_path / folder)
     assert model_folder("some/Model-1.5", environ) == tmp_path / folder
-    assert model_size("some/Model-1.5").parameters == 856_704
+    assert present(model_size("some/Model-1.5")).parameters == 856_704

@@ -6,12 +6,14 @@ import json
 import shlex
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 import helpers
 from helpers import planned
+from present import present
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Server
 from swift_rlvr.utils.errors import InputError
@@ -39,13 +41,13 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write(processes: int = 2, **settings) -> str:
-        values = {
+        values: dict[str, Any] = {
             "ENV": {"NPROC_PER_NODE": processes},
             "rlhf_type": "grpo",
             "model": "weights",
             "output_dir": "out",
+            "save_total_limit": 2,
         }
-        values["save_total_limit"] = 2
         Path("recipe.yaml").write_text(yaml.safe_dump({**values, **SERVER, **BATCH, **settings}))
         return "recipe.yaml"
 
@@ -87,9 +89,9 @@ def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
     if "START_SERVER" in environ:
         assert plan.server is None
     else:
-        assert plan.server.env["CUDA_VISIBLE_DEVICES"] == served.replace(" ", ",")
+        assert present(plan.server).env["CUDA_VISIBLE_DEVICES"] == served.replace(" ", ",")
         workers = len(plan.server_gpus)
-        assert flags(plan.server.argv).get("vllm_data_parallel_size", "1") == str(workers)
+        assert flags(present(plan.server).argv).get("vllm_data_parallel_size", "1") == str(workers)
 
 
 def test_gpus_that_nobody_uses_are_named(recipe):
@@ -119,7 +121,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         machine=machine(4),
         environ={},
     )
-    given = flags(plan.server.argv)
+    given = flags(present(plan.server).argv)
     assert given["vllm_tensor_parallel_size"] == "2" and given["vllm_max_model_len"] == "900"
     assert plan.server_gpus == ("2", "3") and plan.train_gpus == ("0", "1")
     plan = planned(recipe(), "--vllm_tensor_parallel_size", "2", machine=machine(3), environ={})
@@ -214,7 +216,7 @@ def test_without_a_gpu_the_recipe_says_how_many_processes_and_a_variable_overrid
     plan = planned(recipe(), machine=machine(0), environ={})
     assert plan.processes == 2 and plan.completions == 128
     assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == "" and "rollout_cpu.yaml" in " ".join(
-        plan.server.argv
+        present(plan.server).argv
     )
     assert (
         planned(recipe(), machine=machine(0), environ={"NPROC_PER_NODE": "4"}).settings[
@@ -248,7 +250,7 @@ def test_variables_come_before_flags_and_reach_both_programs(recipe):
         path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ
     )
     assert plan.output == Path("elsewhere") and plan.servers == (Server("127.0.0.1", 8125, 8124),)
-    given = flags(plan.server.argv)
+    given = flags(present(plan.server).argv)
     assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
     words = plan.trainer.argv[plan.trainer.argv.index(path) + 1 :]
     assert words[:10] == (
@@ -298,11 +300,10 @@ def test_several_servers_are_used_and_none_is_started(recipe):
 
 def test_longer_completions_reach_the_server(recipe):
     path = recipe(max_length=2048, max_completion_length=1024)
-    assert "vllm_max_model_len" not in flags(
-        planned(path, machine=machine(3), environ={}).server.argv
-    )
+    plan = planned(path, machine=machine(3), environ={})
+    assert "vllm_max_model_len" not in flags(present(plan.server).argv)
     plan = planned(path, "--max_completion_length", "4096", machine=machine(3), environ={})
-    assert flags(plan.server.argv)["vllm_max_model_len"] == "6144"
+    assert flags(present(plan.server).argv)["vllm_max_model_len"] == "6144"
     plan = planned(
         path,
         "--max_completion_length",
@@ -312,7 +313,7 @@ def test_longer_completions_reach_the_server(recipe):
         machine=machine(3),
         environ={},
     )
-    assert flags(plan.server.argv)["vllm_max_model_len"] == "5000"
+    assert flags(present(plan.server).argv)["vllm_max_model_len"] == "5000"
     plan = planned(
         path,
         "--multi_turn_scheduler",
@@ -322,7 +323,7 @@ def test_longer_completions_reach_the_server(recipe):
         machine=machine(3),
         environ={},
     )
-    for program in (plan.server, plan.trainer):  # two turns and the feedback between them
+    for program in (present(plan.server), plan.trainer):  # two turns and the feedback between them
         given = flags(program.argv)
         assert (given["multi_turn_scheduler"], given["vllm_max_model_len"]) == (
             "rlvr_feedback",
@@ -490,7 +491,7 @@ def test_a_models_name_stands_for_its_folder(recipe, tmp_path, monkeypatch, give
         "template": given[1] if given else "chatml",
     }
     assert expected.items() <= plan.settings.items()
-    for process in (plan.trainer, plan.server):
+    for process in (plan.trainer, present(plan.server)):
         assert expected.items() <= flags(process.argv).items()
 
 

@@ -118,8 +118,8 @@ def test_no_log_has_no_end(tmp_path):
 def test_without_a_terminal_what_is_waited_for_is_a_line_now_and_then(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    console = Console(file=io.StringIO(), width=80)
-    display = Display(console)
+    output = io.StringIO()
+    display = Display(Console(file=output, width=80))
     for _ in range(25):
         display.waiting("server: loading weights")
         now[0] += 1
@@ -127,7 +127,7 @@ def test_without_a_terminal_what_is_waited_for_is_a_line_now_and_then(monkeypatc
     display.show("step 2 of 2")
     display.close()
     waited = [f"{seconds:4} s  server: loading weights" for seconds in (0, 10, 20)]
-    assert console.file.getvalue().splitlines() == [*waited, "step 1/2"]
+    assert output.getvalue().splitlines() == [*waited, "step 1/2"]
 
 
 ROW = {
@@ -186,7 +186,7 @@ def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
         {"train_runtime": 1, "global_step/max_steps": "2/9"},
         {"log_history": [], "global_step": 2},
     ]
-    rows = {
+    rows: dict[str, list[dict]] = {
         "logging.jsonl": [*logged[:2], *closing, *logged[2:]],
         "completions.jsonl": [
             {"step": [str(step)] * 2, "completion": ["a", "b"]} for step in (1, 2, 3)

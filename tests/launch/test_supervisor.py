@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from helpers import done_within
+from helpers import done_within, printed
 from swift_rlvr.cli import train
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine
@@ -119,7 +119,7 @@ def run(plan: Plan, columns: int = 100) -> tuple[int, str]:
     console = Console(file=io.StringIO(), width=columns)
     status = supervise(plan, console)
     assert not processes(plan)
-    return status, console.file.getvalue()
+    return status, printed(console)
 
 
 def processes(plan: Plan) -> list[int]:
@@ -416,7 +416,7 @@ def test_two_runs_do_not_write_into_one_folder(plan):
         refused.append(done.stderr)
         with pytest.raises(InputError, match="output_dir: .*another run is writing to it") as error:
             supervise(made, Console(file=io.StringIO()))
-        refused.append(error)
+        refused.append(str(error.value))
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = after((made.output / LOG).exists, second)
@@ -433,7 +433,7 @@ def test_a_second_launch_is_refused_before_its_plan_is_shown(plan, monkeypatch):
         console = Console(file=io.StringIO())
         with pytest.raises(InputError, match="another run is writing to it"):
             train._launch(made, console)
-        refused.append(console.file.getvalue())
+        refused.append(printed(console))
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = after((made.output / LOG).exists, second)
@@ -479,7 +479,7 @@ def test_who_does_not_answer_is_said_where_there_is_no_step(plan, monkeypatch, b
     made = plan(body + RUN_ON, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)
 
     def is_said():
-        return re.search(expected, console.file.getvalue())
+        return re.search(expected, printed(console))
 
     thread = after(is_said, lambda: os.kill(os.getpid(), signal.SIGINT))
     assert supervise(made, console) == 130

@@ -4,7 +4,7 @@ was.
 
 from swift_rlvr.rewards import REWARDS, reward
 
-CALLS = []
+CALLS: list[object] = []
 
 
 @reward(

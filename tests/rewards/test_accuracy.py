@@ -4,6 +4,7 @@ grades.
 
 import pytest
 
+from present import present
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -157,4 +158,4 @@ def test_cosine_gives_no_value_to_a_row_that_gets_the_neutral_one(neutral, monke
     }
     accuracy, cosine = AccuracyReward()(texts, **columns), CosineLengthReward()(texts, **columns)
     assert accuracy == [1.0, 0.0, 0.5 if neutral else None, None]
-    assert cosine[0] > 0 > cosine[1] and cosine[2:] == [None, None]
+    assert present(cosine[0]) > 0 > present(cosine[1]) and cosine[2:] == [None, None]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from present import all_present
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.runs.log import RunLog, line
@@ -76,7 +77,7 @@ def test_the_explanation_lists_both():
 def test_rewards_that_ask_the_verifier_see_both():
     cosine = REWARDS["cosine"](accuracy="external_code", max_len=10_000)
     columns = {"tests": [VISIBLE] * 2, "added_tests": [ADDED] * 2}
-    right, table = cosine([RIGHT, TABLE], response_token_ids=[[1]] * 2, **columns)
+    right, table = all_present(cosine([RIGHT, TABLE], response_token_ids=[[1]] * 2, **columns))
     assert right > 0 > table
 
 

@@ -18,7 +18,7 @@ GCD = {
     "metadata": ["dict", ["numbers", ["list", 297, 24]], ["result", 3]],
 }
 # Each with the gold 3.
-ROWS = {
+ROWS: dict[str, dict] = {
     "accuracy": {"solution": ["3"]},
     "exact_match": {"accepted_answers": [["3"]]},
 }

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import done_within
-from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.code import CodeReward
+from swift_rlvr.rewards.format import FormatReward
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
+from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.sources import UnitTest
 
 ADD = "def add(a, b):\n    return a + b"
@@ -45,7 +46,7 @@ STDIN_STDOUT = [
 ]
 
 
-def shown(test: ProgramTest | CallTest | UnitTest) -> str:
+def shown(test: ProgramTest | CallTest | UnitTest | AssertTest) -> str:
     if isinstance(test, ProgramTest):
         return f"{test} output {test.output!r}"
     if isinstance(test, CallTest):
@@ -310,9 +311,12 @@ def run(monkeypatch):
     """The codes that are run in the sandbox, in order, by a process that has kept no verdict."""
     codes = []
     check = code_module.sandbox.check
-    monkeypatch.setattr(
-        code_module.sandbox, "check", lambda code, *rest: codes.append(code) or check(code, *rest)
-    )
+
+    def noted(code, *rest):
+        codes.append(code)
+        return check(code, *rest)
+
+    monkeypatch.setattr(code_module.sandbox, "check", noted)
     monkeypatch.setattr(code_module, "_VERDICTS", code_module._Verdicts(most=4))
     return codes
 
@@ -333,7 +337,8 @@ def test_rewards_that_ask_for_the_same_verdicts_run_the_code_once(run):
     code = CodeReward(timeout=60)
     assert code(texts, **columns) == [1.0, 0.0, 0.0]
     assert CodeReward(timeout=60, max_workers=1)(texts, **columns) == [1.0, 0.0, 0.0]
-    gated = REWARDS["format"](gate="outcome", accuracy="external_code")
+    gated = FormatReward(gate="outcome", accuracy="external_code")
+    assert gated.verifier is not None and gated.gate is not None
     gated.verifier.parameters = gated.gate.verifier.parameters = code.parameters
     assert gated(texts, **columns) == [0.0, 0.0, 0.0]
     assert gated.grades(texts, **columns)[1:] == [(0.0, "not right")] * 2
@@ -636,7 +641,7 @@ def test_an_object_that_is_equal_to_everything_is_equal_to_no_value_of_the_tests
     ],
 )
 def test_tests_are_taken_apart(source, entry_point, read):
-    assert "; ".join(map(shown, read_tests(source, entry_point))) == read
+    assert "; ".join(shown(test) for test in read_tests(source, entry_point)) == read
 
 
 @pytest.mark.parametrize(
@@ -775,7 +780,7 @@ def test_tests_that_cannot_be_read_are_refused(tests):
 def test_what_other_datasets_bring_is_read(tests, entry_point, expected):
     """As a value, as JSON and as Python writes it."""
     for form in (tests, json.dumps(tests), repr(tests)):
-        assert "; ".join(map(shown, read_tests(form, entry_point))) == expected
+        assert "; ".join(shown(test) for test in read_tests(form, entry_point)) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@
 What of it the base class does for all rewards, in its own words, is here.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
+from present import all_present, present
 from swift_rlvr.contract import check_reward
 from swift_rlvr.contract.rewards import HOSTILE
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
@@ -21,7 +24,7 @@ PAYS_FOR_NO_FORM = {
 }
 
 
-def listed(row: dict, count: int = 1) -> dict:
+def listed(row: Mapping, count: int = 1) -> dict:
     return {name: [value] * count for name, value in row.items()}
 
 
@@ -30,7 +33,8 @@ def case(request):
     """A reward, and the example of its class that earns the most."""
     cls = REWARDS[request.param]
     return cls(), max(
-        (each for each in cls.examples if each.reward is not None), key=lambda each: each.reward
+        (each for each in cls.examples if each.reward is not None),
+        key=lambda each: present(each.reward),
     )
 
 
@@ -52,7 +56,7 @@ def test_hostile_texts_earn_nothing_for_their_form_either(name):
     reward = REWARDS[name]()
     least = min(each.reward for each in reward.examples if each.reward is not None)
     row = listed(reward.examples[0].row, len(HOSTILE))
-    assert max(reward(HOSTILE, **row)) <= max(least, 0.0)
+    assert max(all_present(reward(HOSTILE, **row))) <= max(least, 0.0)
 
 
 @pytest.mark.parametrize("value", ["42", b"42", {"a": 1}, 42], ids=repr)
@@ -82,7 +86,8 @@ def test_rows_of_another_task_need_no_columns(case):
 
 def test_a_trainer_that_asks_for_reasons_gets_one_for_each_completion_and_the_share_of_each():
     """TRL from 1.0 on hands over `log_extra` and `log_metric`; a reason that nothing got has 0."""
-    columns, metrics = {}, {}
+    columns: dict[str, list] = {}
+    metrics: dict[str, float] = {}
     reward = REWARDS["countdown"]()
     completions = ["<answer>3*5+7</answer>", "<answer>3+5+7</answer>", "", ""]
     row = listed({"nums": [3, 5, 7], "target": 22}, 4)

@@ -2,10 +2,12 @@
 
 import ast
 import re
+from typing import Any
 
 import pytest
 
 from paths import ROOT
+from present import present
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.feedback import TRY_AGAIN, feedback_on
 from swift_rlvr.tasks import TASKS
@@ -15,7 +17,7 @@ RIGHT = "<think>5*3=15</think><answer>5*3+7</answer>"
 # What is right stands in the prompt, and is no secret: the numbers and the target, the constraints.
 IN_THE_PROMPT = {"external_countdown", "external_instructions"}
 # A row with a secret, the secret, and wrong answers that reach different rules.
-SECRETS = {
+SECRETS: dict[str, tuple[dict, str, list[str]]] = {
     "external_accuracy": ({"solution": r"so \boxed{48271}"}, "48271", ["<answer>3</answer>", "3", "<answer>x="]),
     "external_boxed": ({"solution": "#### 48271"}, "48271", [r"\boxed{3}", r"\boxed{}", "3"]),
     "external_cosine": ({"solution": "48271"}, "48271", ["<answer>3</answer>", "3"]),
@@ -84,6 +86,7 @@ def test_every_reward_judges_as_it_does_without_turns_and_ends_what_cannot_be_gr
 def test_no_answer_raises_or_brings_its_own_text_into_the_feedback(name):
     reward = REWARDS[name]()
     for example in graded(name):
+        answer: Any
         for answer in (None, 3, [], "", HOSTILE, HOSTILE + example.completion, example.completion + HOSTILE,
                        f"<answer>{HOSTILE}</answer>", f"<think>{HOSTILE}</think>", "```python\n" + HOSTILE + "\n```",
                        "<answer>" * 20_000, "<answer>" + "(" * 100_000 + "</answer>"):  # fmt: skip
@@ -108,6 +111,7 @@ def test_the_gold_is_never_in_the_feedback(name):
     reward = REWARDS[name]()
     for answer in answers:
         text, reason = feedback_on(reward, answer, row)
+        assert text is not None
         assert text.endswith(TRY_AGAIN) and secret not in text
         assert text.startswith(reason.capitalize()[:1] + reason[1:])
     details = " ".join(
@@ -145,7 +149,7 @@ def test_every_reward_with_a_gold_and_details_is_looked_at():
 
 @pytest.mark.parametrize("task", ["countdown", "gsm8k", "numina_math_tir", "bespoke_stratos"])
 def test_the_tasks_rows_have_a_reward(task):
-    assert REWARDS[TASKS[task].verifier].role == "verifier"
+    assert REWARDS[present(TASKS[task].verifier)].role == "verifier"
 
 
 def test_the_example_of_the_page_gives_what_it_says():

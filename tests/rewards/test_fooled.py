@@ -7,6 +7,7 @@ import re
 import pytest
 
 from paths import ROOT
+from present import all_present, present
 from swift_rlvr.rewards import REWARDS
 
 PAGE = (ROOT / "docs" / "rewards" / "index.md").read_text(encoding="utf-8")
@@ -49,12 +50,12 @@ def test_the_gate_closes_what_a_shaping_reward_can_be_fooled_by(
     gated = REWARDS[name](gate="outcome", **parameters)
     assert gated([text], solution=["7"], **columns) == [0.0]
     # A right answer gets it, or what it has above the least.
-    assert gated([RIGHT], solution=["7"], **columns)[0] >= 0
+    assert present(gated([RIGHT], solution=["7"], **columns)[0]) >= 0
 
 
 def test_a_longer_wrong_answer_earns_more_of_the_cosine():
     texts = ["<answer>1</answer>", "<answer>1</answer>".rjust(500)]
-    short, long = REWARDS["cosine"]()(texts, solution=["7"] * 2)
+    short, long = all_present(REWARDS["cosine"]()(texts, solution=["7"] * 2))
     assert short < long < 0
     assert REWARDS["cosine"](gate="outcome")(texts, solution=["7"] * 2) == [0.0, 0.0]
 

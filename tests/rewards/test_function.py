@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,8 @@ def test_every_rule_holds():
 
 
 def test_it_is_registered_and_built_as_ms_swift_builds_it(monkeypatch):
-    add_reward(word_count)  # as an entry point may name it, rather than its class
+    function: Any = word_count  # as an entry point may name it, rather than its class
+    add_reward(function)
     built = REWARDS["word_count"](args=object())
     assert built([WORDS], count=[2]) == [1.0]
     monkeypatch.setenv("EXTERNAL_WORD_COUNT_TASKS", "mine")

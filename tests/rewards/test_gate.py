@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from present import all_present, present
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -29,16 +30,25 @@ THOUGHTS = (
     "Step 1: add.\nStep 2: look.\nStep 3: end.",
     "x " * 400,
 )
-PENALTY_OF = {
+PENALTY_OF: dict[str, dict] = {
     "external_length": {"scale": -0.01, "max_length": 500},
     "external_soft_overlong": {"max_length": 300},
 }
 
 
 def gated(name: str, **parameters) -> ShapingReward:
-    return REWARDS[name](
-        gate="outcome", accuracy="external_countdown", **{**PENALTY_OF.get(name, {}), **parameters}
+    return shaping(
+        name,
+        gate="outcome",
+        accuracy="external_countdown",
+        **{**PENALTY_OF.get(name, {}), **parameters},
     )
+
+
+def shaping(name: str, **parameters) -> ShapingReward:
+    reward = REWARDS[name](**parameters)
+    assert isinstance(reward, ShapingReward)
+    return reward
 
 
 def columns(count: int, **more) -> dict:
@@ -47,9 +57,9 @@ def columns(count: int, **more) -> dict:
 
 @pytest.mark.parametrize("name", SHAPING)
 def test_a_right_answer_earns_what_is_above_the_least_and_a_wrong_one_nothing(name):
-    reward, plain = gated(name), REWARDS[name](**PENALTY_OF.get(name, {}))
+    reward, plain = gated(name), shaping(name, **PENALTY_OF.get(name, {}))
     texts = [RIGHT.format(thought) for thought in THOUGHTS]
-    ungated = plain(texts)
+    ungated = all_present(plain(texts))
     assert reward(texts, **columns(len(texts))) == [value - reward.least for value in ungated]
     assert min(ungated) >= reward.least == plain.least
     wrong = [WRONG.format(thought) for thought in THOUGHTS] + ["", "3", None]
@@ -74,7 +84,7 @@ def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():
         "x" * 200,
     ]
     assert reward(texts, **columns(4))[1:] == [0.8, 0.0, 0.0]
-    assert 0.8 < reward(texts, **columns(4))[0] <= 1.0
+    assert 0.8 < present(reward(texts, **columns(4))[0]) <= 1.0
     with pytest.raises(
         InputError,
         match="max_len_value_correct: must be more than 0, because a wrong answer earns 0 with a",
@@ -111,7 +121,7 @@ class Half(CountdownReward):
 
     def grade_batch(self, texts, columns):
         return [
-            Grade({1.0: 1.0, 0.0: 0.5}[reward], reason)
+            Grade({1.0: 1.0, 0.0: 0.5}[present(reward)], reason)
             for reward, reason in super().grade_batch(texts, columns)
         ]
 
@@ -152,7 +162,7 @@ def test_the_verifier_reads_its_own_parameters(name, monkeypatch):
     text, row = RIGHT.format("a").replace("1+2", "1 × 3"), {"nums": [[1, 3]], "target": [3]}
     (lenient,) = gated(name)([text], **row)
     monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
-    assert gated(name)([text], **row) == [0.0] and lenient > 0
+    assert gated(name)([text], **row) == [0.0] and present(lenient) > 0
 
 
 @pytest.mark.parametrize("name", WITH_COSINE)
@@ -186,7 +196,7 @@ def test_a_penalty_without_an_end_cannot_be_gated():
         match="max_length: must be more than 0 if there is a gate and scale is negative, got 0",
     ):
         REWARDS["length"](gate="outcome", scale=-1.0)
-    assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0
+    assert shaping("length", gate="outcome", scale=1.0).least == 0.0
     assert REWARDS["length"](scale=-1.0)(["abc"]) == [-3.0]
 
 
@@ -200,7 +210,7 @@ weights = st.floats(0, 100)
 
 
 def parameters_of(name: str) -> st.SearchStrategy[dict]:
-    several = {
+    several: dict[str, dict] = {
         "external_length": {"scale": st.floats(-10, 10), "max_length": st.integers(1, 300)},
         "external_repetition_penalty": {
             "max_penalty": st.floats(-10, 0),
@@ -223,10 +233,8 @@ def test_a_right_answer_earns_more_by_at_least_what_the_verifier_gives(
     """
     reward = gated(name, **data.draw(parameters_of(name)))
     completions = [f"{right}<answer>1+2</answer>", f"{wrong}<answer>1-2</answer>"]
-    outcome, shaping = (
-        CountdownReward()(completions, **columns(2)),
-        reward(completions, **columns(2)),
-    )
-    assert outcome == [1.0, 0.0] and shaping[0] >= 0.0 == shaping[1]
-    total = [each + weight * more for each, more in zip(outcome, shaping, strict=True)]
+    outcome = all_present(CountdownReward()(completions, **columns(2)))
+    shaped = all_present(reward(completions, **columns(2)))
+    assert outcome == [1.0, 0.0] and shaped[0] >= 0.0 == shaped[1]
+    total = [each + weight * more for each, more in zip(outcome, shaped, strict=True)]
     assert total[0] >= total[1] + 1.0

@@ -293,7 +293,7 @@ def test_the_rows_of_datasets():
     prompt = {"prompt": "Describe it."}
     asked = [{"role": "user", "content": "Describe it."}]
     written = '[{"id": "punctuation:no_comma", "kwargs": {}}]'
-    rows = [
+    rows: list[dict] = [
         {**prompt, "instruction_id_list": NO_COMMA, "kwargs": [{"num_words": None}], "key": 1},
         {"messages": asked, "ground_truth": '{"func_name": "validate_no_commas", "N": null}'},
         {

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.base import Grade
 from swift_rlvr.verifiers.json_schema import BadSchema, read_schema
 
 ORDER = {
@@ -320,7 +321,7 @@ def test_threads_share_no_bounds():
     """Each answer of a batch in each thread has all of its own bounds."""
     items = json.dumps(list(range(5000)))
     schema = {"type": "array", "items": {"type": "integer"}}
-    grades = []
+    grades: list[Grade] = []
 
     def grade():
         grades.extend(graded(items, schema, None) for _ in range(3))

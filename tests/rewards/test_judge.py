@@ -10,6 +10,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ from swift_rlvr.utils.errors import InputError
 
 ACCURACY, EXACT_MATCH = REWARDS["external_accuracy"], REWARDS["external_exact_match"]
 QUESTION = [[{"role": "user", "content": "On which day does it end?"}]]
-WORDS = {"solution": ["day after Monday"], "messages": QUESTION}
+WORDS: dict[str, list] = {"solution": ["day after Monday"], "messages": QUESTION}
 ANSWER = r"<think>My hidden reasoning.</think> So: \boxed{Tuesday}"
 
 
@@ -62,12 +63,19 @@ def server():
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
+        def __init__(self):
+            super().__init__(("127.0.0.1", 0), Handler)
+            self.url = f"http://127.0.0.1:{self.server_port}/v1"
+            self.asked: list[tuple[str, dict, Any]] = []
+            self.word: Any = "yes"  # or what returns it, called with the body of the request
+            self.status = 200
+            self.content: bytes | None = None
+            self.delay = 0.0
+
         def handle_error(self, request, client_address):
             pass  # a client that no longer waits
 
-    made = Server(("127.0.0.1", 0), Handler)
-    made.asked, made.word, made.status, made.content, made.delay = [], "yes", 200, None, 0.0
-    made.url = f"http://127.0.0.1:{made.server_port}/v1"
+    made = Server()
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     judging.judge_at.cache_clear()

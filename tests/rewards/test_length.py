@@ -1,12 +1,14 @@
 """The rewards that look at how long a completion is and how often it repeats itself."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import done_within
+from present import all_present, present
 from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
@@ -15,7 +17,7 @@ from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 
-NOT_TOKENS = [
+NOT_TOKENS: list[Any] = [
     None,
     [],
     "12",
@@ -93,7 +95,7 @@ def test_length(parameters, text, tokens, expected):
 def test_length_of_nothing_is_zero_and_never_minus_zero():
     grades = LengthReward(scale=-1.0).grades([None, ""])
     assert grades == [(0.0, "no text"), (0.0, "length")]
-    assert [math.copysign(1, grade.reward) for grade in grades] == [1, 1]
+    assert [math.copysign(1, present(grade.reward)) for grade in grades] == [1, 1]
 
 
 # --- soft overlong
@@ -125,7 +127,9 @@ def test_soft_overlong(length, expected, reason):
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 700))
 def test_soft_overlong_never_rises_with_the_length(first, second, length):
     reward = SoftOverlongReward(max_length=max(first, second), cache_length=min(first, second))
-    shorter, longer = (reward.grade("x" * count, {}).reward for count in (length, length + 1))
+    shorter, longer = (
+        present(reward.grade("x" * count, {}).reward) for count in (length, length + 1)
+    )
     assert -1 <= longer <= shorter <= 0
 
 
@@ -191,7 +195,7 @@ def test_words(text, expected):
 def test_repetition_penalty(text, n, expected, reason):
     grade = RepetitionPenaltyReward(n_grams=n).grade(text, {})
     assert grade.reason == reason and grade.reward == pytest.approx(expected, abs=1e-15)
-    assert math.copysign(1, grade.reward) == (-1 if expected else 1)
+    assert math.copysign(1, present(grade.reward)) == (-1 if expected else 1)
 
 
 def test_repetition_of_tokens():
@@ -220,7 +224,7 @@ def test_ngrams_are_counted_as_by_hand(units, n):
 @given(st.text(alphabet="ab 好", max_size=60), st.integers(1, 5))
 def test_repetition_penalty_stays_between_the_worst_and_nothing(text, n):
     reward = RepetitionPenaltyReward(n_grams=n, max_penalty=-0.3).grade(text, {}).reward
-    assert -0.3 < reward <= 0
+    assert -0.3 < present(reward) <= 0
 
 
 # --- cosine
@@ -264,12 +268,13 @@ def test_cosine_of_the_recipe(text, length, expected):
 @given(st.integers(1, 3000), st.integers(0, 3000))
 def test_cosine_right_is_better_short_wrong_is_better_long(length, more):
     reward = cosine()
-    (right, longer_right, wrong, longer_wrong) = reward(
+    rewards = reward(
         [RIGHT, RIGHT, WRONG, WRONG],
         nums=[[1, 2]] * 4,
         target=[3] * 4,
         completion_ids=[[7] * length, [7] * (length + more)] * 2,
     )
+    right, longer_right, wrong, longer_wrong = all_present(rewards)
     assert 1.0 >= right >= longer_right >= 0.8 and -0.5 <= wrong <= longer_wrong <= -0.1
 
 

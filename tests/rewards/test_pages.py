@@ -59,7 +59,7 @@ def test_every_variable_on_the_pages_is_a_parameter():
 @pytest.mark.parametrize("example", PYTHON)
 def test_python_examples_run(example):
     test = doctest.DocTestParser().get_doctest(example, {}, "example", "docs/rewards", 0)
-    output = []
+    output: list[str] = []
     assert doctest.DocTestRunner().run(test, out=output.append).failed == 0, "".join(output)
     assert test.examples
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from present import all_present
 from swift_rlvr.rewards import REWARDS
 
 TEXTS = [f"<answer>{number}</answer>" for number in range(4000)]
@@ -36,4 +37,4 @@ def test_no_text_is_lucky_for_long():
         reward([TEXTS[7]], trainer_state=SimpleNamespace(global_step=step))[0]
         for step in range(400)
     ]
-    assert sum(paid) / 400 == pytest.approx(0.5, abs=0.1)
+    assert sum(all_present(paid)) / 400 == pytest.approx(0.5, abs=0.1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from present import present
 from swift_rlvr.runs.folder import (
     ARGS,
     LOG,
@@ -120,7 +121,7 @@ def test_settings_that_change_the_result_must_stay(run):
 
 
 def test_the_args_of_a_checkpoint_are_its_own_or_those_of_its_run(run):
-    assert training_args(run / "checkpoint-4")[0] == run / ARGS
+    assert present(training_args(run / "checkpoint-4"))[0] == run / ARGS
     (run / "checkpoint-4" / ARGS).write_text("{}")
     assert training_args(run / "checkpoint-4") == (run / "checkpoint-4" / ARGS, {})
     assert training_args(run / "checkpoint-4" / "a" / "b") is None
@@ -174,7 +175,7 @@ def test_a_checkpoint_without_the_end_of_any_of_its_files_is_not_whole(tmp_path,
         text = file.read_bytes()
         file.write_bytes(text[: len(text) // 2])
         assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4"], file
-        assert file.name in missing(tmp_path / "checkpoint-8")
+        assert file.name in present(missing(tmp_path / "checkpoint-8"))
         file.write_bytes(text)
     assert missing(tmp_path / "checkpoint-8") is None
 
@@ -200,7 +201,7 @@ def test_of_weights_alone_no_run_goes_on(tmp_path):
     save(tmp_path / "checkpoint-4", False)
     for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
         (tmp_path / "checkpoint-4" / name).unlink()
-    assert "save_only_model" in missing(tmp_path / "checkpoint-4")
+    assert "save_only_model" in present(missing(tmp_path / "checkpoint-4"))
 
 
 def test_ranks_without_deepspeed_have_random_numbers_each(tmp_path):

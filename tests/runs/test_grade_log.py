@@ -72,7 +72,7 @@ def test_every_reward_is_logged_with_what_trainers_hand_over(name):
     reward, log = REWARDS[name](), GradeLog()
     reward.log = log
     example = max(reward.examples, key=lambda example: example.reward or 0)
-    columns = {"response_token_ids": [1, 2], "prompts": "?", "solution": "1"} | example.row
+    columns = {"response_token_ids": [1, 2], "prompts": "?", "solution": "1", **example.row}
     columns = {column: [value] * 2 for column, value in columns.items()}
     paid = reward(
         [example.completion] * 2,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from present import present
 from swift_rlvr.runs.folder import checkpoints, link_best
 from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.records import Record
@@ -27,7 +28,7 @@ def test_the_best_is_of_a_trained_step_and_patience_counts_from_it():
                 ((0, 0.9), (10, 0.3), (20, 0.5), (30, 0.5), (40, 0.6), (50, 0.2), (60, None))]  # fmt: skip
     assert [verdict.best for verdict in verdicts] == [False, True, True, False, True, False, False]
     assert [verdict.stop is not None for verdict in verdicts] == [False] * 6 + [True]
-    assert "0.600 at step 40" in verdicts[-1].stop
+    assert "0.600 at step 40" in present(verdicts[-1].stop)
     assert (schedule.best, schedule.best_step) == (0.6, 40)
 
 
@@ -55,10 +56,16 @@ def test_figures_of_graded_completions():
     for index, success, format in rows:
         strict = None if success is None else success and format
         finish = "length" if index else "stop"
-        judged = {"success": success, "strict": strict, "format": format}
         records.append(
             Record(
-                index=index, completion="", rewards={}, tokens=10 + index, finish=finish, **judged
+                index=index,
+                completion="",
+                rewards={},
+                tokens=10 + index,
+                finish=finish,
+                success=success,
+                strict=strict,
+                format=format,
             )
         )
     assert figures(records) == {

@@ -31,7 +31,7 @@ def packed(value) -> str:
 
 
 # By dataset a raw row with the columns that it has, and what the prompt has to say.
-ROWS = {
+ROWS: dict[str, tuple[dict, str]] = {
     "MBPP": (
         {
             "task_id": 2,
@@ -183,7 +183,7 @@ IN_UNITTEST = (
     f"import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        {ASSERT}\n"
 )
 # Columns of tests that need a function add_two, which the question does not name.
-NAMELESS = {
+NAMELESS: dict[str, dict] = {
     "a source": {"tests": {"functional": ASSERT}},
     "calls": {"tests": {"functional": CALL_OF_JSON}},
     "pytest": {"tests": {"pytest": IN_PYTEST}},

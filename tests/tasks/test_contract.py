@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from present import present
 from swift_rlvr.contract import check_task
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.format import FormatReward
 from swift_rlvr.tasks import TASKS, RowError, add_task, tasks_of, verifier_of
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share
 from swift_rlvr.tasks.task import normalised
@@ -102,6 +104,7 @@ def test_the_prompt_asks_for_the_format_that_the_format_reward_checks(name):
     tags = list(dict.fromkeys(re.findall(r"</?(?:think|answer)>", asked)))
     assert tags == ["<think>", "</think>", "<answer>", "</answer>"]
     (reward,) = (REWARDS[each]() for each in task.rewards if "format" in each)
+    assert isinstance(reward, FormatReward)
     if reward.name == "external_format_strict":  # the form is shown as it has to be
         (shown,) = re.findall(r"<think>\n.*</answer>", asked, re.DOTALL)
         assert reward([shown]) == [1.0]
@@ -180,7 +183,7 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     assert {*verifiers} == {TASKS[name].verifier for name in SAMPLES if name not in NOT_MIXED}
     for verifier in {*verifiers}:
         expected = [1.0 if each == verifier else None for each in verifiers]
-        assert REWARDS[verifier]()(golds, **columns) == expected
+        assert REWARDS[present(verifier)]()(golds, **columns) == expected
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
         "external_accuracy",
     ]
     assert TASKS["mixed"].of(row).gold_completion(row) is None
-    assert "<answer>2</answer>" in TASKS["mixed"].of(math).gold_completion(math)
+    assert "<answer>2</answer>" in present(TASKS["mixed"].of(math).gold_completion(math))
     with pytest.raises(RowError, match="column 'task'"):
         TASKS["mixed"].of({"task": "chess"})
 

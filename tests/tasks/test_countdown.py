@@ -72,7 +72,7 @@ def test_refused_rows_name_the_column_and_the_accepted_form(row, column):
 
 
 def test_unusable_rows_are_counted_and_described():
-    rows = [
+    rows: list[dict] = [
         {"nums": [1, 2], "target": 3},
         {"nums": [1, 2], "target": None},
         {"nums": "?", "target": 3},

@@ -130,7 +130,9 @@ def test_the_rows_in_a_quote_that_is_not_closed_are_named(tmp_path, stray, swall
     unreadable = [line for line, row in read.items() if isinstance(row, UnreadableRow)]
     assert unreadable == list(swallowed) and list(read) == list(range(2, 101))
     first, last = min(swallowed), max(swallowed)
-    assert f"opens in line {first} takes in all up to line {last}" in read[last].problem
+    row = read[last]
+    assert isinstance(row, UnreadableRow)
+    assert f"opens in line {first} takes in all up to line {last}" in row.problem
 
 
 def test_a_quote_in_the_first_line_that_is_not_closed(tmp_path):

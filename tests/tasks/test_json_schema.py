@@ -1,6 +1,7 @@
 """json:FILE: the columns of public data sets, and the rows that are refused."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 
 TASK = TASKS["json"]
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     "required": ["name", "age"],
@@ -51,7 +52,7 @@ PASSAGE = {
     "schema": SCHEMA,
     "answer": json.dumps(GOLD),
 }
-SHAPES = {
+SHAPES: dict[str, dict] = {
     "json-mode-eval": JSON_MODE_EVAL,
     "nemo-gym": NEMO,
     "openai": OPENAI,

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from present import present
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import TASKS, RowError, unused_columns
@@ -19,7 +20,7 @@ PLACE = "Cologne lies on the Rhine, which comes from the Alps and flows into the
 def earned(kind, row, answer):
     """What the verifier of a task pays for an answer in tags, on the row as it is prepared."""
     prepared = TASKS[kind].preprocess(row)
-    reward = REWARDS[TASKS[kind].verifier]()
+    reward = REWARDS[present(TASKS[kind].verifier)]()
     completion = f"<think>Well.</think><answer>{answer}</answer>"
     return reward([completion], **columns_for(reward, [prepared]))[0]
 

@@ -44,7 +44,13 @@ GRETEL = {
 }
 B_MC2 = {"answer": GOLD, "question": ASK, "context": "CREATE TABLE singer (age INTEGER)"}
 SYN = {"db_id": "band", "question": ASK, "external_knowledge": "", "sql": GOLD, "cot": "So " + GOLD}
-SHAPES = {"spider": SPIDER, "bird": BIRD, "gretel": GRETEL, "b-mc2": B_MC2, "synsql": SYN}
+SHAPES: dict[str, dict] = {
+    "spider": SPIDER,
+    "bird": BIRD,
+    "gretel": GRETEL,
+    "b-mc2": B_MC2,
+    "synsql": SYN,
+}
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """tool_calls:FILE: the columns of public data sets, and the rows that are refused."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 
 TASK = TASKS["tool_calls"]
-ADD = {
+ADD: dict[str, Any] = {
     "name": "add",
     "description": "Adds two numbers.",
     "parameters": {
@@ -60,7 +61,7 @@ BFCL = {
     ],
     "ground_truth": [{"add": {"a": [1], "b": [2.0, 2]}}],
 }
-TOOLACE = {
+TOOLACE: dict[str, Any] = {
     "system": "You can compose functions. Here is a list of them in JSON format:\n"
     + json.dumps(
         [
@@ -97,7 +98,7 @@ SHAREGPT = {
         {"from": "function_call", "value": json.dumps(CALL)},
     ],
 }
-SHAPES = {
+SHAPES: dict[str, dict] = {
     "xlam": XLAM,
     "bfcl": BFCL,
     "toolace": TOOLACE,

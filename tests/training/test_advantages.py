@@ -22,6 +22,7 @@ from hypothesis import strategies as st  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from grpo_from_scratch import group_advantages, total_rewards  # noqa: E402
+from present import present  # noqa: E402
 
 Rewards = Sequence[Sequence[float]]  # by function: of each completion, NaN for None
 NONE = float("nan")
@@ -72,7 +73,7 @@ def trl_code() -> Any:
     spec = find_spec("trl")
     if spec is None:
         pytest.skip("needs the extra [trl]")
-    folder = Path(spec.origin).parent / "trainer"
+    folder = Path(present(spec.origin)).parent / "trainer"
     test = "self.multi_objective_aggregation == 'sum_then_normalize'"
     (statement,) = [
         node for node in ast.walk(ast.parse((folder / "grpo_trainer.py").read_text()))

@@ -35,7 +35,8 @@ class Ranks:
     """
 
     def __init__(self, count):
-        self.count, self.parts, self.sampled = count, [None] * count, []
+        self.count, self.sampled = count, []
+        self.parts: list[list[dict]] = [[]] * count
         self.barrier = Barrier(count, timeout=1800)
 
     def trainer(self, rank, dataset):

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra [train]")
+from collections.abc import Callable
+
 import torch
 from rich.console import Console
 
@@ -83,7 +85,7 @@ def watched(*rewards):
     return trainer, grading
 
 
-REWARDS_OF_ALL_SHAPES = {
+REWARDS_OF_ALL_SHAPES: dict[str, Callable] = {
     "external_slow": SlowReward,
     "Theirs": Theirs,
     "function": lambda: function,

@@ -32,7 +32,7 @@ def held_out(name, said=None, **settings):
 
 
 def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_prompt(rows):
-    said = []
+    said: list[str] = []
     own = held_out(rows, said)
     own.leave_out(
         [([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")]
@@ -54,7 +54,7 @@ def test_a_training_with_all_of_the_rows_is_an_error(rows):
 
 @pytest.mark.parametrize(("task", "name"), [("gsm8k", "gsm8k"), (None, "no known task")])
 def test_a_training_of_another_task_is_said(rows, task, name):
-    said = []
+    said: list[str] = []
     held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
     assert said == [
         f"{rows}: its rows have the task countdown, the training's rows {name}: its success says "
@@ -96,7 +96,7 @@ def test_columns_are_renamed(tmp_path):
 def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
-    said = []
+    said: list[str] = []
     settings = HeldOutSettings(held_out_dataset=f"countdown:{file}")
     assert len(HeldOut(settings, system="Think.", say=said.append).rows) == 1
     assert len(said) == 1 and "line 2: column 'nums'" in said[0]

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -63,7 +64,7 @@ TRAININGS = [name for name in recipes_of(None) if "rlhf_type" in recipe(name)]
 # The experiments, value by value as their sources have them (top_p, top_k and split_dataset_ratio
 # were ms-swift's defaults then; it reported to wandb, and named the dataset by its id). Evaluations
 # differ: the source samples eight completions of a task, in batches of 8.
-COUNTDOWN = {
+COUNTDOWN: dict[str, Any] = {
     "rlhf_type": "grpo",
     "model": "Qwen/Qwen2.5-3B-Instruct",
     "reward_funcs": ["external_countdown", "format"],

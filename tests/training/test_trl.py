@@ -24,6 +24,7 @@ from rich.console import Console
 from curriculum_replay import assert_drawn_by_level
 from mixed_rows import MIXED
 from paths import DATASETS, ROOT, words
+from present import present
 from report_pages import Document
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
@@ -303,10 +304,10 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
         own = [record for record in records if record.step == step["step"]]
         assert [record.index for record in own] == list(range(BATCH))
         for record in own:  # each completion stands beside its own prompt and its own rewards
-            asked = read_prompt(record.messages[-1]["content"])
+            asked = present(read_prompt(present(record.messages)[-1]["content"]))
             assert record.rewards["external_countdown"] == verify(record.completion, *asked).reward
-            assert (record.rewards["external_cosine"] > 0) == record.success
-        right = sum(record.rewards["external_countdown"] for record in own) / BATCH
+            assert (present(record.rewards["external_cosine"]) > 0) == record.success
+        right = sum(present(record.rewards["external_countdown"]) for record in own) / BATCH
         assert step["success"] == step["rewards/CountdownReward/mean"] == pytest.approx(right)
         assert step.get("reasons/CountdownReward/correct", 0.0) == pytest.approx(right)
         assert {
@@ -317,7 +318,7 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
             "reward_std",
         } <= step.keys()
     curves, page = write_report(folder / "run", folder / "report")
-    assert curves.stat().st_size > 10_000
+    assert present(curves).stat().st_size > 10_000
     shown = Document(page.read_text()).completions()
     assert len(shown) == 2 * BATCH  # each with its question, found in its rendered prompt
     assert all(each["question"].startswith("Using the numbers [") for each in shown)
@@ -326,7 +327,7 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     )
     scored = score([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
     every = list(read_records(folder / "run" / "records.jsonl"))
-    logged = sum(record.rewards["external_countdown"] for record in every) / len(every)
+    logged = sum(present(record.rewards["external_countdown"]) for record in every) / len(every)
     assert scored["rewards"]["external_countdown"]["mean"] == pytest.approx(logged, abs=1e-4)
 
 
@@ -361,7 +362,9 @@ def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results,
     assert len(records) == 3 * 5 * 3
     for line in evaluations:
         own = [record for record in records if record.step == int(line["global_step/max_steps"][0])]
-        assert line["eval/success"] == pytest.approx(sum(record.success for record in own) / 15)
+        assert line["eval/success"] == pytest.approx(
+            sum(present(record.success) for record in own) / 15
+        )
         assert line["eval/cut_off"] == pytest.approx(
             sum(record.tokens == 64 for record in own) / 15, abs=0.07
         )
@@ -369,7 +372,7 @@ def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results,
             gold = verify(record.completion, record.row["nums"], record.row["target"]).reward
             assert record.rewards["external_countdown"] == gold
     success = {step: line["eval/success"] for step, line in enumerate(evaluations) if step}
-    best = max(success, key=success.get)
+    best = max(success, key=success.__getitem__)
     assert (run / "best").resolve() == run / f"checkpoint-{best}"
     assert "held out, step 1/2 success" in results["output"] + results["held_out"]
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from present import present
 from swift_rlvr.utils import network
 
 
@@ -44,7 +45,7 @@ def test_a_reserved_port_is_another_process_until_that_ends():
     argv = [sys.executable, "-c", HOLDER, str(port)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holder:
         try:
-            assert holder.stdout.readline() == "reserved\n"
+            assert present(holder.stdout).readline() == "reserved\n"
             assert network.reserved_by(port) == holder.pid
             with network.reserved([port]):  # it stays the other's
                 assert network.reserved_by(port) == holder.pid

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 
 from helpers import done_within
 from paths import PLUGIN
+from present import present
 from swift_rlvr.utils.parallel import map_in_order, map_within
 
 
@@ -161,6 +163,7 @@ def test_workers_end_with_the_iterator(how):
         if how == "exhausted":
             assert not list(results)
         elif how == "closed":
+            assert isinstance(results, Generator)
             results.close()
         else:
             timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
@@ -197,7 +200,7 @@ def test_workers_end_with_their_parent(tmp_path, how):
     parent = subprocess.Popen(
         [sys.executable, script, how], env=environment, stdout=subprocess.PIPE, text=True
     )
-    pids = list(map(int, parent.stdout.readline().split()))
+    pids = list(map(int, present(parent.stdout).readline().split()))
     if how == "killed":
         assert all(map(is_running, pids))
         parent.kill()
@@ -205,4 +208,4 @@ def test_workers_end_with_their_parent(tmp_path, how):
         assert parent.wait() == (-9 if how == "killed" else 0)
         while any(map(is_running, pids)):
             time.sleep(0.01)
-    parent.stdout.close()
+    present(parent.stdout).close()

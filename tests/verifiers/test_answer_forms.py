@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from present import present
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.verifiers.answer_forms import (
     FORMS,
@@ -186,7 +187,7 @@ def test_a_completion_has_the_answer_in_its_form(form: str, opened: bool) -> Non
         "code": find_code,
         "hash": lambda text: text.rpartition("#### ")[2],
         "marker": lambda text: text.rpartition("Answer: ")[2],
-        "json": lambda text: re.search('{"answer": "(7)"}', text)[1],
+        "json": lambda text: present(re.search('{"answer": "(7)"}', text))[1],
         "last_line": lambda text: text.rpartition("\n")[2],
     }
     assert read[form](text) == "7"
@@ -203,7 +204,7 @@ def test_a_gold_in_a_box_is_not_boxed_twice() -> None:
 )
 def test_an_expression_is_written_out(form: str) -> None:
     text = completion_in_form(form, "3 + 4 is 7.", "7")
-    assert re.search(form, text)[1] == "7"
+    assert present(re.search(form, text))[1] == "7"
 
 
 @pytest.mark.parametrize("form", ["box", "(a)(b)", "(?:x|y)=(.*)", "(?i)z (.+) [a-f]"])

@@ -3,6 +3,7 @@
 import pytest
 from datasets import Dataset
 
+from present import present
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.verifiers.messages import completion_text, last_text, message_text
@@ -174,7 +175,7 @@ def test_every_reward_and_the_records_see_split_thinking():
         assert reward([[SPLIT["TRL, older vLLM"]]], **row) == [1.0]
     (record,) = log.take()
     assert record.completion == RIGHT
-    assert record.messages[1]["content"] == "<think>\nfour\n</think>\n<answer>4</answer>"
+    assert present(record.messages)[1]["content"] == "<think>\nfour\n</think>\n<answer>4</answer>"
 
 
 def test_a_prompt_is_read_whoever_wrote_its_end():

@@ -125,8 +125,11 @@ ANSWERS = [
 @pytest.mark.parametrize(("text", "answer"), ANSWERS)
 def test_final_answer(text, answer):
     statement = final_statement(text)
-    found = None if statement is None else statement.answer
-    if answer is not None and statement is not None and statement.mark == "last line":
+    if statement is None:
+        assert answer is None
+        return
+    found = statement.answer
+    if answer is not None and found is not None and statement.mark == "last line":
         found = found.strip("() ")
     assert found == answer
 

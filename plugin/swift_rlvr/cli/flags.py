@@ -95,7 +95,12 @@ Tokenizer = Annotated[
 Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=dataset_names)]
 UseHf = Annotated[
     bool,
-    typer.Option("--use_hf", help="Load hub ids and NAME from Hugging Face instead of ModelScope."),
+    # The variable decides in ms-swift's training, too.
+    typer.Option(
+        "--use_hf",
+        envvar="USE_HF",
+        help="Load hub ids and NAME from Hugging Face instead of ModelScope.",
+    ),
 ]
 Columns = Annotated[
     str,

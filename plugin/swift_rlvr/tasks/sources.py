@@ -30,7 +30,7 @@ from swift_rlvr.utils.network import why_no_hub
 # org/name, org/name/CONFIG
 _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?:/([\w.-]+))?")
 # As the hubs' loaders list the configurations or splits that there are: ['main', 'socratic'].
-_LISTED = re.compile(r"\[[^\[\]]*\]")
+_LISTED = re.compile(r"""\[['"][^\[\]]*\]""")
 # The configuration, and the split, that is taken where there are several and none is named.
 _USUAL = ("main", "default", "all", "train")
 # So many rows show whether a task fits a file without a task's name.

@@ -14,6 +14,7 @@ from rich.console import Console
 from chat_server import KEY, running
 from commands import ran, refused
 from paths import DATASETS
+from present import present
 from swift_rlvr.evaluation.evaluate import evaluate
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, open_engine
 from swift_rlvr.tasks.countdown import gold as countdown_gold
@@ -34,10 +35,10 @@ def server(monkeypatch):
         yield made
 
 
-def asked(server, n=1, model="tiny", url=None, **settings):
+def asked(server, n=1, model="tiny", url=None, **options):
     """The completions of two conversations."""
     conversations = [[{"role": "user", "content": f"say {word}"}] for word in ("one", "two")]
-    settings = SamplingSettings(model, n, server=url or server.url, **settings)
+    settings = SamplingSettings(model, n, server=url or server.url, **options)
     with open_engine(settings, conversations) as engine:
         return engine.sample(conversations)
 
@@ -138,8 +139,8 @@ def right(server, tokens=30, finish="stop"):
     """Answers that are right."""
 
     def write(body):
-        nums, target = read_prompt(body["messages"][-1]["content"])
-        answer = countdown_gold({"nums": nums, "target": target}).answer
+        nums, target = present(read_prompt(body["messages"][-1]["content"]))
+        answer = present(countdown_gold({"nums": nums, "target": target})).answer
         text = f"<think>I search.</think>\n<answer>{answer}</answer>"
         return server.choice({"content": text}, tokens, finish)
 

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from paths import DATASETS
+from present import present
 from swift_rlvr.evaluation.models import fitting_prompts
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.tasks.countdown import to_messages
@@ -111,9 +112,10 @@ def test_progress_grows_to_the_end(model):
     with open_engine(SamplingSettings(model, max_completion_length=200), CONVERSATIONS) as engine:
         reached = []
         for _ in range(2):
-            completions = engine.sample(CONVERSATIONS[2:4], on_progress=(shares := []).append)
+            shares = []
+            completions = engine.sample(CONVERSATIONS[2:4], on_progress=shares.append)
             reached.append(shares[-1])
-        longest = max(completion.tokens for group in completions for completion in group)
+        longest = max(present(completion.tokens) for group in completions for completion in group)
         assert longest < 200 and reached == [
             longest / 200,
             1.0,

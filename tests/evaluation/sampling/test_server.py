@@ -7,6 +7,7 @@ The real one is in tests/e2e/test_probe.py. Servers with OpenAI's API are in tes
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 
@@ -55,9 +56,16 @@ def server():
         def log_message(self, *args):
             pass
 
-    made = HTTPServer(("127.0.0.1", 0), Handler)
-    made.asked, made.status, made.answer, made.model = [], 200, None, "m"
-    made.url = f"http://127.0.0.1:{made.server_port}"
+    class Server(HTTPServer):
+        def __init__(self):
+            super().__init__(("127.0.0.1", 0), Handler)
+            self.url = f"http://127.0.0.1:{self.server_port}"
+            self.asked: list[tuple[str, Any]] = []
+            self.status = 200
+            self.answer: Any = None
+            self.model = "m"
+
+    made = Server()
     thread = threading.Thread(target=made.serve_forever, daemon=True)
     thread.start()
     yield made

@@ -20,11 +20,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 import torch
 
+from present import present
 from swift_rlvr.evaluation.models import visible_device
 from swift_rlvr.training.ms_swift import __main__ as launcher
 from swift_rlvr.training.ms_swift import replacements
@@ -34,7 +36,7 @@ from swift_rlvr.training.ms_swift.weight_sync import WeightSyncError
 pytestmark = pytest.mark.slow  # as a whole: vLLM takes seconds to import
 
 
-def vllms_group() -> type:
+def vllms_group() -> Any:
     pytest.importorskip("vllm")
     from vllm.distributed.utils import StatelessProcessGroup
 
@@ -193,7 +195,10 @@ def test_both_model_runners_of_vllm_have_what_is_used_of_them(runner):
     """GPUs get vLLM's Model Runner V2, a CPU V1 (vLLM's `use_v2_model_runner`); V2 needs Triton to
     be imported.
     """
-    vllm, rollout = (find_spec(name).origin for name in ("vllm", "swift.pipelines.infer.rollout"))
+    vllm, rollout = (
+        present(present(find_spec(name)).origin)
+        for name in ("vllm", "swift.pipelines.infer.rollout")
+    )
     used = {
         name
         for source in (rollout, replacements.__file__)
@@ -243,7 +248,7 @@ def test_the_weights_port_is_opened_where_the_server_listens(server, sync):
     from swift.infer_engine.protocol import InitCommunicatorRequest
     from swift.pipelines.infer.rollout import SwiftRolloutDeploy
 
-    sent = []
+    sent: list[dict] = []
     deploy = SimpleNamespace(
         args=SimpleNamespace(host=server, vllm_tensor_parallel_size=1, vllm_data_parallel_size=1),
         connections=[SimpleNamespace(send=sent.append)],
@@ -304,7 +309,7 @@ def test_a_command_ends_when_its_supervisor_is_killed():
     with subprocess.Popen(
         [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
     ) as supervisor:
-        command = psutil.Process(int(supervisor.stdout.readline()))
+        command = psutil.Process(int(present(supervisor.stdout).readline()))
         time.sleep(1)
         os.kill(supervisor.pid, signal.SIGKILL)
         command.wait(30)

@@ -18,6 +18,7 @@ from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file, remove_response
 
+from commands import ran
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
@@ -536,6 +537,35 @@ def test_what_a_hub_leaves_open_is_said(stand_in, given, message):
         load(given)
     with pytest.raises(InputError, match=message):
         list(parse_source(given).rows())
+
+
+def test_a_hub_out_of_reach(monkeypatch):
+    """What ModelScope says without a network has brackets too, and is no list of configurations."""
+
+    class OutOfReach:
+        def load_dataset(self, *names, **options):
+            raise ValueError("[E1001] 下载总时限已耗尽")
+
+    monkeypatch.setattr("swift.hub.get_hub", lambda use_hf=None: OutOfReach())
+    monkeypatch.setattr("swift_rlvr.tasks.sources.why_no_hub", lambda use_hf: "no way there")
+    with pytest.raises(InputError, match=r"cannot be loaded from ModelScope \(no way there\)"):
+        list(parse_source("math:org/one").rows())
+
+
+@pytest.mark.parametrize(("variable", "is_hf"), [("1", True), ("0", False), (None, False)])
+def test_our_commands_take_the_hub_that_the_training_takes(monkeypatch, variable, is_hf):
+    hubs = []
+
+    def get_hub(use_hf=None):
+        hubs.append(use_hf)
+        return HubOfOurOwn()
+
+    monkeypatch.setattr("swift.hub.get_hub", get_hub)
+    monkeypatch.delenv("USE_HF", raising=False)
+    if variable:
+        monkeypatch.setenv("USE_HF", variable)
+    ran("dataset", "check", "math:openai/gsm8k")
+    assert set(hubs) == {is_hf}
 
 
 def test_a_local_folder_in_a_hubs_layout(tmp_path, monkeypatch):

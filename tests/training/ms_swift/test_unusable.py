@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
+from typing import Any
+
 from swift_rlvr.training.ms_swift.unusable import LOSSES, RANGES, REFUSED_LOSSES
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.utils.errors import InputError
@@ -93,7 +95,7 @@ USABLE = (
 )
 
 
-def last_line(code: str, *arguments: str) -> object:
+def last_line(code: str, *arguments: str) -> Any:
     """What a program in a process of its own prints last, as JSON."""
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)

@@ -22,7 +22,7 @@ import pytest
 
 from helpers import done_within
 from paths import PLUGIN
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.verifiers.code import Limits, SandboxError, check, process, read_tests, usage
 from swift_rlvr.verifiers.code.process import Zygote, Zygotes, sandboxed
 from swift_rlvr.verifiers.code.usage import Clock
@@ -425,13 +425,13 @@ def test_its_own_clocks_and_numbers_are_there():
 
 
 def test_packages_of_the_base_interpreter_are_not_there():
-    installed = []
+    installed: list[Path] = []
     for scheme in ("purelib", "platlib"):
         base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
         folder = Path(sysconfig.get_path(scheme, vars=base))
         installed += folder.glob("*/*.py")
-    for folder in ("/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"):
-        installed += Path(folder).glob("*.py")
+    for debians in ("/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"):
+        installed += Path(debians).glob("*.py")
     if not installed:
         pytest.skip("nothing is installed there")
     for file in (installed[0], installed[-1]):
@@ -479,7 +479,7 @@ def test_ctrl_c_ends_all_workers_at_once():
 def test_a_process_that_is_killed_before_any_code_runs_is_started_again(number, monkeypatch):
     """That of the code, or that of the tests: by the machine, where it has no memory left."""
     asked = process.Child.ask
-    killed = []
+    killed: list[int] = []
 
     def ask(child, message, *options):
         if "folder" in message and len(killed) < number:
@@ -495,7 +495,7 @@ def test_a_process_that_is_killed_before_any_code_runs_is_started_again(number, 
 
 def test_a_right_program_is_not_blamed_for_the_end_of_the_process_that_started_it(monkeypatch):
     asked = process.Child.ask
-    killed = []
+    killed: list[int] = []
 
     def ask(child, message, *options):
         if message.get("kind") == "functions" and not killed:
@@ -537,7 +537,8 @@ def test_one_that_was_killed_is_replaced():
 
 def test_one_that_is_killed_while_it_is_used_is_replaced(monkeypatch):
     """Just before it is asked for a child."""
-    killed, fork = [], Zygote.fork
+    killed: list[int] = []
+    fork = Zygote.fork
 
     def kill_first(zygote, pipes):
         if not killed:
@@ -561,7 +562,7 @@ def test_it_is_closed_after_an_error():
 
 
 def test_it_ends_with_the_reward():
-    reward = REWARDS["code"]()
+    reward = CodeReward()
     assert reward([f"```python\n{RIGHT} # kept\n```"], tests=["assert f(1) == 2"]) == [1.0]
     [zygote] = reward._zygotes._idle
     pid = zygote.pid

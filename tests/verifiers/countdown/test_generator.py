@@ -47,6 +47,7 @@ def results_of(expression):
 
     def value(node):
         if isinstance(node, ast.Constant):
+            assert isinstance(node.value, int)
             return Fraction(node.value)
         symbol = symbols[type(node.op)]
         used.add(symbol)

@@ -9,6 +9,7 @@ from itertools import combinations
 
 import pytest
 
+from present import present
 from swift_rlvr.verifiers.countdown import solver, verify
 from swift_rlvr.verifiers.countdown.solver import ANYTHING, difficulty, solve, targets
 from swift_rlvr.verifiers.countdown.task_settings import TINY, TV, CountdownSettings
@@ -87,7 +88,8 @@ def forms_by_brute_force(nums, rules):
     """value -> the normal forms of all expressions with it, by joining two parts in every way;
     allowed ones only.
     """
-    found, seen = {}, set()
+    found: dict[Fraction, set] = {}
+    seen = set()
 
     def search(parts):
         state = tuple(sorted(Counter(parts).items(), key=repr))
@@ -198,7 +200,7 @@ def test_restrictions_of_intermediate_results():
 def test_many_numbers(size):
     rng = random.Random(size)
     for _ in range(3):
-        nums, target = [rng.choice(TV.tiles) for _ in range(size)], rng.randint(101, 999)
+        nums, target = [rng.choice(present(TV.tiles)) for _ in range(size)], rng.randint(101, 999)
         expression = solve(nums, target)
         assert (
             expression is None

@@ -15,8 +15,9 @@ SPACE = st.sampled_from(["", " ", "\n", "  "])
 SIGNS = {"+": "+＋", "-": "-−–", "*": "*×·⋅", "/": "/÷∕"}
 
 
-def tree(rng: random.Random, numbers: list[int]):
+def tree(rng: random.Random, numbers: list[int]) -> int | tuple:
     """A random binary tree over the numbers: an int, ("-", tree) or (operator, left, right)."""
+    node: int | tuple
     if len(numbers) == 1:
         node = numbers[0]
     else:
@@ -29,9 +30,12 @@ def compute(node) -> Fraction | None:
     """The exact value, or None where something is divided by zero."""
     if isinstance(node, int):
         return Fraction(node)
-    operands = [compute(child) for child in node[1:]]
-    if None in operands:
-        return None
+    operands = []
+    for child in node[1:]:
+        operand = compute(child)
+        if operand is None:
+            return None
+        operands.append(operand)
     if len(operands) == 1:
         return -operands[0]
     a, b = operands

@@ -586,8 +586,8 @@ def test_a_constraint_that_cannot_be_read_is_named(value, kwargs, problem):
         read_constraints(value, kwargs)
 
 
-NO_COMMA = ("punctuation:no_comma", {})
-LOWER = ("change_case:english_lowercase", {})
+NO_COMMA: tuple[str, dict] = ("punctuation:no_comma", {})
+LOWER: tuple[str, dict] = ("change_case:english_lowercase", {})
 
 
 def words(relation, number):

@@ -18,10 +18,10 @@ from swift_rlvr.verifiers.mathematics.reading import read
 
 def equal(first: str, second: str) -> bool:
     """The verdict, which has to be the same the other way."""
-    values = read(first), read(second)
-    assert None not in values, (first, second)
-    assert same(*values) is same(*values[::-1])
-    return same(*values)
+    one, other = read(first), read(second)
+    assert one is not None and other is not None, (first, second)
+    assert same(one, other) is same(other, one)
+    return same(one, other)
 
 
 EQUAL = [
@@ -225,7 +225,11 @@ def write(tree, plain: bool) -> str:
         return f"{name.removeprefix(chr(92)) if plain else name}({argument})"
     first, second = (write(part, plain) if isinstance(part, tuple) else part for part in parts)
     if kind == "^":
-        return "*".join([f"({first})"] * second) if plain else rf"\left({first}\right)^{{{second}}}"
+        return (
+            "*".join([f"({first})"] * int(second))
+            if plain
+            else rf"\left({first}\right)^{{{second}}}"
+        )
     if kind == "/":
         return f"(({first})/({second}))" if plain else rf"\frac{{{first}}}{{{second}}}"
     if kind == "-":
@@ -241,10 +245,10 @@ def value(tree, point) -> Fraction | None:
         return Fraction(parts[0])
     if kind == "symbol":
         return point[parts[0]]
-    values = [value(part, point) if isinstance(part, tuple) else part for part in parts]
-    if None in values or (kind == "/" and values[1] == 0):
+    first, second = (value(part, point) if isinstance(part, tuple) else part for part in parts)
+    if first is None or second is None or (kind == "/" and second == 0):
         return None
-    return values[0] ** values[1] if kind == "^" else OPERATIONS[kind](*values)
+    return Fraction(first**second) if kind == "^" else OPERATIONS[kind](first, second)
 
 
 def changed(tree, place: list[int]):

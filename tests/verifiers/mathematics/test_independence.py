@@ -152,12 +152,12 @@ FILES += [VERIFIERS / f"{name}.py" for name in FINDERS]
 
 def imports(file):
     """The full names of the modules that a file imports."""
-    modules = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module)
+            modules.add(node.module or "")
     return modules
 
 

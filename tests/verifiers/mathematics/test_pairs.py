@@ -30,6 +30,7 @@ import collections
 
 import pytest
 
+from present import present
 from swift_rlvr.verifiers.answers import marked_answer
 from swift_rlvr.verifiers.mathematics import Reason, grade
 from verifiers.mathematics.mutations import mutations
@@ -84,7 +85,7 @@ def test_reward(case):
 
 @pytest.mark.parametrize("gold", GOLDS)
 def test_an_answer_written_like_the_gold_is_right(gold):
-    answer = grade("5", gold).gold
+    answer = present(grade("5", gold).gold)
     texts = [f"<answer>{answer}</answer>"]
     if answer.count("{") == answer.count("}"):
         texts.append(rf"\boxed{{{answer}}}")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from present import present
 from swift_rlvr.verifiers.mathematics import Leniency, Reason, grade, verifier
 from swift_rlvr.verifiers.mathematics.verifier import MAX_ANSWER_CHARS, read_gold
 
@@ -106,7 +107,7 @@ def test_reasons(text, gold, reason):
     ],
 )  # fmt: skip
 def test_golds(gold, text):
-    assert read_gold(gold).text == text
+    assert present(read_gold(gold)).text == text
     assert grade(f"<answer>{text}</answer>", gold).reward == 1.0
 
 

@@ -38,7 +38,7 @@ def test_what_holds_for_all_rows_holds_there(script, number):
     assert {row[2] for row in people} <= {row[0] for row in towns}
     assert len({row[1] for row in towns}) == len(towns)
     # A value stands for one value: who has the same age has it still.
-    ages = {}
+    ages: dict[int, int] = {}
     for row in people:
         age = next(each[3] for each in PEOPLE if each[0] == row[0])
         assert ages.setdefault(age, row[3]) == row[3]
@@ -52,7 +52,7 @@ def test_values_beside_those_that_there_are_keep_what_holds(script, number):
     towns, people = rows["town"], rows["person"]
     assert people and len({row[0] for row in people}) == len(people)
     assert {row[2] for row in people} <= {row[0] for row in towns}
-    ages = {}
+    ages: dict[int, int] = {}
     for row in people:
         age = next(each[3] for each in PEOPLE if each[0] == row[0])
         assert ages.setdefault(age, row[3]) == row[3]

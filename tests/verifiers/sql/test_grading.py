@@ -1,5 +1,7 @@
 """Which golds can be graded, and which answers are right."""
 
+from dataclasses import replace
+
 import pytest
 
 from swift_rlvr.verifiers.sql.grading import BadGold, Limits, grade, prepare
@@ -21,8 +23,8 @@ CONCERTS = (
 )
 
 
-def reason_of(gold, answer, script=SCRIPT, **limits):
-    limits = Limits(**{**vars(LIMITS), **limits})
+def reason_of(gold, answer, script=SCRIPT, **changes):
+    limits = replace(LIMITS, **changes)
     return grade(prepare(script, gold, limits), answer, limits)["reason"]
 
 

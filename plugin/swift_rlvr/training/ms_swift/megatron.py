@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 from swift.megatron.callbacks import MegatronCallback, megatron_callbacks_map
 
 from swift_rlvr.rewards.imported import reward_names

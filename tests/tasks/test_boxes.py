@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from paths import ROOT
+from present import present
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
@@ -198,14 +199,14 @@ def test_the_form_of_the_prompt_is_what_the_reward_pays():
         asked = ask(TASK, row)
         assert f": {form}, in coordinates from 0 to 1000" in asked.prompt
         assert asked.prompt.count("bbox_2d") + asked.prompt.count("point_2d") == 1
-        written = asked.graded
+        written = present(asked.graded)
         assert [*json.loads(written)[0]] == [
             *json.loads(form.replace("x1, y1, x2, y2", "").replace("x, y", ""))[0]
         ]
         assert grade(asked, written) == (1.0, "correct")
     asked = ask(TASK, CONVERSATIONS)
     assert asked.form == "tags" and "nothing else" not in asked.prompt
-    assert asked.graded.endswith(f"<answer>{IN_JSON}</answer>")
+    assert present(asked.graded).endswith(f"<answer>{IN_JSON}</answer>")
 
 
 def test_the_page_shows_the_prompt_and_the_settings():

@@ -32,6 +32,7 @@ FILES = {
     "choice": "external_accuracy",
     "countdown": "external_countdown",
     "sql": "external_sql",
+    "boxes": "external_box",
 }
 # A number of the question may be its answer.
 MAY_BE_RIGHT = "number of the question"
@@ -42,6 +43,18 @@ def contains(completion, solution):
 
 def last_line(completion, solution):
     return float("".join(completion.split()).endswith(solution + "</answer>"))
+"""
+
+BEST_OF_ALL_BOXES = """
+import json
+from swift_rlvr.verifiers.boxes import iou, read_gold, spots_in
+
+def best_of_all(completion, solution):
+    try:
+        boxes = spots_in(json.loads(completion))
+        return float(max(iou(box, gold) for box in boxes for gold in read_gold(solution)) >= 0.5)
+    except (ValueError, IndexError):
+        return 0.0
 """
 
 
@@ -69,6 +82,18 @@ def test_queries_that_only_look_right():
         earned = try_strategy(REWARDS["external_sql"](), strategy, rows)
         # The first of the rows asks how many books there are, and no table of them is shown first.
         assert earned.rows == len(rows) and not earned.paid, (strategy.name, earned.example)
+
+
+def test_what_a_verifier_names_is_tried_on_any_reward_of_its_rows(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(BEST_OF_ALL_BOXES)
+    rows = rows_of("boxes")
+    named = [each for each in strategies(rows, runs_code=False) if "picture" in each.name]
+    assert len(named) >= 5
+    ours, theirs = REWARDS["external_box"](), import_reward(f"{file}:best_of_all")()
+    assert not any(try_strategy(ours, strategy, rows).paid for strategy in named)
+    hedge = next(each for each in named if each.name == "the right boxes and the whole picture")
+    assert try_strategy(theirs, hedge, rows).paid
 
 
 def test_the_right_answer_is_paid_on_the_same_rows():

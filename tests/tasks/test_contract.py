@@ -37,9 +37,10 @@ SAMPLES = {
     "instructions": "instructions",
     "json": "json",
     "tool_calls": "tool_calls",
+    "boxes": "boxes",
 }
 # Their prompts ask for a form of their own, without think and answer tags.
-OWN_FORM = ("json", "tool_calls")
+OWN_FORM = ("json", "tool_calls", "boxes")
 NOT_MIXED = (
     "gsm8k_one_shot",
     "reasoning_gym",

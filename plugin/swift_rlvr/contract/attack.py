@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, ask
-from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError
@@ -468,7 +469,7 @@ def default_limit(rows: Sequence[Target]) -> float:
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     """The battery for these rows: programs for a reward that runs them, responses where the whole of
-    one is the answer, else answers, and queries where the gold is one.
+    one is the answer, else answers, queries where the gold is one, and what the verifiers name.
     """
     if runs_code:
         # A single number is no program.
@@ -481,7 +482,26 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
     frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
     constants = [constant(answer) for answer in dict.fromkeys((*CONSTANTS, *frequent))]
     queries = QUERIES if any("gold_sql" in row.asked.row for row in rows) else ()
-    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries]
+    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries, *named_by_verifiers(rows)]
+
+
+def named_by_verifiers(rows: Sequence[Target]) -> list[Strategy]:
+    """What the verifiers of the rows name as worth a try on them, whatever reward is attacked."""
+    answers: dict[str, dict[int, str]] = {}
+    knows_gold: dict[str, bool] = {}
+    for row in rows:
+        for attempt in REWARDS[row.asked.task.verifier or ""].attempts(row.asked.row):
+            answers.setdefault(attempt.name, {})[row.asked.line] = attempt.answer
+            knows_gold[attempt.name] = attempt.knows_gold
+
+    def write(by_line: Mapping[int, str], target: Target) -> str | None:
+        answer = by_line.get(target.asked.line)
+        return None if answer is None else target.says(answer)
+
+    named = []
+    for name, by_line in answers.items():
+        named.append(Strategy(name, partial(write, by_line), knows_gold[name]))
+    return named
 
 
 def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[str]) -> list[Grade]:

@@ -11,6 +11,7 @@ from swift_rlvr.rewards.base import (
     add_reward,
     rules_in_order,
 )
+from swift_rlvr.rewards.box import BoxReward
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -51,6 +52,7 @@ _REWARDS: tuple[type[Reward], ...] = (
     ExactMatchReward,
     JsonReward,
     ToolCallReward,
+    BoxReward,
     ReasoningGymReward,
     SqlReward,
     InstructionsReward,

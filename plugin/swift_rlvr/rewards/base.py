@@ -66,6 +66,17 @@ class Example(NamedTuple):
     reward: float | None
 
 
+class Attempt(NamedTuple):
+    """An answer that must not be paid, or that a policy can give without work.
+
+    name: the same in every row. knows_gold: whether it is made of the right answer.
+    """
+
+    name: str
+    answer: str
+    knows_gold: bool = False
+
+
 def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
     """The outcome of rules that are checked one after another until one fails.
 
@@ -211,6 +222,13 @@ class Reward:
     def remarks(cls, row: Row) -> list[str]:
         """What `swift-rlvr dataset check` should count and name of a row that is not bad for it."""
         return []
+
+    @classmethod
+    def attempts(cls, row: Row) -> Sequence[Attempt]:
+        """What `swift-rlvr attack` and `dataset check` try on the rows that this reward verifies,
+        besides what they try on all rows.
+        """
+        return ()
 
     def __call__(
         self,

@@ -1,7 +1,6 @@
 """The reward of structured output: JSON that is valid against the row's schema, and equal to its gold."""
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +21,15 @@ from swift_rlvr.verifiers.json_values import (
     MOST_CHARS,
     NOT_A_NUMBER,
     NOT_JSON,
+    TEXT_AROUND,
     TOO_DEEP,
     TOO_LONG,
     TWO_VALUES,
     Field,
     NotJson,
     compare,
+    read_answer,
     read_json,
-    values_in,
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
@@ -41,7 +41,7 @@ RULES = {
     "bad gold": "the row's right answer is JSON that is valid against the schema",
     "no answer": "there is an answer after the thinking",
     TOO_LONG: f"it has at most {MOST_CHARS:,} characters",
-    "text around": "there is nothing around the JSON",
+    TEXT_AROUND: "there is nothing around the JSON",
     TWO_VALUES: "it is one value",
     NOT_JSON: "it is JSON",
     DUPLICATE_KEY: "no object has a key twice",
@@ -53,9 +53,6 @@ RULES = {
     "partly right": "it is equal to the right answer",
     "wrong answer": "it has a field of the right answer",
 }
-# What opens a block of Markdown.
-_FENCE = re.compile(r"`{3,}|~{3,}")
-_LANGUAGE = re.compile(r"\s*(?:json[c5]?(?=[\s{\[]))?", re.IGNORECASE)
 _PERSON = {
     "schema": '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}'
 }
@@ -186,38 +183,6 @@ def answer_in(text: str) -> str:
     # A text of the JSON may hold the tags.
     block = None if scope.startswith(("{", "[")) else last_answer(text)
     return scope if block is None else block.strip()
-
-
-def read_answer(written: str, text_around: bool) -> tuple[str, Any]:
-    """The JSON of an answer as text and as a value; NotJson where it is not one value alone.
-
-    text_around: whether it may stand in a text, as the only object or list.
-    """
-    inner = _without_block(written)
-    try:
-        return inner, read_json(inner)
-    except NotJson as error:
-        if error.reason not in (NOT_JSON, TWO_VALUES):
-            raise
-        values = values_in(written)
-        if len(values) > 1:
-            detail = f"it has {len(values)} objects and lists"
-            raise NotJson(TWO_VALUES, detail) from None
-        if not values or values[0] == inner:
-            raise
-        if not text_around:
-            raise NotJson("text around", f"it is not JSON alone: {error}") from None
-        return values[0], read_json(values[0])
-
-
-def _without_block(written: str) -> str:
-    """What stands in the block of Markdown that an answer is; all of it where it is none."""
-    fence = _FENCE.match(written)
-    if fence is None or not written.endswith(fence[0]) or len(written) < 2 * len(fence[0]):
-        return written
-    inner = written[fence.end() : -len(fence[0])]
-    language = _LANGUAGE.match(inner)
-    return inner[language.end() :].strip() if language else inner.strip()
 
 
 def read_gold(written: object, schema: Schema) -> Any:

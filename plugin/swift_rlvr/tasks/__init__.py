@@ -4,6 +4,7 @@
 
 from swift_rlvr.tasks import (
     bespoke_stratos,
+    boxes,
     code,
     countdown,
     gsm8k,
@@ -59,6 +60,7 @@ _TASKS = (
     instructions.TASK,
     json_schema.TASK,
     tool_calls.TASK,
+    boxes.TASK,
     mixed.TASK,
 )
 for _task in _TASKS:

@@ -17,6 +17,7 @@ DUPLICATE_KEY = "duplicate key"
 NOT_A_NUMBER = "not a number"
 TOO_DEEP = "too deep"
 TOO_LONG = "too long"
+TEXT_AROUND = "text around"
 # The most characters of an answer, and the deepest that lists and objects may lie in each other:
 # what walks through a value may do so by recursion.
 MOST_CHARS = 200_000
@@ -30,6 +31,9 @@ _MOST_READ_IN_VAIN = 1_000_000
 _EACH_IN_VAIN = 100
 _TOO_DEEP_IN_VAIN = 10_000
 _OPENING = re.compile(r"[\[{]")
+# What opens a block of Markdown.
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_LANGUAGE = re.compile(r"\s*(?:json[c5]?(?=[\s{\[]))?", re.IGNORECASE)
 
 
 class NotJson(ValueError):
@@ -140,6 +144,38 @@ def values_in(text: str) -> list[str]:
         found.append(text[start:end])
         position = end
     return found
+
+
+def read_answer(written: str, text_around: bool) -> tuple[str, Any]:
+    """The JSON of an answer as text and as a value; NotJson where it is not one value alone.
+
+    text_around: whether it may stand in a text, as the only object or list.
+    """
+    inner = _without_block(written)
+    try:
+        return inner, read_json(inner)
+    except NotJson as error:
+        if error.reason not in (NOT_JSON, TWO_VALUES):
+            raise
+        values = values_in(written)
+        if len(values) > 1:
+            detail = f"it has {len(values)} objects and lists"
+            raise NotJson(TWO_VALUES, detail) from None
+        if not values or values[0] == inner:
+            raise
+        if not text_around:
+            raise NotJson(TEXT_AROUND, f"it is not JSON alone: {error}") from None
+        return values[0], read_json(values[0])
+
+
+def _without_block(written: str) -> str:
+    """What stands in the block of Markdown that an answer is; all of it where it is none."""
+    fence = _FENCE.match(written)
+    if fence is None or not written.endswith(fence[0]) or len(written) < 2 * len(fence[0]):
+        return written
+    inner = written[fence.end() : -len(fence[0])]
+    language = _LANGUAGE.match(inner)
+    return inner[language.end() :].strip() if language else inner.strip()
 
 
 _PLAIN_DECODER = json.JSONDecoder()

@@ -127,9 +127,9 @@ SHAPES = {
     "normalised": NORMALISED,
 }
 ASKED = {
-    "lmms-lab/RefCOCO": "Find this in the picture: the red box\n",
-    "jxu124/refcoco": "Find this in the picture: the red box\n",
-    "ScreenSpot": "Where in the picture do you click for this? close this window\n",
+    "lmms-lab/RefCOCO": "<image>Find this in the picture: the red box\n",
+    "jxu124/refcoco": "<image>Find this in the picture: the red box\n",
+    "ScreenSpot": "<image>Where in the picture do you click for this? close this window\n",
     "ms-swift": "<image>Find the red box.\n",
     "ms-swift norm1": "<image>What is right of [0, 0, 100, 200]?\n",
 }
@@ -291,7 +291,7 @@ def test_the_size_of_an_image_is_read_from_wherever_it_is(tmp_path, monkeypatch)
     [
         ({**NAMED, "bbox_xywh": None}, "column 'boxes': no boxes in the columns image, problem"),
         ({**NAMED, "image": None}, "column 'images': no image in the columns"),
-        ({**NAMED, "image": "missing.png"}, "column 'images': there is no file 'missing.png'"),
+        ({**NAMED, "image": "missing.png"}, "column 'image': there is no file 'missing.png'"),
         ({**NAMED, "problem": None}, "column 'problem': no question in the columns"),
         (
             {**NAMED, "bbox_xywh": "left"},

@@ -11,21 +11,17 @@ SWIFT_RLVR_COORDINATES. The right answer is brought into that scale, so that the
 of one kind. Where they have another one, the size of the image is needed, from columns or its file.
 """
 
-import base64
-import binascii
-import hashlib
-import io
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
     KEPT,
     NAMES,
+    PICTURES,
     VARIABLES,
     find_columns,
     kept_columns,
@@ -34,6 +30,7 @@ from swift_rlvr.tasks.columns import (
     value_at,
 )
 from swift_rlvr.tasks.own import prompt_of, turns_of
+from swift_rlvr.tasks.pictures import Picture, content_of, digests, placed
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -52,7 +49,6 @@ GOLDS = (
     *(*BOXES, "solution", "gold", "ground_truth", "reward_model.ground_truth", "answer", "target"),
     *("output", "response", "completion"),
 )
-IMAGES = (*KEPT["images"], "image_path", "img_path", "img_filename", "file_name", "image_file")
 # What is looked for, where a row has no question.
 EXPRESSIONS = (
     *("expression", "referring_expression", "phrase", "ref", "refs", "raw_sentences"),
@@ -85,8 +81,6 @@ ASKS = "Answer with JSON and nothing else, with one object for each {form}: {sho
 ASKS_IN_TAGS = "The answer is JSON, with one object for each {form}: {shown}, {coordinates}."
 FIND = "Find this in the picture: {expression}"
 CLICK = "Where in the picture do you click for this? {instruction}"
-# As in ms-swift, a longer text is no path but the file itself, in base64.
-_LONGEST_PATH = 2000
 # Qwen2-VL's and Qwen2.5-VL's side of a token, and how many tokens a picture may have.
 _TOKEN_SIDE = 28
 _FEWEST_TOKENS, _MOST_TOKENS = 4, 16384
@@ -262,17 +256,20 @@ class _Asked:
 def _read(row: Row) -> _Asked:
     """RowError where a row lacks something, or it cannot be used."""
     settings = BoxSettings.from_environment()
-    image_column, images = _images_of(row)
     column, question = _question_of(row)
     text = _text_of(question)
-    kept = kept_columns({**row, "images": images}, text, text)
+    kept = kept_columns(row, text, text)
     kept.pop("objects", None)
+    if not kept.get("images"):
+        where = ", ".join(map(str, row)) or "none"
+        usual = "they are looked for in images, image"
+        raise RowError("images", f"no image in the columns {where}; {usual}")
     written = _golds_of(row, column, text)
     change = _Change(
         scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
         form=settings.gold_boxes or written.form or XYXY,
         coordinates=settings.coordinates,
-        size=_size_of(row, images),
+        size=_size_of(row, kept["images"][0]),
         column=written.column,
     )
     golds = [change.of(spot) for spot in written.spots]
@@ -282,7 +279,7 @@ def _read(row: Row) -> _Asked:
         raise RowError("boxes", problem, in_file=written.column)
 
     filled = _filled(question, row, change)
-    used = [column, written.column, image_column]
+    used = [column, written.column]
     messages = prompt_of({**row, column: filled}, filled, used)
     prompt = "\n".join(str(turn["content"]) for turn in messages)
     golds = _with_needed_labels(golds, prompt)
@@ -290,6 +287,7 @@ def _read(row: Row) -> _Asked:
     is_in_tags = asked_form(prompt) == TAGS
     asked = f"{last['content']}\n\n{asks(asks_for, golds, settings.coordinates, is_in_tags)}"
     messages = [*messages[:-1], {**last, "content": asked}]
+    messages, kept["images"] = placed(messages, kept["images"])
     return _Asked(messages, golds, change.canvas, asks_for, kept, used)
 
 
@@ -490,22 +488,7 @@ def _scale_of(spots: Iterable[Spot]) -> str:
 # --- the image
 
 
-def _images_of(row: Row) -> tuple[str, list[Any]]:
-    for column in columns_named(IMAGES, row):
-        value = parsed(value_at(row, column))
-        if isinstance(value, (list, tuple)):
-            value = list(value)
-        elif value is not None and value != "":
-            value = [value]
-        if value:
-            return column, value
-    where = ", ".join(map(str, row)) or "none"
-    raise RowError(
-        "images", f"no image in the columns {where}; they are looked for in images, image"
-    )
-
-
-def _size_of(row: Row, images: Sequence[Any]) -> tuple[int, int] | None:
+def _size_of(row: Row, picture: Picture) -> tuple[int, int] | None:
     """The width and height of the first image in pixels; None where neither a column nor the image
     says it.
     """
@@ -524,52 +507,13 @@ def _size_of(row: Row, images: Sequence[Any]) -> tuple[int, int] | None:
                 break
     if len(sides) == 2:
         return sides[0], sides[1]
-    return _size_of_image(images[0])
+    content = content_of(picture)
+    return (content.width, content.height) if content else None
 
 
 def _is_side(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and 1 <= value <= 1_000_000
-
-
-def _size_of_image(image: Any) -> tuple[int, int] | None:
-    """The size of an image, of which no more is read than its beginning."""
-    size = getattr(image, "size", None)  # a picture that a reader of datasets has opened
-    if isinstance(size, tuple) and len(size) == 2:
-        return size
-    try:
-        from PIL import Image
-    except ImportError:
-        return None
-    for source in _sources_of(image):
-        try:
-            with Image.open(source) as opened:
-                return opened.size
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            continue
-    return None
-
-
-def _sources_of(image: Any) -> Iterator[Any]:
-    """The files, or their bytes, that an image may be."""
-    if isinstance(image, Mapping):
-        if isinstance(image.get("bytes"), bytes):
-            yield io.BytesIO(image["bytes"])
-        image = image.get("path")
-    if isinstance(image, bytes):
-        yield io.BytesIO(image)
-    if not isinstance(image, str) or "://" in image:
-        return
-    text = image.partition("base64,")[2] if image.startswith("data:") else image
-    if image.startswith("data:") or len(image) > _LONGEST_PATH:
-        try:
-            yield io.BytesIO(base64.b64decode(text))
-        except (binascii.Error, ValueError):
-            return
-    else:
-        # As ms-swift looks for it.
-        yield image
-        yield Path(os.environ.get("ROOT_IMAGE_DIR", ""), image).expanduser()
 
 
 # --- the task
@@ -589,16 +533,8 @@ def preprocess(row: Row) -> dict[str, Any]:
 def identity(row: Row) -> str:
     """The same text for rows that ask the same of the same picture."""
     asked = _read(row)
-    picture = hashlib.sha256()
-    for image in asked.kept.get("images", ()):
-        content: Any = image
-        if isinstance(image, Mapping):
-            content = image.get("bytes") or image.get("path")
-        elif hasattr(image, "tobytes"):
-            content = image.tobytes()
-        picture.update(content if isinstance(content, bytes) else str(content).encode())
     text = normalised("\n".join(str(turn["content"]) for turn in asked.messages))
-    return f"{text}\n{picture.hexdigest()}"
+    return f"{text}\n{digests(asked.kept['images'])}"
 
 
 def gold(row: Row) -> Gold:
@@ -625,18 +561,18 @@ class BoxTask(Task):
         questions = find_columns(present)["problem"]
         return {
             "problem": [*questions, *columns_named((*EXPRESSIONS, "answer"), present)],
-            "images": columns_named(IMAGES, present),
+            "images": columns_named(PICTURES, present),
             "boxes": [*columns_named(GOLDS, present), *questions],
         }
 
     def names_of(self, column: str) -> Sequence[str]:
-        return {"problem": NAMES["problem"], "images": IMAGES, "boxes": GOLDS}[column]
+        return {"problem": NAMES["problem"], "images": PICTURES, "boxes": GOLDS}[column]
 
     def variable_of(self, column: str) -> str | None:
         return VARIABLES.get(column)
 
     def read_columns(self, row: Row) -> list[str]:
-        read = (*_WIDTHS, *_HEIGHTS, *_SIZES, *_OF_COCO, *_OF_SCREENS, "objects")
+        read = (*PICTURES, *_WIDTHS, *_HEIGHTS, *_SIZES, *_OF_COCO, *_OF_SCREENS, "objects")
         return [*_read(row).used, *columns_named(read, row)]
 
     def form_of(self, prompt: str) -> str | None:
@@ -650,7 +586,7 @@ class BoxTask(Task):
     def unused(self, row: Row) -> list[str]:
         asked = _read(row)
         kept = [name for names in KEPT.values() for name in names]
-        used = [*asked.used, *columns_named((*GOLDS, *EXPRESSIONS, *kept), row)]
+        used = [*asked.used, *columns_named((*GOLDS, *EXPRESSIONS, *PICTURES, *kept), row)]
         # Of several questions one is asked, and lmms-lab's RefCOCO has another one than we need.
         used += find_columns(row)["problem"]
         prompt = "".join(str(turn["content"]) for turn in asked.messages)

@@ -22,7 +22,6 @@ from swift_rlvr.verifiers.code.process import (
     Limits,
     Zygote,
     Zygotes,
-    new_folder,
     sandboxed,
 )
 from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
@@ -118,13 +117,13 @@ def passes_together(
     others: Any = [test for test in tests if not isinstance(test, UnitTest)]
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
-        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+        run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
         imports = sorted({name for unit in units for name in unit.program.imports})
         job = {"kind": "together", "code": code, "packages": limits.packages, "imports": imports}
         try:
-            with run.child() as child:
+            with run.child(zygote, job) as child:
                 child.allow(min(len(units), ALL_TESTS) * limits.seconds)
-                if child.ask(job).get("kind") != "loaded":
+                if child.receive().get("kind") != "loaded":
                     return False
                 for program, group in groupby(units, lambda unit: unit.program):
                     for verdict in _run_together(child, program, list(group)):
@@ -166,22 +165,34 @@ def _run_all(
     all_tests: bool,
     zygotes: Zygotes,
 ) -> list[Verdict]:
-    verdicts = []
+    seconds = ALL_TESTS * limits.seconds
+    run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+    programs = [test for test in tests if isinstance(test, ProgramTest)]
+    if programs:
+        return _run_up_to_a_failure(run.programs(zygotes, code, programs), all_tests)
+    units = [test for test in tests if not isinstance(test, ProgramTest)]
     with zygotes.borrow() as zygote:
-        seconds = ALL_TESTS * limits.seconds
-        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        programs = [test for test in tests if isinstance(test, ProgramTest)]
-        units = [test for test in tests if not isinstance(test, ProgramTest)]
-        running = run.programs(code, programs) if programs else run.units(code, units, all_tests)
-        with closing(running):  # which ends the child, also where not all tests are run
-            for verdict in running:
-                verdicts.append(verdict)
-                if verdict.reason != PASSED and not all_tests:
-                    break
-        if not zygote.is_alive and verdicts[-1:] and verdicts[-1].reason != PASSED:
-            # Its children have ended with it, and the verdict is about that.
-            raise OSError(errno.ECHILD, "the process that starts others was killed")
+        # Closing it ends the child, also where not all tests are run.
+        with closing(run.units(zygote, code, units, all_tests)) as running:
+            verdicts = _run_up_to_a_failure(running, all_tests)
+        _require_alive(zygote, verdicts[-1:])
     return verdicts
+
+
+def _run_up_to_a_failure(running: Iterator[Verdict], all_tests: bool) -> list[Verdict]:
+    """The verdicts, up to the first on a test that has failed unless `all_tests`."""
+    verdicts = []
+    for verdict in running:
+        verdicts.append(verdict)
+        if verdict.reason != PASSED and not all_tests:
+            break
+    return verdicts
+
+
+def _require_alive(zygote: Zygote, last: Sequence[Verdict]) -> None:
+    """Raises OSError where a test has failed and its children have ended with a zygote."""
+    if last and last[0].reason != PASSED and not zygote.is_alive:
+        raise OSError(errno.ECHILD, "the process that starts others was killed")
 
 
 def _longest(units: list[UnitTest | CallTest | AssertTest]) -> int:
@@ -207,7 +218,6 @@ class _Run:
     tests lose nothing.
     """
 
-    zygote: Zygote
     limits: Limits
     left: float  # seconds, as `Child.used` counts them
     deadline: float  # by `time.monotonic`
@@ -218,9 +228,11 @@ class _Run:
         return self.left <= 0 or time.monotonic() >= self.deadline
 
     @contextmanager
-    def child(self, is_program: bool = False, folder: str | None = None) -> Iterator[Child]:
-        """A child for one test or several."""
-        with sandboxed(self.zygote, self.limits, self.deadline, is_program, folder) as child:
+    def child(
+        self, zygote: Zygote, job: dict | None = None, is_program: bool = False
+    ) -> Iterator[Child]:
+        """A child for one test or several, which was sent a job."""
+        with sandboxed(zygote, self.limits, self.deadline, job, is_program) as child:
             self.allow(child)
             try:
                 yield child
@@ -229,24 +241,29 @@ class _Run:
 
     def allow(self, child: Child) -> None:
         """The time for one test."""
-        child.allow(min(self.limits.seconds, self.left - child.used))
+        child.allow(self.limits.seconds, in_all=self.left)
 
-    def programs(self, code: str, programs: list[ProgramTest]) -> Generator[Verdict, None, None]:
+    def programs(
+        self, zygotes: Zygotes, code: str, programs: list[ProgramTest]
+    ) -> Generator[Verdict, None, None]:
         """Run a program once for each test, each time in a child of its own."""
         job = {"kind": "program", "code": code}
         for program in programs:
-            verdict = self._program(job, program)
+            # Each finds an empty folder.
+            with zygotes.borrow() as zygote:
+                verdict = self._program(zygote, job, program)
+                _require_alive(zygote, [verdict])
             yield verdict
             if verdict.reason == "syntax error" or self.is_over:
                 return
 
-    def _program(self, job: dict, program: ProgramTest) -> Verdict:
+    def _program(self, zygote: Zygote, job: dict, program: ProgramTest) -> Verdict:
         stdin = program.input.encode(errors="replace")
         expected = program.output.encode(errors="replace")
         max_output = 2 * len(expected) + _SPARE_OUTPUT
         try:
-            with self.child(is_program=True) as child:
-                output, report = child.run(job, stdin, max_output)
+            with self.child(zygote, job, is_program=True) as child:
+                output, report = child.run(stdin, max_output)
         except Ended as ended:
             return _stopped(ended, self.limits)
         if report is not None:
@@ -257,7 +274,11 @@ class _Run:
         return _wrong(program.output, _shown(text))
 
     def units(
-        self, code: str, units: list[UnitTest | CallTest | AssertTest], all_tests: bool
+        self,
+        zygote: Zygote,
+        code: str,
+        units: list[UnitTest | CallTest | AssertTest],
+        all_tests: bool,
     ) -> Generator[Verdict, None, None]:
         """Load the code once and run the tests one by one; after a test that ends the child, go on
         in another one.
@@ -271,9 +292,7 @@ class _Run:
             "has_arrays": any(program.has_arrays for program in programs),
         }
         with ExitStack() as stack:
-            # Tests look at the files that the code writes, and the other way round.
-            folder = stack.enter_context(new_folder(self.zygote))
-            solution = stack.enter_context(closing(_Solution(self, job, folder)))
+            solution = stack.enter_context(closing(_Solution(self, zygote, job)))
             try:
                 # Where the code does not load, no test is asked.
                 solution.child()
@@ -286,7 +305,8 @@ class _Run:
                     yield from self._calls(solution, group)
                     continue
                 if harness is None:
-                    child = stack.enter_context(self.child(folder=folder))
+                    # In the same folder: tests look at the files that the code writes.
+                    child = stack.enter_context(self.child(zygote))
                     harness = _Harness(self, solution, child, units, all_tests)
                 steps = [unit for unit in group if isinstance(unit, UnitTest)]
                 yield from harness.run(program, steps)
@@ -319,10 +339,10 @@ class _NotLoaded(Exception):
 class _Solution:
     """The process that has loaded the code, and another one after that has ended."""
 
-    def __init__(self, run: _Run, job: dict, folder: str):
+    def __init__(self, run: _Run, zygote: Zygote, job: dict):
         self._run = run
+        self._zygote = zygote
         self._job = job
-        self._folder = folder
         self._stack = ExitStack()
         self._child: Child | None = None
         self._names: dict = {}  # the functions that the process has told of, as it wrote them
@@ -338,8 +358,8 @@ class _Solution:
         if self._child is not None:
             return self._child
         try:
-            child = self._stack.enter_context(self._run.child(folder=self._folder))
-            report = child.ask(self._job)
+            child = self._stack.enter_context(self._run.child(self._zygote, self._job))
+            report = child.receive()
         except Ended as ended:
             self.close()
             raise _NotLoaded(_stopped(ended, self._run.limits)) from None
@@ -373,10 +393,15 @@ class _Solution:
         """Have the code call a function, and compare."""
         # The answer must bear this number, so that code cannot answer a test before it has come.
         nonce = secrets.token_hex(16)
-        message: dict[str, Any] = {"function": test.function, "arguments": test.arguments}
-        message["nonce"] = nonce
-        if isinstance(test, AssertTest):
-            message |= {"keywords": test.keywords, "asks_truth": test.asks_truth}
+        message: dict[str, Any] = {"function": test.function, "nonce": nonce}
+        if isinstance(test, CallTest):
+            message["of_json"] = test.arguments
+        else:
+            message["asks_truth"] = test.asks_truth
+            if test.written is not None:
+                message["written"] = test.written
+            else:
+                message["source"] = [test.arguments, test.keywords]
         try:
             self.child()
             self.allow()

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.inside.values import same_value
+from swift_rlvr.verifiers.code.inside.values import decode, encode, same_value
 from swift_rlvr.verifiers.code.sources import does_nothing, text_of
 
 _UNREADABLE = (
@@ -61,6 +61,8 @@ class AssertTest(NamedTuple):
     # "equal", "is", "near", or of its truth alone "true" or "false"
     comparison: str = "equal"
     tolerance: Tolerance = Tolerance()
+    # both as `encode` writes them, which is read faster; None where only Python can say what they are
+    written: Any = None
 
     def __str__(self) -> str:
         return self.source
@@ -323,8 +325,8 @@ class _Names:
         arguments = [self._resolved(each) for each in call.args]
         keywords = {str(each.arg): self._resolved(each.value) for each in call.keywords}
         _require(None not in [each.arg for each in call.keywords])
-        for argument in (*arguments, *keywords.values()):
-            _value(argument)
+        values = tuple(map(_value, arguments))
+        named = {name: _value(value) for name, value in keywords.items()}
         names = [ast.Constant(name) for name in keywords]
         return AssertTest(
             function,
@@ -333,6 +335,7 @@ class _Names:
             text,
             ast.unparse(ast.Dict([*names], [*keywords.values()])),
             comparison,
+            written=_written((values, named)),
         )
 
     def _function(self, call: ast.Call) -> str:
@@ -347,6 +350,15 @@ class _Names:
             case ast.Attribute(ast.Call(ast.Name("Solution"), [], []), name):
                 return f"Solution().{name}"
         raise _NotPlain
+
+
+def _written(value: object) -> Any:
+    """A value as `encode` writes it; None where that would not give the same value, or a set, whose
+    order depends on how it was made.
+    """
+    written = encode(value)
+    is_same = repr(decode(written)) == repr(value)
+    return written if is_same and "'set'" not in repr(written) else None
 
 
 def _value(node: ast.expr) -> Any:

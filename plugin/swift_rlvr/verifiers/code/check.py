@@ -6,7 +6,7 @@ import time
 from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import CallTest
@@ -316,12 +316,12 @@ class _Run:
     def _calls(
         self, solution: "_Solution", tests: Iterator[UnitTest | CallTest | AssertTest]
     ) -> Generator[Verdict, None, None]:
-        for test in tests:
+        calls = [test for test in tests if not isinstance(test, UnitTest)]
+        for test, following in zip_longest(calls, calls[1:]):
             if self.is_over:
                 yield Verdict("timeout", "no time is left for it")
                 return
-            if not isinstance(test, UnitTest):
-                yield solution.call(test)
+            yield solution.call(test, following)
 
 
 def _program_of(unit: UnitTest | CallTest | AssertTest) -> Program | None:
@@ -346,11 +346,13 @@ class _Solution:
         self._stack = ExitStack()
         self._child: Child | None = None
         self._names: dict = {}  # the functions that the process has told of, as it wrote them
+        self._asked: str | None = None  # the number of a call that it was sent already
 
     def close(self) -> None:
         """End the process."""
         self._child = None
         self._names = {}
+        self._asked = None
         self._stack.close()
 
     def child(self) -> Child:
@@ -382,34 +384,32 @@ class _Solution:
 
     def ask(self, message: dict) -> dict:
         """The code's answer. Raises Ended where it gives none, or _NotLoaded."""
-        child = self.child()
+        self.child().send(message)
+        return self._receive()
+
+    def _receive(self) -> dict:
         try:
-            return child.ask(message, 2 * self._job["longest"])
+            return self.child().receive(2 * self._job["longest"])
         except Ended:
             self.close()
             raise
 
-    def call(self, test: CallTest | AssertTest) -> Verdict:
-        """Have the code call a function, and compare."""
-        # The answer must bear this number, so that code cannot answer a test before it has come.
-        nonce = secrets.token_hex(16)
-        message: dict[str, Any] = {"function": test.function, "nonce": nonce}
-        if isinstance(test, CallTest):
-            message["of_json"] = test.arguments
-        else:
-            message["asks_truth"] = test.asks_truth
-            if test.written is not None:
-                message["written"] = test.written
-            else:
-                message["source"] = [test.arguments, test.keywords]
+    def call(
+        self, test: CallTest | AssertTest, following: CallTest | AssertTest | None = None
+    ) -> Verdict:
+        """Have the code call a function, and compare, while it has the call that follows."""
         try:
-            self.child()
+            child = self.child()
+            nonce, self._asked = self._asked or _send_call(child, test), None
             self.allow()
-            report = self.ask(message)
+            report = self._receive()
         except Ended as ended:
             return _stopped(ended, self._run.limits)
         except _NotLoaded as failed:
             return failed.verdict
+        # Not before the answer has come: what one test hands over may be what another expects.
+        if following is not None and report.get("nonce") == nonce:
+            self._asked = _send_call(child, following)
         if report.get("kind") == "opaque":
             verdict = _wrong(test.expected, _detail(report))
             return (
@@ -425,6 +425,24 @@ class _Solution:
         if report.get("kind") == REFUSED:
             return Verdict(REFUSED, _detail(report))
         return _reported(report)
+
+
+def _send_call(child: Child, test: CallTest | AssertTest) -> str:
+    """Send a call, and return the number that the answer must bear, so that code cannot answer a test
+    before it has come.
+    """
+    nonce = secrets.token_hex(16)
+    message: dict[str, Any] = {"function": test.function, "nonce": nonce}
+    if isinstance(test, CallTest):
+        message["of_json"] = test.arguments
+    else:
+        message["asks_truth"] = test.asks_truth
+        if test.written is not None:
+            message["written"] = test.written
+        else:
+            message["source"] = [test.arguments, test.keywords]
+    child.send(message)
+    return nonce
 
 
 @dataclass

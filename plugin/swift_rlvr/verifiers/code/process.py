@@ -28,12 +28,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from swift_rlvr.verifiers.code import usage
 from swift_rlvr.verifiers.code.usage import Clock
-
-Result = TypeVar("Result")
 
 # The program of the zygote. It imports this folder's modules outside the package, so that neither
 # the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
@@ -524,31 +522,35 @@ class Child:
             return Ended("ended early")
         while True:
             # A child that has closed its pipes can still compute or sleep: the limits hold on.
+            start = time.monotonic()
             try:
-                status = self._within_limits(self._process.wait)
+                status = self._process.wait(self._longest_wait(start))
             except subprocess.TimeoutExpired:
                 continue
             except Ended as ended:
                 return ended
+            finally:
+                self._has_waited(time.monotonic() - start)
             if status < 0:
                 return Ended("killed", f"signal {-status}")
             return Ended("ended early", f"exit status {status}")
 
-    def _within_limits(self, wait: Callable[[float], Result]) -> Result:
-        """Call `wait` with a short time. Raises Ended where the child has used what it may."""
-        start = time.monotonic()
-        if start >= self._clock.next_look:
+    def _longest_wait(self, now: float) -> float:
+        """For how many seconds to wait before this is to be asked again. Raises Ended where the child
+        has used what it may.
+        """
+        if now >= self._clock.next_look:
             self._look()
-        left = min(self.deadline - start, self._most_waited - self._waited)
+        left = min(self.deadline - now, self._most_waited - self._waited)
         if left <= 0:
             raise Ended("timeout")
-        try:
-            return wait(min(left, max(0.001, self._clock.next_look - start)))
-        finally:
-            waited = time.monotonic() - start
-            self._waited += max(0.0, waited - self._free)
-            self._free = max(0.0, self._free - waited)
-            self._clock.waited(waited)
+        return min(left, max(0.001, self._clock.next_look - now))
+
+    def _has_waited(self, seconds: float) -> None:
+        if seconds > self._free:
+            self._waited += seconds - self._free
+        self._free = max(0.0, self._free - seconds)
+        self._clock.waited(seconds)
 
     def _look(self) -> None:
         """See what it does and has used. Raises Ended where that is too much: time, threads, or what
@@ -599,25 +601,21 @@ class Child:
         short_reads = 0
         # Where a test makes thousands of calls, a busy machine adds a little to each.
         self._free = _TICK
-        while not is_done():
-            for pipe in self._ready(_SHORT_PAUSE if short_reads > _SHORT_READS else 0):
+        has_ended = is_done()
+        while not has_ended:
+            start = time.monotonic()
+            longest = self._longest_wait(start)
+            if short_reads > _SHORT_READS:
+                time.sleep(_SHORT_PAUSE)
+            ready = self._poll.poll(1000 * longest)
+            self._has_waited(time.monotonic() - start)
+            for pipe, _ in ready:
                 if pipe in self._unsent:
                     self._write(pipe)
                 else:
                     short_reads += self._read(pipe) < _SHORT_READ
-            self._clock.judge(is_done())
-
-    def _ready(self, pause: float) -> list[int]:
-        """The pipes that can be read or written, after a tick at the most and a pause, in seconds, at
-        the least.
-        """
-
-        def wait(seconds: float) -> list[tuple[int, int]]:
-            if pause:  # 0 would yield the core
-                time.sleep(pause)
-            return self._poll.poll(1000 * seconds)
-
-        return [pipe for pipe, _ in self._within_limits(wait)]
+            has_ended = is_done()
+            self._clock.judge(has_ended)
 
     def _read_from(self, pipe: int, most: int) -> None:
         """Have `_exchange` read from it, so many bytes at most."""

@@ -471,6 +471,29 @@ def test_packages_bring_nothing_else():
         result_of("x = 1", limits=Limits(packages=("no_such_package",)))
 
 
+def test_a_package_may_be_a_single_module(tmp_path, monkeypatch):
+    (tmp_path / "of_one_file.py").write_text("two = 2")
+    (tmp_path / "beside_it.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    limits = Limits(seconds=60, packages=("of_one_file",))
+    code = "import of_one_file\ndef f(x): return x * of_one_file.two"
+    assert result_of(code, limits=limits) == ["passed"]
+    assert result_of("import beside_it\ndef f(x): return 2", limits=limits) == ["error"]
+
+
+def test_a_module_of_a_package_can_be_named_with_all_that_it_imports(tmp_path, monkeypatch):
+    folder = tmp_path / "of_the_test"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "late.py").write_text("import beside_it")
+    (tmp_path / "beside_it.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = "import of_the_test.late\ndef f(x): return x + 1"
+    for packages, expected in ((), "error"), (("of_the_test.late",), "passed"):
+        limits = Limits(seconds=60, packages=("of_the_test", *packages))
+        assert result_of(code, limits=limits) == [expected]
+
+
 # --- what code may not do ---
 
 FORBIDDEN = {

@@ -169,7 +169,8 @@ class Zygote:
 
     def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
         """Raises SandboxError where a package is not installed."""
-        places = {name: _place(name) for name in packages}
+        # of a submodule, which may be named too, those of its package
+        places = {name: _place(name.partition(".")[0]) for name in packages}
         folders = {name: str(place.parent) for name, place in places.items()}
         # what the package's own C code loads lies beside it, as in numpy.libs
         readable = []
@@ -773,13 +774,13 @@ def _remove(folder: str) -> None:
 
 
 def _place(package: str) -> Path:
-    """The folder of an installed package."""
+    """The folder of an installed package, or the file of a module."""
     spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise SandboxError(
-            f"the package {package} is named in `packages` but is not installed here"
-        )
-    return Path(spec.submodule_search_locations[0])
+    if spec is not None and spec.submodule_search_locations:
+        return Path(spec.submodule_search_locations[0])
+    if spec is not None and spec.has_location and spec.origin is not None:
+        return Path(spec.origin)
+    raise SandboxError(f"the package {package} is named in `packages` but is not installed here")
 
 
 def _line(message: dict) -> bytes:

@@ -538,7 +538,8 @@ class _Harness:
             first = {"program": message, "names": self._solution.take_names()}
             message, self._job = self._job | first, None
         while True:
-            report = _validated(self._ask(message), tallies)
+            self._run.allow(self._child)
+            report = _validated(self._child.ask(message, _LONGEST_MESSAGE), tallies)
             for number, kind, detail in report.outcomes:
                 if kind == "ended" and self._ended:
                     tallies[number].fail(self._ended.pop(0))
@@ -553,10 +554,6 @@ class _Harness:
                 self._step = report.step
                 self._solution.allow()
             message = self._forward(report.ask)
-
-    def _ask(self, message: dict) -> dict:
-        self._run.allow(self._child)
-        return self._child.ask(message, _LONGEST_MESSAGE)
 
     def _forward(self, message: dict) -> dict:
         """The code's answer to a request, or that it has ended."""

@@ -471,7 +471,7 @@ class Child:
 
     def send(self, message: dict) -> None:
         """Write a message, as far as there is room; `receive` writes the rest."""
-        self._send(self._messages, _line(message))
+        self._send(self._messages, _ENCODE(message).encode() + b"\n")
 
     def receive(self, longest: int = _LONGEST_REPORT) -> dict:
         """The next report, of at most `longest` bytes. Raises Ended if none comes."""
@@ -781,10 +781,6 @@ def _place(package: str) -> Path:
     if spec is not None and spec.has_location and spec.origin is not None:
         return Path(spec.origin)
     raise SandboxError(f"the package {package} is named in `packages` but is not installed here")
-
-
-def _line(message: dict) -> bytes:
-    return _ENCODE(message).encode() + b"\n"
 
 
 def _is_full(folder: str) -> bool:

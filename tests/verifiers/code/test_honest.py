@@ -30,7 +30,15 @@ TOGETHER = {
     *("own exception", "exception chain", "regular expression", "counter", "path", "logging"),
     *("environment", "bcb subprocess patched", "bcb socket", "bcb urllib", "thread pool callback"),
     *("classeval", "uses a class of the tests", "int enum", "eq to plain class", "protocol"),
-    *("generator throw", "pickle", "weakref", "exit caught", "warnings", "main prints", "uuid"),
+    *(
+        "generator in unittest",
+        "pickle",
+        "weakref",
+        "exit caught",
+        "warnings",
+        "main prints",
+        "uuid",
+    ),
     *("array", "async", "random seed", "stdout is captured"),
 }
 

@@ -7,7 +7,15 @@ import types
 import pytest
 
 from helpers import done_within
-from swift_rlvr.verifiers.code import PASSED, BadTests, Limits, Verdict, check, read_tests
+from swift_rlvr.verifiers.code import (
+    PASSED,
+    BadTests,
+    Limits,
+    Verdict,
+    check,
+    passes_together,
+    read_tests,
+)
 from swift_rlvr.verifiers.code.sources import read_source
 
 EVALPLUS = """
@@ -485,9 +493,6 @@ try:
     Stack().pop()
 except EmptyError as e:
     assert str(e) == "nothing: empty"
-with Stack([1]) as t:
-    assert len(t) == 1
-assert len(t) == 0
 assert make().top == 1 and make() == Stack([1])
 assert sorted([Stack([1, 2]), Stack([1])])[0] == Stack([1])
 import copy
@@ -553,6 +558,9 @@ def comp(*fs):
 def srt(xs, key): return sorted(xs, key=key)
 def gen(n):
     for i in range(n): yield i
+def echo():
+    x = yield 1
+    yield x
 def deco(f):
     import functools
     @functools.wraps(f)
@@ -579,8 +587,8 @@ assert comp(lambda x: x+1, lambda x: x*2)(3) == 8
 assert srt(["bb","a"], key=lambda s: len(s)) == ["a","bb"]
 g = gen(3)
 assert next(g) == 0 and list(g) == [1,2]
-import types
-assert isinstance(gen(1), types.GeneratorType)
+e = echo()
+assert next(e) == 1 and e.send(7) == 7
 @deco
 def two(): return 2
 assert two() == 3
@@ -676,6 +684,28 @@ def test_what_crosses(name):
     read = read_tests(tests)
     verdicts = check(code, read, Limits(seconds=60), all_tests=True)
     assert verdicts == [Verdict("passed")] * len(read)
+
+
+STACK, _ = CROSSINGS["a class of the code"]
+ONLY_TOGETHER = {
+    "a context of the code": (
+        STACK,
+        "with Stack([1]) as t:\n    assert len(t) == 1\nassert len(t) == 0",
+    ),
+    "a generator as such": (
+        "def f(n):\n    for i in range(n): yield i",
+        "import types\nassert isinstance(f(1), types.GeneratorType)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_TOGETHER)
+def test_what_works_in_one_process_alone(name):
+    """Two processes would need a protocol of its own for each of these."""
+    code, tests = ONLY_TOGETHER[name]
+    limits = Limits(seconds=60)
+    assert check(code, read_tests(tests), limits)[-1].reason in ("wrong", "error")
+    assert passes_together(code, read_tests(tests), limits)
 
 
 ATTACK = """

@@ -30,7 +30,15 @@ TOGETHER = {
     *("own exception", "exception chain", "regular expression", "counter", "path", "logging"),
     *("environment", "bcb subprocess patched", "bcb socket", "bcb urllib", "thread pool callback"),
     *("classeval", "uses a class of the tests", "int enum", "eq to plain class", "protocol"),
-    *("generator throw", "pickle", "weakref", "exit caught", "warnings", "main prints", "uuid"),
+    *(
+        "generator in unittest",
+        "pickle",
+        "weakref",
+        "exit caught",
+        "warnings",
+        "main prints",
+        "uuid",
+    ),
     *("array", "async", "random seed", "stdout is captured"),
 }
 
@@ -92,6 +100,14 @@ def test_what_the_sandbox_refuses_the_code_is_not_graded():
     # A program that reads and prints can do without.
     program = {"inputs": ["1"], "outputs": ["1"]}
     assert explained("import os\nos.fork()", program).reward == 0.0
+
+
+def test_a_module_that_is_not_there_is_a_fault_of_the_code():
+    """None would be a way out of every row that is hard."""
+    code = "import no_such_module_\ndef f(x): return x"
+    for tests in ("assert f(1) == 1", "y = [f(1)]\nassert y == [1]"):
+        explanation = explained(code, tests)
+        assert (explanation.reward, explanation.reason) == (0.0, "error")
 
 
 def test_threads_that_call_back_and_tests_that_are_left_out():
@@ -198,12 +214,24 @@ def test_tests_that_write_a_report_of_their_own_raise_nothing(report):
     assert verdicts[-1].reason != "passed"
 
 
+CHECK = "def check(candidate):\n    assert candidate(1) == 2\n"
+
+
 @pytest.mark.parametrize(
     ("source", "candidate", "count"),
     [
         ("assert f(1) == 2\nassert 3 == f(2), 'no'", None, 2),
         ("METADATA = {'a': 1}\ndef check(candidate):\n    assert candidate([1]) == 2", "f", 1),
         ("def check(candidate):\n    assert candidate(1) == 2\ncheck(f)", None, 1),
+        # MultiPL-E
+        (f"{CHECK}def test_check():\n    check(f)\ntest_check()", None, 1),
+        (f"{CHECK}def test_check():\n    check(f)", None, 1),
+        (f"{CHECK}def test_check():\n    check(f)\ntest_check()", "f", 1),
+        (f"{CHECK}def test_check():\n    check(f)\n    check(f)\ntest_check()", None, 0),
+        (f"{CHECK}def test_check():\n    check(f)\ncheck(f)\ntest_check()", None, 0),
+        (f"{CHECK}def test_check():\n    f = 1\n    check(f)\ntest_check()", None, 0),
+        (f"{CHECK}def test_check():\n    test_check()\ntest_check()", None, 0),
+        (f"{CHECK}def other(c):\n    check(c)\nother(f)", None, 0),
         (
             "def check(c):\n    assert c(n = 1) is True\n    assert c(2)\n    assert not c(3)",
             None,

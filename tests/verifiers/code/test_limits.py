@@ -42,9 +42,9 @@ def run(code: str, limits: Limits = GENEROUS) -> tuple[str, process.Child]:
     job = {"kind": "program", "code": textwrap.dedent(code)}
     with (
         closing(Zygote(limits.packages)) as zygote,
-        sandboxed(zygote, limits, math.inf, is_program=True) as child,
+        sandboxed(zygote, limits, math.inf, job, is_program=True) as child,
     ):
-        output, report = child.run(job, b"", 1 << 20)
+        output, report = child.run(b"", 1 << 20)
     assert report is None, report
     return output.decode(), child
 
@@ -478,32 +478,38 @@ def test_ctrl_c_ends_all_workers_at_once():
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_process_that_is_killed_before_any_code_runs_is_started_again(number, monkeypatch):
     """That of the code, or that of the tests: by the machine, where it has no memory left."""
-    asked = process.Child.ask
-    killed: list[int] = []
+    # Each child stops before it locks itself down.
+    stop = "import os, signal; f = lockdown.lock_down; lockdown.lock_down = lambda *a, **b: "
+    stop += "(os.kill(os.getpid(), signal.SIGSTOP), f(*a, **b)); child.serve"
+    monkeypatch.setattr(process, "_START", process._START.replace("child.serve", stop))
+    children: list = []
+    forked = Zygote.fork
 
-    def ask(child, message, *options):
-        if "folder" in message and len(killed) < number:
-            killed.append(child)
-            if len(killed) == number:
-                os.kill(child._process.pid, 9)
-        return asked(child, message, *options)
+    def fork(zygote, *arguments):
+        child = forked(zygote, *arguments)
+        children.append(child)
+        stat = Path(f"/proc/{child.pid}/stat")
+        wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+        os.kill(child.pid, signal.SIGKILL if len(children) == number else signal.SIGCONT)
+        return child
 
-    monkeypatch.setattr(process.Child, "ask", ask)
+    monkeypatch.setattr(Zygote, "fork", fork)
     (verdict,) = check("def f(x): return x", read_tests("y = [f(1)]\nassert y == [1]"), Limits(60))
-    assert verdict.reason == "passed" and len(killed) == number
+    assert verdict.reason == "passed" and len(children) == 2 + number
 
 
 def test_a_right_program_is_not_blamed_for_the_end_of_the_process_that_started_it(monkeypatch):
-    asked = process.Child.ask
-    killed: list[int] = []
+    received = process.Child.receive
+    killed: list[process.Child] = []
 
-    def ask(child, message, *options):
-        if message.get("kind") == "functions" and not killed:
+    def receive(child, *options):
+        report = received(child, *options)
+        if report.get("kind") == "locked down" and not killed:
             killed.append(child)
             os.kill(child._process._zygote.pid, 9)
-        return asked(child, message, *options)
+        return report
 
-    monkeypatch.setattr(process.Child, "ask", ask)
+    monkeypatch.setattr(process.Child, "receive", receive)
     (verdict,) = check("def f(x): return x", read_tests("assert f(1) == 1"), Limits(60), True)
     assert verdict.reason == "passed" and killed
 
@@ -540,12 +546,12 @@ def test_one_that_is_killed_while_it_is_used_is_replaced(monkeypatch):
     killed: list[int] = []
     fork = Zygote.fork
 
-    def kill_first(zygote, pipes):
+    def kill_first(zygote, *arguments):
         if not killed:
             killed.append(zygote.pid)
             os.kill(zygote.pid, signal.SIGKILL)
             zygote._process.wait()
-        return fork(zygote, pipes)
+        return fork(zygote, *arguments)
 
     with closing(Zygotes()) as zygotes:
         assert passes(zygotes)

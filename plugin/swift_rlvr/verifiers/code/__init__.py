@@ -47,9 +47,9 @@ Known limits:
   plain, code may write a class in its place whose ``-`` or ``in`` says what is wanted.
 - What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
   that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
-  derive from a class of the code, nor patch a builtin or standard input for it, await its functions,
-  capture what it prints, or seed its random numbers. `passes_together` can tell whether that is why
-  code fails.
+  derive from a class of the code, enter an object of it by ``with``, patch a builtin or standard
+  input for it, await its functions, capture what it prints, or seed its random numbers.
+  `passes_together` can tell whether that is why code fails.
 - The limit of time holds for the code and for the tests each.
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above

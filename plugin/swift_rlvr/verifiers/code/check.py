@@ -6,7 +6,7 @@ import time
 from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import CallTest
@@ -22,7 +22,6 @@ from swift_rlvr.verifiers.code.process import (
     Limits,
     Zygote,
     Zygotes,
-    new_folder,
     sandboxed,
 )
 from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
@@ -118,13 +117,13 @@ def passes_together(
     others: Any = [test for test in tests if not isinstance(test, UnitTest)]
     with zygotes.borrow() as zygote:
         seconds = ALL_TESTS * limits.seconds
-        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+        run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
         imports = sorted({name for unit in units for name in unit.program.imports})
         job = {"kind": "together", "code": code, "packages": limits.packages, "imports": imports}
         try:
-            with run.child() as child:
+            with run.child(zygote, job) as child:
                 child.allow(min(len(units), ALL_TESTS) * limits.seconds)
-                if child.ask(job).get("kind") != "loaded":
+                if child.receive().get("kind") != "loaded":
                     return False
                 for program, group in groupby(units, lambda unit: unit.program):
                     for verdict in _run_together(child, program, list(group)):
@@ -166,22 +165,34 @@ def _run_all(
     all_tests: bool,
     zygotes: Zygotes,
 ) -> list[Verdict]:
-    verdicts = []
+    seconds = ALL_TESTS * limits.seconds
+    run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+    programs = [test for test in tests if isinstance(test, ProgramTest)]
+    if programs:
+        return _run_up_to_a_failure(run.programs(zygotes, code, programs), all_tests)
+    units = [test for test in tests if not isinstance(test, ProgramTest)]
     with zygotes.borrow() as zygote:
-        seconds = ALL_TESTS * limits.seconds
-        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        programs = [test for test in tests if isinstance(test, ProgramTest)]
-        units = [test for test in tests if not isinstance(test, ProgramTest)]
-        running = run.programs(code, programs) if programs else run.units(code, units, all_tests)
-        with closing(running):  # which ends the child, also where not all tests are run
-            for verdict in running:
-                verdicts.append(verdict)
-                if verdict.reason != PASSED and not all_tests:
-                    break
-        if not zygote.is_alive and verdicts[-1:] and verdicts[-1].reason != PASSED:
-            # Its children have ended with it, and the verdict is about that.
-            raise OSError(errno.ECHILD, "the process that starts others was killed")
+        # Closing it ends the child, also where not all tests are run.
+        with closing(run.units(zygote, code, units, all_tests)) as running:
+            verdicts = _run_up_to_a_failure(running, all_tests)
+        _require_alive(zygote, verdicts[-1:])
     return verdicts
+
+
+def _run_up_to_a_failure(running: Iterator[Verdict], all_tests: bool) -> list[Verdict]:
+    """The verdicts, up to the first on a test that has failed unless `all_tests`."""
+    verdicts = []
+    for verdict in running:
+        verdicts.append(verdict)
+        if verdict.reason != PASSED and not all_tests:
+            break
+    return verdicts
+
+
+def _require_alive(zygote: Zygote, last: Sequence[Verdict]) -> None:
+    """Raises OSError where a test has failed and its children have ended with a zygote."""
+    if last and last[0].reason != PASSED and not zygote.is_alive:
+        raise OSError(errno.ECHILD, "the process that starts others was killed")
 
 
 def _longest(units: list[UnitTest | CallTest | AssertTest]) -> int:
@@ -207,7 +218,6 @@ class _Run:
     tests lose nothing.
     """
 
-    zygote: Zygote
     limits: Limits
     left: float  # seconds, as `Child.used` counts them
     deadline: float  # by `time.monotonic`
@@ -218,9 +228,11 @@ class _Run:
         return self.left <= 0 or time.monotonic() >= self.deadline
 
     @contextmanager
-    def child(self, is_program: bool = False, folder: str | None = None) -> Iterator[Child]:
-        """A child for one test or several."""
-        with sandboxed(self.zygote, self.limits, self.deadline, is_program, folder) as child:
+    def child(
+        self, zygote: Zygote, job: dict | None = None, is_program: bool = False
+    ) -> Iterator[Child]:
+        """A child for one test or several, which was sent a job."""
+        with sandboxed(zygote, self.limits, self.deadline, job, is_program) as child:
             self.allow(child)
             try:
                 yield child
@@ -229,24 +241,29 @@ class _Run:
 
     def allow(self, child: Child) -> None:
         """The time for one test."""
-        child.allow(min(self.limits.seconds, self.left - child.used))
+        child.allow(self.limits.seconds, in_all=self.left)
 
-    def programs(self, code: str, programs: list[ProgramTest]) -> Generator[Verdict, None, None]:
+    def programs(
+        self, zygotes: Zygotes, code: str, programs: list[ProgramTest]
+    ) -> Generator[Verdict, None, None]:
         """Run a program once for each test, each time in a child of its own."""
         job = {"kind": "program", "code": code}
         for program in programs:
-            verdict = self._program(job, program)
+            # Each finds an empty folder.
+            with zygotes.borrow() as zygote:
+                verdict = self._program(zygote, job, program)
+                _require_alive(zygote, [verdict])
             yield verdict
             if verdict.reason == "syntax error" or self.is_over:
                 return
 
-    def _program(self, job: dict, program: ProgramTest) -> Verdict:
+    def _program(self, zygote: Zygote, job: dict, program: ProgramTest) -> Verdict:
         stdin = program.input.encode(errors="replace")
         expected = program.output.encode(errors="replace")
         max_output = 2 * len(expected) + _SPARE_OUTPUT
         try:
-            with self.child(is_program=True) as child:
-                output, report = child.run(job, stdin, max_output)
+            with self.child(zygote, job, is_program=True) as child:
+                output, report = child.run(stdin, max_output)
         except Ended as ended:
             return _stopped(ended, self.limits)
         if report is not None:
@@ -257,7 +274,11 @@ class _Run:
         return _wrong(program.output, _shown(text))
 
     def units(
-        self, code: str, units: list[UnitTest | CallTest | AssertTest], all_tests: bool
+        self,
+        zygote: Zygote,
+        code: str,
+        units: list[UnitTest | CallTest | AssertTest],
+        all_tests: bool,
     ) -> Generator[Verdict, None, None]:
         """Load the code once and run the tests one by one; after a test that ends the child, go on
         in another one.
@@ -271,9 +292,7 @@ class _Run:
             "has_arrays": any(program.has_arrays for program in programs),
         }
         with ExitStack() as stack:
-            # Tests look at the files that the code writes, and the other way round.
-            folder = stack.enter_context(new_folder(self.zygote))
-            solution = stack.enter_context(closing(_Solution(self, job, folder)))
+            solution = stack.enter_context(closing(_Solution(self, zygote, job)))
             try:
                 # Where the code does not load, no test is asked.
                 solution.child()
@@ -286,7 +305,8 @@ class _Run:
                     yield from self._calls(solution, group)
                     continue
                 if harness is None:
-                    child = stack.enter_context(self.child(folder=folder))
+                    # In the same folder: tests look at the files that the code writes.
+                    child = stack.enter_context(self.child(zygote))
                     harness = _Harness(self, solution, child, units, all_tests)
                 steps = [unit for unit in group if isinstance(unit, UnitTest)]
                 yield from harness.run(program, steps)
@@ -296,12 +316,12 @@ class _Run:
     def _calls(
         self, solution: "_Solution", tests: Iterator[UnitTest | CallTest | AssertTest]
     ) -> Generator[Verdict, None, None]:
-        for test in tests:
+        calls = [test for test in tests if not isinstance(test, UnitTest)]
+        for test, following in zip_longest(calls, calls[1:]):
             if self.is_over:
                 yield Verdict("timeout", "no time is left for it")
                 return
-            if not isinstance(test, UnitTest):
-                yield solution.call(test)
+            yield solution.call(test, following)
 
 
 def _program_of(unit: UnitTest | CallTest | AssertTest) -> Program | None:
@@ -319,18 +339,20 @@ class _NotLoaded(Exception):
 class _Solution:
     """The process that has loaded the code, and another one after that has ended."""
 
-    def __init__(self, run: _Run, job: dict, folder: str):
+    def __init__(self, run: _Run, zygote: Zygote, job: dict):
         self._run = run
+        self._zygote = zygote
         self._job = job
-        self._folder = folder
         self._stack = ExitStack()
         self._child: Child | None = None
         self._names: dict = {}  # the functions that the process has told of, as it wrote them
+        self._asked: str | None = None  # the number of a call that it was sent already
 
     def close(self) -> None:
         """End the process."""
         self._child = None
         self._names = {}
+        self._asked = None
         self._stack.close()
 
     def child(self) -> Child:
@@ -338,8 +360,8 @@ class _Solution:
         if self._child is not None:
             return self._child
         try:
-            child = self._stack.enter_context(self._run.child(folder=self._folder))
-            report = child.ask(self._job)
+            child = self._stack.enter_context(self._run.child(self._zygote, self._job))
+            report = child.receive()
         except Ended as ended:
             self.close()
             raise _NotLoaded(_stopped(ended, self._run.limits)) from None
@@ -362,29 +384,32 @@ class _Solution:
 
     def ask(self, message: dict) -> dict:
         """The code's answer. Raises Ended where it gives none, or _NotLoaded."""
-        child = self.child()
+        self.child().send(message)
+        return self._receive()
+
+    def _receive(self) -> dict:
         try:
-            return child.ask(message, 2 * self._job["longest"])
+            return self.child().receive(2 * self._job["longest"])
         except Ended:
             self.close()
             raise
 
-    def call(self, test: CallTest | AssertTest) -> Verdict:
-        """Have the code call a function, and compare."""
-        # The answer must bear this number, so that code cannot answer a test before it has come.
-        nonce = secrets.token_hex(16)
-        message: dict[str, Any] = {"function": test.function, "arguments": test.arguments}
-        message["nonce"] = nonce
-        if isinstance(test, AssertTest):
-            message |= {"keywords": test.keywords, "asks_truth": test.asks_truth}
+    def call(
+        self, test: CallTest | AssertTest, following: CallTest | AssertTest | None = None
+    ) -> Verdict:
+        """Have the code call a function, and compare, while it has the call that follows."""
         try:
-            self.child()
+            child = self.child()
+            nonce, self._asked = self._asked or _send_call(child, test), None
             self.allow()
-            report = self.ask(message)
+            report = self._receive()
         except Ended as ended:
             return _stopped(ended, self._run.limits)
         except _NotLoaded as failed:
             return failed.verdict
+        # Not before the answer has come: what one test hands over may be what another expects.
+        if following is not None and report.get("nonce") == nonce:
+            self._asked = _send_call(child, following)
         if report.get("kind") == "opaque":
             verdict = _wrong(test.expected, _detail(report))
             return (
@@ -400,6 +425,24 @@ class _Solution:
         if report.get("kind") == REFUSED:
             return Verdict(REFUSED, _detail(report))
         return _reported(report)
+
+
+def _send_call(child: Child, test: CallTest | AssertTest) -> str:
+    """Send a call, and return the number that the answer must bear, so that code cannot answer a test
+    before it has come.
+    """
+    nonce = secrets.token_hex(16)
+    message: dict[str, Any] = {"function": test.function, "nonce": nonce}
+    if isinstance(test, CallTest):
+        message["of_json"] = test.arguments
+    else:
+        message["asks_truth"] = test.asks_truth
+        if test.written is not None:
+            message["written"] = test.written
+        else:
+            message["source"] = [test.arguments, test.keywords]
+    child.send(message)
+    return nonce
 
 
 @dataclass
@@ -495,7 +538,8 @@ class _Harness:
             first = {"program": message, "names": self._solution.take_names()}
             message, self._job = self._job | first, None
         while True:
-            report = _validated(self._ask(message), tallies)
+            self._run.allow(self._child)
+            report = _validated(self._child.ask(message, _LONGEST_MESSAGE), tallies)
             for number, kind, detail in report.outcomes:
                 if kind == "ended" and self._ended:
                     tallies[number].fail(self._ended.pop(0))
@@ -510,10 +554,6 @@ class _Harness:
                 self._step = report.step
                 self._solution.allow()
             message = self._forward(report.ask)
-
-    def _ask(self, message: dict) -> dict:
-        self._run.allow(self._child)
-        return self._child.ask(message, _LONGEST_MESSAGE)
 
     def _forward(self, message: dict) -> dict:
         """The code's answer to a request, or that it has ended."""

@@ -8,58 +8,83 @@ those that ask for its functions, or to run the tests that do so.
 
 The order in `main` is the whole of the sandbox: nothing of a completion is read before the process
 is locked down, and nothing is imported for the child itself after that.
+
+What all children do alike the process that forks them has done before (`serve`). A page of memory that
+a child writes to is copied first, and Python writes to whatever it looks at.
 """
 
 import _socket
 import _thread
 import array
 import atexit
+import builtins
 import gc
 import importlib
-import io
 import json
+import math
 import os
 import select
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
+_CHUNK = 1 << 16  # bytes that are read at a time
 
 
-def _limit_stacks(most: int) -> None:
-    """Give threads no more stack than this: 512 MB, which many ask for, would not fit into the
-    address space.
+def _limit_stacks() -> Callable[[int], None]:
+    """Have threads get no more stack than what the function says that is returned: 512 MB, which many
+    ask for, would not fit into the address space.
 
     Python calls itself without a stack of C's; only functions such as `sorted` and `lru_cache` need
     one to call it.
     """
     stack_size = _thread.stack_size
+    most = 1 << 30
 
     def limited(size: int = 0) -> int:
         return stack_size(min(size, most))
 
+    def limit(size: int) -> None:
+        nonlocal most
+        most = size
+
     for name in {"_thread", "threading"} & sys.modules.keys():  # the second takes it from the first
         vars(sys.modules[name]).update(stack_size=limited)
+    return limit
 
 
-def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
-    """Functions that receive a message, empty at the end, and report one, by the pipes that
-    `process.Child` named.
+def connect() -> tuple[Callable[[], dict], Callable[..., bool]]:
+    """Functions that receive a message, empty at the end, and report one, unless it is longer than
+    that, by the pipes that `process.Child` named.
     """
     source, sink = map(int, sys.argv[1:])
     # taken now, before code runs that can assign to any module
     decode, dumps = _DECODE, _ENCODE
-    read, write = io.BufferedReader(io.FileIO(source)).readline, os.write
+    read, write = os.read, os.write
+    unread = bytearray()
 
     def receive() -> dict:
-        return decode(read().decode() or "{}")  # empty at the end
+        chunk = b""
+        while b"\n" not in (chunk or unread):
+            chunk = read(source, _CHUNK)
+            if not chunk:
+                return {}
+            unread.extend(chunk)
+        line, _, rest = unread.partition(b"\n")
+        unread[:] = rest
+        return decode(line.decode())
 
-    def report(message: dict) -> None:
-        line = dumps(message).encode() + b"\n"
+    def report(message: dict, longest: float = math.inf) -> bool:
+        text = dumps(message)
+        if len(text) > longest:
+            return False
+        line = text.encode() + b"\n"
         while line:
             line = line[write(sink, line) :]
+        return True
 
     return receive, report
 
@@ -68,39 +93,44 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     """Fork a child for every message with pipes, and say its number, or the negative errno where that
     fails; for a child's number say how that ended.
 
-    The pipes are those of `connect`, and for a program its standard input and output. The first
-    message is a request. The program's argument is the socket of all messages.
+    The pipes are those of `connect`, and for a program its standard input and output; the message
+    says what the child may use. The first message is a request. The program's argument is the socket
+    of all messages.
     """
     control = _socket.socket(fileno=int(sys.argv[1]))
     request = json.loads(control.recv(1 << 16))
     lockdown.give_up_mounts(request["folder"])
+    os.chdir(request["folder"])
     for name, folder in request["packages"].items():
         sys.path.append(folder)  # for as long as it is trusted code that imports
         importlib.import_module(name)
         sys.path.remove(folder)
-    # Most completions import some of these, which takes as long as all else that they do.
-    for name in jobs.prelude.NAMES.values():
+    # Most completions import some of these, and tests the last, which takes longer than all else that
+    # they do.
+    for name in (*jobs.prelude.NAMES.values(), "unittest"):
         importlib.import_module(name)
     lock_down = lockdown.lock_down
     try:
         lockdown.confine(request["folder"], request["readable"], request["landlock"])
     except lockdown.LockdownError as error:
         lock_down = _refusing(error)  # so that each child can say why
-    compile("", "", "exec")  # the first time it makes the types of syntax trees
+    limit_stacks = _limit_stacks()
+    _prepare()
     # What is there now stays in every child: neither collected nor, for that, copied.
     gc.collect()
     gc.freeze()
 
     ancillary_size = _socket.CMSG_SPACE(4 * array.array("i").itemsize)  # four pipes at most
-    parent = request["parent"]
+    parent, own = request["parent"], os.getpid()
     while _is_readable(control.fileno(), parent):
-        message, sent, _, _ = control.recvmsg(64, ancillary_size)
+        message, sent, _, _ = control.recvmsg(1 << 10, ancillary_size)
         if not message:
             return
         if not sent:
             status = _wait_for(int(message), parent)
             control.sendall(b"%d\n" % status)
             continue
+        allowed = _DECODE(message.decode())
         pipes = array.array("i", sent[0][2])
         try:
             child = os.fork()
@@ -114,7 +144,8 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
-            _exit_after(lambda: main(lock_down, jobs.run))
+            limit_stacks(allowed["memory"] // 2)
+            _exit_after(partial(main, partial(lock_down, own, **allowed), jobs.run))
         # A pipe ends for its reader when the last writer closes it. And the next child must not
         # have the pipes of this one.
         for pipe in pipes:
@@ -122,10 +153,23 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
         control.sendall(b"%d\n" % child)
 
 
+def _prepare() -> None:
+    """Make of this process what code finds in each child."""
+    # as in most graders: digits cost the code's own time
+    sys.set_int_max_str_digits(0)
+    # as the module `site` does, which is not loaded
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
+    # Code that imports these gets no handle on what judges it.
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("child", "lockdown", "inside"):
+            del sys.modules[name]
+    compile("", "", "exec")  # the first time it makes the types of syntax trees
+
+
 def _refusing(error: Exception) -> Callable:
     """What stands in for `lock_down` where that is impossible."""
 
-    def lock_down(**request: object) -> None:
+    def lock_down(*_: object, **__: object) -> None:
         raise error
 
     return lock_down
@@ -193,19 +237,14 @@ def _wait_for(child: int, parent: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main(lock_down: Callable, run: Callable) -> None:
-    """Lock the process down as the first message says, and do the job of the second; `run` is that
-    of `inside.jobs`.
-    """
+def main(lock_down: Callable[[], None], run: Callable) -> None:
+    """Lock the process down, and do the job of the first message; `run` is that of `inside.jobs`."""
     receive, report = connect()
     try:
-        request = receive()
-        os.chdir(request["folder"])
-        lock_down(**request)
+        lock_down()
     except Exception as error:  # whatever it is: the code must not be run
         report({"kind": "refused", "detail": f"{type(error).__name__}: {error}"})
         return
-    # Only now does the parent send code.
+    # The code may have been sent before, but nothing of it is read before here.
     report({"kind": "locked down"})
-    _limit_stacks(request["memory"] // 2)
     run(receive(), receive, report)

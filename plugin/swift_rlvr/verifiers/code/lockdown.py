@@ -187,6 +187,9 @@ _MOUNT_ATTR_RDONLY, _AT_RECURSIVE = 1, 0x8000
 # Whether processes that are limited by RLIMIT_NPROC are those of this sandbox alone: it counts all
 # processes of a user in a namespace of users (Linux 5.14).
 _has_own_users = False
+# Whether this process, or the one that has forked it, can open no other files than `confine` says,
+# by Landlock; None: not confined.
+_has_landlock: bool | None = None
 
 
 class LockdownError(Exception):
@@ -195,37 +198,45 @@ class LockdownError(Exception):
 
 def confine(folder: str, readable: Sequence[str] = (), landlock: bool = True) -> None:
     """Have the calling process and its children read no more than Python's own library, what that
-    needs, and the folders `readable`, and write below `folder` only, as far as the kernel can.
+    needs, and the folders `readable`, and write below `folder` only, as far as the kernel can; and
+    give up what can be given up before a fork.
 
     It is for the process that forks children: what takes time is done once. `give_up_mounts` has to
     come before.
     """
+    global _has_landlock
     machine = os.uname().machine
     if machine in _AUDIT_ARCHITECTURE:
         _filter_for(machine, read_only=not landlock)  # made once for all children
+    _give_up_rights()
+    _has_landlock = False
     if landlock:
-        _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
         allowed = _library() | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
-        _confine_files(allowed | {"/dev/null": _READ_FILE | _WRITE_FILE, folder: _OWN_FOLDER})
+        own = {"/dev/null": _READ_FILE | _WRITE_FILE, folder: _OWN_FOLDER}
+        _has_landlock = _confine_files(allowed | own)
+
+
+def _give_up_rights() -> None:
+    # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
+    # Without capabilities root, too, cannot raise its limits again.
+    _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
 
 
 def lock_down(
     parent: int,
-    folder: str,
     memory: int,
     cpu_seconds: int,
     file_size: int,
-    landlock: bool = True,
     without_landlock: bool = False,
     threads: int = 0,
 ) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
-    It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of
-    address space) and `file_size` (of one file) are in bytes. What it can read is what `confine`
-    has left. Where a limit can count its threads alone, there are not many more than `threads`.
-    Without `landlock` it is as on a kernel that has none. On such a kernel it is refused
-    unless `without_landlock`: the code could read what the user can read.
+    It is killed when the process `parent` dies. `memory` (of address space) and `file_size` (of one
+    file) are in bytes. What it can read and write is what `confine` has left. Where a limit can count
+    its threads alone, there are not many more than `threads`. Where nothing has confined it by
+    Landlock it is refused unless `without_landlock`: the code could read what the user can read.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -249,26 +260,20 @@ def lock_down(
     # A core dump would be a file outside the folder. A handler of core dumps, which the kernel
     # starts outside the sandbox, is started for any limit but this one (Linux' fs/coredump.c).
     _limit("CORE", 1)
-    # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
-    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
-    # `confine` has said what can be read; this is for the folder, among those of other runs.
-    allowed = {"/": _READ_FILE | _READ_DIR, "/dev/null": _READ_FILE | _WRITE_FILE}
-    confined = landlock and _confine_files(allowed | {folder: _OWN_FOLDER})
-    if not confined or resource.getrlimit(resource.RLIMIT_CORE)[0] != 1:
+    if _has_landlock is None:
+        _give_up_rights()
+    if not _has_landlock or resource.getrlimit(resource.RLIMIT_CORE)[0] != 1:
         # Others that nothing confines could read its memory. Where files can be written, though, the
         # parent has to be able to see how much (/proc/PID/io), which this flag would hide from it.
         _call("prctl", _PR_SET_DUMPABLE, 0)
-    if not (confined or without_landlock):
+    if not (_has_landlock or without_landlock):
         raise LockdownError(
             "the kernel has no Landlock (Linux 5.13, and `landlock` in its list of security modules), "
             "so code could read the expected results in the trainer's memory, and every file that "
             "the user can read; the parameter without_landlock allows that"
         )
-    # Without capabilities root, too, cannot raise its limits again.
-    _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     # Last, since the filter refuses the calls above.
-    number = struct.pack("I", _ANY), struct.pack("I", os.getpid())
-    install_filter(_filter_for(machine, not confined).replace(*number))
+    _filter_for(machine, read_only=not _has_landlock).install(os.getpid())
     # An emulator of a kernel may accept a filter and do nothing with it.
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
@@ -400,25 +405,32 @@ def _confine_files(allowed: Mapping[str, int]) -> bool:
     return True
 
 
-def install_filter(instructions: bytes) -> None:
-    """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS`
-    first.
+class Filter:
+    """A program for the kernel to apply, as it reads it: made before a fork and installed after it,
+    when only the number of the process is still to be written.
     """
-    code = ctypes.create_string_buffer(instructions)
-    # struct sock_fprog: how many instructions, and where they are
-    pointer = struct.pack("HxxxxxxP", len(instructions) // 8, ctypes.addressof(code))
-    _call("prctl", _PR_SET_SECCOMP, 2, pointer)
 
+    def __init__(self, program: list[_Instruction]):
+        code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+        self._code = ctypes.create_string_buffer(code)
+        # where a number of a process stands: nothing else is like `_ANY`
+        self._places = [found.start() for found in re.finditer(struct.pack("I", _ANY), code)]
+        self._length = len(program)
 
-def assemble(program: list[_Instruction]) -> bytes:
-    """A program as the kernel reads it."""
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    def install(self, own: int) -> None:
+        """Have the kernel apply it to the calling process, which has the number `own`. It needs
+        `_PR_SET_NO_NEW_PRIVS` first.
+        """
+        for place in self._places:
+            struct.pack_into("I", self._code, place, own)
+        # struct sock_fprog: how many instructions, and where they are
+        pointer = struct.pack("HxxxxxxP", self._length, ctypes.addressof(self._code))
+        _call("prctl", _PR_SET_SECCOMP, 2, pointer)
 
 
 @cache
-def _filter_for(machine: str, read_only: bool) -> bytes:
-    """The filter for a process of the number `_ANY`, which the caller replaces."""
-    return assemble(build_filter(machine, _ANY, read_only))
+def _filter_for(machine: str, read_only: bool) -> Filter:
+    return Filter(build_filter(machine, _ANY, read_only))
 
 
 def _load_argument(index: int) -> _Instruction:
@@ -494,24 +506,31 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     checks["open"] = _none_of(1, refused)
     checks["openat"] = _none_of(2, refused)
 
-    program = [
+    actions: dict[int, list[_Instruction]] = {}
+    for name, numbers in allowed.items():
+        if machine in numbers:
+            actions[numbers[machine]] = [*checks.get(name, ()), _ALLOW]
+    # From which number on what is done.
+    ranges: list[tuple[int, list[_Instruction]]] = []
+    for number in sorted({0, _FIRST_NEW, *actions, *(number + 1 for number in actions)}):
+        action = actions.get(number, [_MISSING if number >= _FIRST_NEW else _REFUSE])
+        if not ranges or ranges[-1][1] != action:
+            ranges.append((number, action))
+    return [
         (_LOAD, 0, 0, 4),  # the architecture
         (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]),
         _KILL,
         (_LOAD, 0, 0, 0),  # the number of the call
+        *_by_number(ranges),
     ]
-    plain = []
-    for name, numbers in allowed.items():
-        if machine not in numbers:
-            continue
-        if name not in checks:
-            plain.append(numbers[machine])
-            continue
-        # Where the number is another one, jump over this call's checks to the next call.
-        answer = [*checks[name], _ALLOW]
-        program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
-    # One answer for all others: the kernel takes longer to install a longer program.
-    for left, number in zip(reversed(range(len(plain))), plain, strict=True):
-        program.append((_EQUAL, left, 0 if left else 1, number))
-    program.append(_ALLOW)
-    return [*program, (_NOT_LESS, 0, 1, _FIRST_NEW), _MISSING, _REFUSE]
+
+
+def _by_number(ranges: list[tuple[int, list[_Instruction]]]) -> list[_Instruction]:
+    """A search by halves: while it installs a filter, the kernel tries it with each number, and takes
+    longer the more comparisons there are.
+    """
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _by_number(ranges[:middle]), _by_number(ranges[middle:])
+    return [(_NOT_LESS, len(below), 0, ranges[middle][0]), *below, *above]

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.inside.values import same_value
+from swift_rlvr.verifiers.code.inside.values import decode, encode, same_value
 from swift_rlvr.verifiers.code.sources import does_nothing, text_of
 
 _UNREADABLE = (
@@ -61,6 +61,8 @@ class AssertTest(NamedTuple):
     # "equal", "is", "near", or of its truth alone "true" or "false"
     comparison: str = "equal"
     tolerance: Tolerance = Tolerance()
+    # both as `encode` writes them, which is read faster; None where only Python can say what they are
+    written: Any = None
 
     def __str__(self) -> str:
         return self.source
@@ -128,43 +130,38 @@ def _of_module(body: list[ast.stmt], candidate: str | None) -> Iterator[AssertTe
     """The tests in the order in which they run: those of the module's statements, then those of
     functions and classes that a runner would find.
     """
+    definitions = (ast.FunctionDef, ast.ClassDef)
     functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
-    called: list[str] = []
-    statements: list[ast.stmt] = []
-    for statement in body:
-        match statement:
-            case ast.FunctionDef() | ast.ClassDef():
-                continue
-            case ast.Expr(ast.Call(ast.Name(name), arguments, [])) if name in functions:
-                # ``check(add)`` or ``test_add()``, once
-                if name in called or len(arguments) > 1:
-                    raise _NotPlain
-                called.append(name)
-                yield from _of_body(statements, {})
-                statements = []
-                tested = ast.unparse(arguments[0]) if arguments else None
-                yield from _of_function(functions.pop(name), tested)
-            case _:
-                statements.append(statement)
-    yield from _of_body(statements, {})
+    yield from _of_body([each for each in body if not isinstance(each, definitions)], {}, functions)
+    # MultiPL-E's ``test_check`` calls ``check``.
+    called = {name for name in functions for other in functions.values() if _calls(other, name)}
     for definition in body:
         if isinstance(definition, ast.ClassDef):
             yield from _of_class(definition)
-        elif isinstance(definition, ast.FunctionDef) and definition.name in functions:
+        elif (
+            isinstance(definition, ast.FunctionDef) and definition.name in functions.keys() - called
+        ):
             is_check = definition.name == "check" and candidate is not None
-            if not is_check and not definition.name.startswith("test"):
-                raise _NotPlain
-            yield from _of_function(definition, candidate if is_check else None)
+            _require(is_check or definition.name.startswith("test"))
+            del functions[definition.name]
+            yield from _of_function(definition, candidate if is_check else None, functions)
+    _require(not functions)
 
 
-def _of_function(function: ast.FunctionDef, tested: str | None) -> Iterator[AssertTest]:
+def _calls(function: ast.FunctionDef, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
+
+
+def _of_function(
+    function: ast.FunctionDef, tested: str | None, functions: dict[str, ast.FunctionDef]
+) -> Iterator[AssertTest]:
     """Of ``check(candidate)``, which is called with what is tested, or of a test without
     arguments.
     """
     arguments = [each.arg for each in function.args.args]
     _require(not function.decorator_list, len(arguments) == (tested is not None))
     _require(len(ast.dump(function.args)) == len(ast.dump(_parameters(arguments))))
-    yield from _of_body(function.body, {name: str(tested) for name in arguments})
+    yield from _of_body(function.body, {name: str(tested) for name in arguments}, functions)
 
 
 def _of_class(cls: ast.ClassDef) -> Iterator[AssertTest]:
@@ -178,7 +175,7 @@ def _of_class(cls: ast.ClassDef) -> Iterator[AssertTest]:
             raise _NotPlain
         _require(not each.decorator_list)
         _require(ast.dump(each.args) == ast.dump(_parameters(["self"])))
-        yield from _of_body(each.body, {})
+        yield from _of_body(each.body, {}, {})
 
 
 def _parameters(names: Sequence[str]) -> ast.arguments:
@@ -193,9 +190,13 @@ def _require(*conditions: bool) -> None:
         raise _NotPlain
 
 
-def _of_body(body: list[ast.stmt], tested: dict[str, str]) -> Iterator[AssertTest]:
-    """The tests of statements that run one after the other; `tested`: what a name of theirs stands
-    for.
+def _of_body(
+    body: list[ast.stmt], tested: dict[str, str], functions: dict[str, ast.FunctionDef]
+) -> Iterator[AssertTest]:
+    """The tests of statements that run one after the other.
+
+    tested: what a name of theirs stands for. functions: of the module that were not called so far;
+    each can be once.
     """
     names = _Names(body, tested)
     for statement in body:
@@ -206,6 +207,11 @@ def _of_body(body: list[ast.stmt], tested: dict[str, str]) -> Iterator[AssertTes
                 yield names.assertion(test, text_of(statement))
             case ast.Expr(ast.Call(ast.Attribute(ast.Name("self"), method), arguments, keywords)):
                 yield names.method(method, arguments, keywords, text_of(statement))
+            case ast.Expr(ast.Call(ast.Name(name), arguments, [])) if name in functions:
+                # ``check(add)`` or ``test_add()``
+                _require(not names.waiting, len(arguments) <= 1)
+                called = names.unknown(arguments[0]) if arguments else None
+                yield from _of_function(functions.pop(name), called, functions)
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
                 ast.Name(name), _, ast.expr() as value
             ):
@@ -242,6 +248,11 @@ class _Names:
             self.waiting.append(name)
         else:
             _value(value)
+
+    def unknown(self, node: ast.expr) -> str:
+        """What is tested, as it is written: nothing that has another name here."""
+        _require(not isinstance(node, ast.Name) or node.id not in {*self._values, *self._tested})
+        return ast.unparse(node)
 
     def _resolved(self, node: ast.expr) -> ast.expr:
         if not isinstance(node, ast.Name) or node.id not in self._values:
@@ -323,8 +334,8 @@ class _Names:
         arguments = [self._resolved(each) for each in call.args]
         keywords = {str(each.arg): self._resolved(each.value) for each in call.keywords}
         _require(None not in [each.arg for each in call.keywords])
-        for argument in (*arguments, *keywords.values()):
-            _value(argument)
+        values = tuple(map(_value, arguments))
+        named = {name: _value(value) for name, value in keywords.items()}
         names = [ast.Constant(name) for name in keywords]
         return AssertTest(
             function,
@@ -333,6 +344,7 @@ class _Names:
             text,
             ast.unparse(ast.Dict([*names], [*keywords.values()])),
             comparison,
+            written=_written((values, named)),
         )
 
     def _function(self, call: ast.Call) -> str:
@@ -347,6 +359,15 @@ class _Names:
             case ast.Attribute(ast.Call(ast.Name("Solution"), [], []), name):
                 return f"Solution().{name}"
         raise _NotPlain
+
+
+def _written(value: object) -> Any:
+    """A value as `encode` writes it; None where that would not give the same value, or a set, whose
+    order depends on how it was made.
+    """
+    written = encode(value)
+    is_same = repr(decode(written)) == repr(value)
+    return written if is_same and "'set'" not in repr(written) else None
 
 
 def _value(node: ast.expr) -> Any:

@@ -15,7 +15,6 @@ import math
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,18 +23,15 @@ import tempfile
 import time
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from io import FileIO
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from swift_rlvr.verifiers.code import usage
 from swift_rlvr.verifiers.code.usage import Clock
-
-Result = TypeVar("Result")
 
 # The program of the zygote. It imports this folder's modules outside the package, so that neither
 # the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
@@ -59,6 +55,7 @@ _ENVIRONMENT = {
 }
 # Threads of OpenBLAS take address space, which is limited.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+_DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 _REFUSED = "code cannot be run safely here, so it is not run at all"
 
 _CHUNK = 1 << 16  # bytes that are read or written at a time
@@ -166,12 +163,14 @@ class Zygote:
     It ends with this process, and its children end with it.
 
     Attributes:
-        folder: where the folders of its children are; they can write nowhere else.
+        folder: that of its children, who can write nowhere else. Those of one completion share it,
+            and after them `clean` has to be called.
     """
 
     def __init__(self, packages: tuple[str, ...] = (), landlock: bool = True):
         """Raises SandboxError where a package is not installed."""
-        places = {name: _place(name) for name in packages}
+        # of a submodule, which may be named too, those of its package
+        places = {name: _place(name.partition(".")[0]) for name in packages}
         folders = {name: str(place.parent) for name, place in places.items()}
         # what the package's own C code loads lies beside it, as in numpy.libs
         readable = []
@@ -180,6 +179,7 @@ class Zygote:
         environment = _ENVIRONMENT | _ONE_THREAD if packages else _ENVIRONMENT
 
         self.folder = tempfile.mkdtemp(prefix="swift-rlvr-")
+        self._untouched = _reset_times(self.folder)
         request = {
             "parent": os.getpid(),
             "packages": folders,
@@ -201,19 +201,19 @@ class Zygote:
                 self._socket.send(json.dumps(request).encode())
         except BaseException:
             self._socket.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            _remove(self.folder)
             raise
         self.pid = self._process.pid
         self._owner = os.getpid()
 
-    def fork(self, pipes: list[int]) -> _Process:
-        """Start a child that has these pipes.
+    def fork(self, pipes: list[int], request: dict) -> _Process:
+        """Start a child that has these pipes, and locks itself down as the request says.
 
         Raises SandboxError where the zygote does not start, OSError where it has been killed since,
         or where the machine has no room for another process just now.
         """
         with suppress(OSError):
-            socket.send_fds(self._socket, [b"fork"], pipes)
+            socket.send_fds(self._socket, [json.dumps(request).encode()], pipes)
         answer = self._receive(None)
         if not answer:
             status = self._process.wait()
@@ -265,7 +265,18 @@ class Zygote:
             return
         self._process.kill()
         self._process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove(self.folder)
+
+    def clean(self) -> bool:
+        """Make the folder what it was before any child; False where that is impossible: a folder may
+        stay large that had many files in it.
+        """
+        with suppress(OSError):
+            # Nobody has listed it either, which may have left a time in it.
+            if _times(self.folder) != self._untouched:
+                _empty(self.folder)
+            return _reset_times(self.folder) == self._untouched
+        return False
 
 
 class _Fork:
@@ -330,7 +341,7 @@ class Zygotes:
         finally:
             self._borrowed.discard(zygote)
             # After an error it may still be about to answer.
-            if is_whole and self.close.alive:
+            if is_whole and self.close.alive and zygote.clean():
                 self._idle.append(zygote)
             else:
                 zygote.close()
@@ -388,8 +399,10 @@ class Child:
         self.folder = folder
 
         # What it may use, in seconds, and until when (`allow`).
+        self._allowed: float | None = None
         self._most_busy = math.inf
         self._most_asleep = math.inf
+        self._most_used = math.inf
         self._most_waited = math.inf
         # For how long it was waited for, on the wall, and how much more of that does not count.
         self._waited = 0.0
@@ -398,37 +411,40 @@ class Child:
 
         # By pipe: what is still to be written, what has been read, and of each pipe that is being
         # read how many bytes at most.
-        self._unsent: dict[FileIO, memoryview] = {}
-        self._received: dict[FileIO, bytearray] = defaultdict(bytearray)
-        self._open: dict[FileIO, int] = {}
+        self._unsent: dict[int, memoryview] = {}
+        self._received: dict[int, bytearray] = defaultdict(bytearray)
+        self._open: dict[int, int] = {}
+        self._poll = select.poll()  # for all of these
 
-        with ExitStack() as ours:
-            # The child's ends are closed here as soon as it has them: a pipe has an end only where
-            # nobody else holds it open.
-            with ExitStack() as theirs:
-                messages, self._messages = _pipe(reader=theirs, writer=ours)
-                self._reports, reports = _pipe(reader=ours, writer=theirs)
-                pipes = [messages, reports]
-                if has_streams:
-                    stdin, self._stdin = _pipe(reader=theirs, writer=ours)
-                    self._stdout, stdout = _pipe(reader=ours, writer=theirs)
-                    pipes += [stdin, stdout]
-                self._process = start([pipe.fileno() for pipe in pipes])
-            self._clock = Clock(self._process.pid, _TICK)
+        ours: set[int] = set()
+        theirs: list[int] = []
+        try:
+            self._messages = _pipe(ours, theirs, is_read_here=False)
+            self._reports = _pipe(ours, theirs, is_read_here=True)
+            if has_streams:
+                self._stdin = _pipe(ours, theirs, is_read_here=False)
+                self._stdout = _pipe(ours, theirs, is_read_here=True)
+            self._process = start(theirs)
+        except BaseException:
+            _close_pipes(ours)
+            raise
+        finally:
+            # As soon as it has them: a pipe has an end only where nobody else holds it open.
+            _close_pipes(theirs)
+        self._pipes = ours
+        self._clock = Clock(self._process.pid, _TICK)
+        # Also where this object is collected, so that no exception leaves a child behind.
+        self.close = weakref.finalize(self, _end_process, self._process, ours)
 
-            # The last callback is the first to be called: kill, wait, close the pipes. It also runs
-            # when this object is collected, so that no exception leaves a child behind.
-            ours.callback(self._process.wait)
-            ours.callback(self._process.kill)
-            self.close = weakref.finalize(self, ours.pop_all().close)
-
-    def allow(self, seconds: float) -> None:
+    def allow(self, seconds: float, in_all: float = math.inf) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
         nothing at all; where the machine is busy, all of that within `LOAD` times as long, but for
-        the first moments of each exchange.
+        the first moments of each exchange; and no more than `in_all` since its start.
+
+        What it has used so far is read at the next look: a test may allow it thousands of times.
         """
-        self._most_busy = self._busy() + seconds
-        self._most_asleep = self._clock.asleep + max(seconds / 3, _TICK)
+        self._allowed = seconds
+        self._most_used = in_all
         self._most_waited = self._waited + LOAD * seconds
 
     @property
@@ -450,29 +466,33 @@ class Child:
         """Send a message and return the report that follows, of at most `longest` bytes. Raises
         Ended if none does.
         """
+        self.send(message)
+        return self.receive(longest)
 
-        def has_answered() -> bool:
-            return b"\n" in self._received[self._reports] or self._reports not in self._open
+    def send(self, message: dict) -> None:
+        """Write a message, as far as there is room; `receive` writes the rest."""
+        self._send(self._messages, _ENCODE(message).encode() + b"\n")
 
-        self._send(self._messages, _line(message))
-        self._open[self._reports] = longest
-        self._exchange(has_answered)
+    def receive(self, longest: int = _LONGEST_REPORT) -> dict:
+        """The next report, of at most `longest` bytes. Raises Ended if none comes."""
+        received = self._received[self._reports]
+        self._read_from(self._reports, longest)
+        self._exchange(lambda: b"\n" in received or self._reports not in self._open)
         report = self._take_report()
         if report is None:
             raise self._end()
         return report
 
-    def run(self, job: dict, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
-        """Have a program read its input and run to its end; its standard output, and its report if
-        it made one.
+    def run(self, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
+        """Have a program, which was sent, read its input and run to its end; its standard output, and
+        its report if it made one.
 
         Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with
         neither a report nor exit status 0.
         """
-        self._send(self._messages, _line(job))
         self._send(self._stdin, stdin)
-        self._open[self._reports] = _LONGEST_REPORT
-        self._open[self._stdout] = max_output
+        self._read_from(self._reports, _LONGEST_REPORT)
+        self._read_from(self._stdout, max_output)
         self._most_written = _WRITTEN + max_output
         self._exchange(lambda: not self._open)
         report = self._take_report()
@@ -484,12 +504,13 @@ class Child:
 
     def _take_report(self) -> dict | None:
         """Read what the child says, which may be anything; None where it is no report."""
-        line, newline, rest = self._received[self._reports].partition(b"\n")
-        self._received[self._reports] = rest
+        received = self._received[self._reports]
+        line, newline, rest = received.partition(b"\n")
+        received[:] = rest
         if not newline:
             return None
         try:
-            report = json.loads(line)
+            report = _DECODE(line.decode())
         # RecursionError: a hundred thousand brackets
         except (ValueError, RecursionError):
             return None
@@ -502,38 +523,52 @@ class Child:
             return Ended("ended early")
         while True:
             # A child that has closed its pipes can still compute or sleep: the limits hold on.
+            start = time.monotonic()
             try:
-                status = self._within_limits(self._process.wait)
+                status = self._process.wait(self._longest_wait(start))
             except subprocess.TimeoutExpired:
                 continue
             except Ended as ended:
                 return ended
+            finally:
+                self._has_waited(time.monotonic() - start)
             if status < 0:
                 return Ended("killed", f"signal {-status}")
             return Ended("ended early", f"exit status {status}")
 
-    def _within_limits(self, wait: Callable[[float], Result]) -> Result:
-        """Call `wait` with a short time. Raises Ended where the child has used what it may."""
-        start = time.monotonic()
-        if start >= self._clock.next_look and not self._is_due():
+    def _longest_wait(self, now: float) -> float:
+        """For how many seconds to wait before this is to be asked again. Raises Ended where the child
+        has used what it may.
+        """
+        if now >= self._clock.next_look:
             self._look()
-        left = min(self.deadline - start, self._most_waited - self._waited)
-        if left <= 0 or self._clock.asleep >= self._most_asleep or self._busy() >= self._most_busy:
+        left = min(self.deadline - now, self._most_waited - self._waited)
+        if left <= 0:
             raise Ended("timeout")
-        try:
-            return wait(min(left, max(0.001, self._clock.next_look - start)))
-        finally:
-            waited = time.monotonic() - start
-            self._waited += max(0.0, waited - self._free)
-            self._free = max(0.0, self._free - waited)
-            self._clock.waited(waited)
+        return min(left, max(0.001, self._clock.next_look - now))
+
+    def _has_waited(self, seconds: float) -> None:
+        if seconds > self._free:
+            self._waited += seconds - self._free
+        self._free = max(0.0, self._free - seconds)
+        self._clock.waited(seconds)
 
     def _look(self) -> None:
-        """See what it does and has used. Raises Ended where it has too many threads or has written
-        too much.
+        """See what it does and has used. Raises Ended where that is too much: time, threads, or what
+        it has written.
         """
-        self._clock.look(self._is_answering)
-        if self.folder is None:
+        is_seen = not self._is_due()
+        if is_seen:
+            self._clock.look(self._is_answering)
+        busy, asleep = self._busy(), self._clock.asleep
+        if self._allowed is not None:
+            self._most_busy = busy + self._allowed
+            self._most_asleep = asleep + max(self._allowed / 3, _TICK)
+            self._allowed = None
+        is_over = busy >= self._most_busy or asleep >= self._most_asleep
+        if is_over or busy + asleep >= self._most_used:
+            raise Ended("timeout")
+        if self.folder is None or not is_seen:
             return
         process = self._process.pid
         if usage.threads(process) > _THREADS:
@@ -567,64 +602,87 @@ class Child:
         short_reads = 0
         # Where a test makes thousands of calls, a busy machine adds a little to each.
         self._free = _TICK
-        while not is_done():
-            ready = self._ready(_SHORT_PAUSE if short_reads > _SHORT_READS else 0)
-            for pipe in list(self._open):
-                if pipe.fileno() in ready:
-                    short_reads += self._read(pipe) < _SHORT_READ
-            for pipe in list(self._unsent):
-                if pipe.fileno() in ready:
+        has_ended = is_done()
+        while not has_ended:
+            start = time.monotonic()
+            longest = self._longest_wait(start)
+            if short_reads > _SHORT_READS:
+                time.sleep(_SHORT_PAUSE)
+            ready = self._poll.poll(1000 * longest)
+            self._has_waited(time.monotonic() - start)
+            for pipe, _ in ready:
+                if pipe in self._unsent:
                     self._write(pipe)
-            self._clock.judge(is_done())
+                else:
+                    short_reads += self._read(pipe) < _SHORT_READ
+            has_ended = is_done()
+            self._clock.judge(has_ended)
 
-    def _ready(self, pause: float) -> set[int]:
-        """The descriptors of the pipes that can be read or written, after a tick at the most and a
-        pause, in seconds, at the least.
-        """
-        poll = select.poll()
-        for pipe in self._unsent:
-            poll.register(pipe, select.POLLOUT)
-        for pipe in self._open:
-            poll.register(pipe, select.POLLIN)
+    def _read_from(self, pipe: int, most: int) -> None:
+        """Have `_exchange` read from it, so many bytes at most."""
+        if pipe not in self._open:
+            self._poll.register(pipe, select.POLLIN)
+        self._open[pipe] = most
 
-        def wait(seconds: float) -> list[tuple[int, int]]:
-            if pause:  # 0 would yield the core
-                time.sleep(pause)
-            return poll.poll(1000 * seconds)
-
-        return {descriptor for descriptor, _ in self._within_limits(wait)}
-
-    def _send(self, pipe: FileIO, content: bytes) -> None:
+    def _send(self, pipe: int, content: bytes) -> None:
         """Write this, as far as there is room, and have `_exchange` write the rest. Standard input is
         closed after it.
         """
-        # A child that does not read must not block the parent.
-        os.set_blocking(pipe.fileno(), False)
         self._unsent[pipe] = memoryview(content)
+        self._poll.register(pipe, select.POLLOUT)
         self._write(pipe)
 
-    def _write(self, pipe: FileIO) -> None:
-        unsent = self._unsent.pop(pipe)
+    def _write(self, pipe: int) -> None:
+        unsent = self._unsent[pipe]
         try:
-            written = pipe.write(unsent[:_CHUNK]) or 0
+            written = os.write(pipe, unsent[:_CHUNK])
+        except BlockingIOError:  # a child that does not read must not block the parent
+            return
         except BrokenPipeError:
             # The child need not read all of it.
             written = len(unsent)
+        self._unsent[pipe] = unsent[written:]
         if written < len(unsent):
-            self._unsent[pipe] = unsent[written:]
-        elif pipe is not self._messages:
-            pipe.close()
+            return
+        del self._unsent[pipe]
+        self._poll.unregister(pipe)
+        if pipe != self._messages:
+            self._pipes.remove(pipe)
+            os.close(pipe)
 
-    def _read(self, pipe: FileIO) -> int:
+    def _read(self, pipe: int) -> int:
         """Read what is there; how many bytes it was."""
-        chunk = os.read(pipe.fileno(), _CHUNK)
+        chunk = os.read(pipe, _CHUNK)
         self._received[pipe] += chunk
         # An endless output would fill the parent's memory.
         if len(self._received[pipe]) > self._open[pipe]:
             raise Ended("too much output")
         if not chunk:
             del self._open[pipe]
+            self._poll.unregister(pipe)
         return len(chunk)
+
+
+def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
+    """A new pipe to a child, or from it: the parent's end of it. Both ends are noted."""
+    read, write = os.pipe()
+    here, there = (read, write) if is_read_here else (write, read)
+    ours.add(here)
+    theirs.append(there)
+    if not is_read_here:
+        os.set_blocking(here, False)
+    return here
+
+
+def _close_pipes(pipes: Iterable[int]) -> None:
+    for pipe in pipes:
+        os.close(pipe)
+
+
+def _end_process(process: _Process, pipes: set[int]) -> None:
+    process.kill()
+    process.wait()
+    _close_pipes(pipes)
 
 
 @contextmanager
@@ -632,11 +690,10 @@ def sandboxed(
     zygote: Zygote,
     limits: Limits,
     deadline: float,
+    job: dict | None = None,
     is_program: bool = False,
-    folder: str | None = None,
 ) -> Iterator[Child]:
-    """A child that has locked itself down, in a folder of `new_folder`, which others may share;
-    None: one of its own.
+    """A child that has locked itself down, in the zygote's folder, and was sent a job.
 
     It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is
     standard input and output only with `is_program`, for `Child.run`.
@@ -645,24 +702,25 @@ def sandboxed(
         SandboxError: where the child could not lock itself down.
         OSError: where it was killed before that, or found no time.
     """
-    with ExitStack() as stack:
-        if folder is None:
-            folder = stack.enter_context(new_folder(zygote))
-        request = {
-            "parent": zygote.pid,
-            "folder": folder,
-            "threads": _THREADS,
-            "memory": limits.memory_mb << 20,
-            "file_size": _FILE_SIZE,
-            # The kernel's own limit. It ends a child also while this process has no time to look.
-            "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
-            "landlock": limits.landlock,
-            "without_landlock": limits.without_landlock,
-        }
-        child = stack.enter_context(closing(Child(zygote.fork, deadline, folder, is_program)))
-        # No code was sent to it yet, so its answer can be believed, and its end is not the code's.
+    request = {
+        "threads": _THREADS,
+        "memory": limits.memory_mb << 20,
+        "file_size": _FILE_SIZE,
+        # The kernel's own limit. It ends a child also while this process has no time to look.
+        "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
+        "without_landlock": limits.without_landlock,
+    }
+
+    def start(pipes: list[int]) -> _Process:
+        return zygote.fork(pipes, request)
+
+    with closing(Child(start, deadline, zygote.folder, is_program)) as child:
+        if job is not None:
+            child.send(job)
+        # It has read nothing of the job before it says this, so that it can be believed, and its end
+        # is not the code's.
         try:
-            report = child.ask(request)
+            report = child.receive()
         except Ended as ended:
             if ended.reason != "ended early":
                 raise OSError(errno.EAGAIN, f"{sys.executable} {ended}") from None
@@ -672,57 +730,57 @@ def sandboxed(
         yield child
 
 
-@contextmanager
-def new_folder(zygote: Zygote) -> Iterator[str]:
-    """A new folder for children of a zygote, which is removed in the end with what is in it then."""
-    path = f"{zygote.folder}/swift-rlvr-{secrets.token_hex(4)}"
-    os.mkdir(path, 0o700)
-    try:
-        yield path
-    finally:
-        with suppress(OSError):
-            _remove_folder(path)
+def _times(folder: str) -> tuple[int, ...]:
+    """What a folder tells of those who have used it."""
+    status = os.stat(folder)
+    return status.st_mtime_ns, status.st_atime_ns, status.st_size
 
 
-def _remove_folder(path: str) -> None:
-    """Remove a folder with all that is in it, however deep: what is deeper than one level is moved
-    up first, so that no path gets too long and nothing recurses.
+def _reset_times(folder: str) -> tuple[int, ...]:
+    """Set the times of a folder to long ago, before anybody can have used it."""
+    os.utime(folder, ns=(0, 0))
+    return _times(folder)
+
+
+def _empty(path: str) -> None:
+    """Remove all that is in a folder, however deep: what is deeper than one level is moved up first,
+    so that no path gets too long and nothing recurses.
     """
-    waiting = [path]
-    while waiting:
-        folder = waiting.pop()
-        os.chmod(folder, 0o700)  # it may have been made so that nobody can read it
-        with os.scandir(folder) as entries:
-            inside = list(entries)
-        for entry in inside:
-            if entry.is_dir(follow_symlinks=False):
-                moved = f"{path}-{secrets.token_hex(4)}"
-                os.chmod(entry.path, 0o700)
-                os.rename(entry.path, moved)
-                waiting.append(moved)
-            else:
+    while entries := _entries(path):
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)
+                continue
+            os.chmod(entry.path, 0o700)  # it may have been made so that nobody can read it
+            for inside in _entries(entry.path):
+                if inside.is_dir(follow_symlinks=False):
+                    os.chmod(inside.path, 0o700)
+                    os.rename(inside.path, f"{path}/{secrets.token_hex(8)}")
+                else:
+                    os.unlink(inside.path)
+            os.rmdir(entry.path)
+
+
+def _entries(folder: str) -> list[os.DirEntry]:
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, as far as it is possible."""
+    with suppress(OSError):
+        _empty(folder)
         os.rmdir(folder)
 
 
 def _place(package: str) -> Path:
-    """The folder of an installed package."""
+    """The folder of an installed package, or the file of a module."""
     spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise SandboxError(
-            f"the package {package} is named in `packages` but is not installed here"
-        )
-    return Path(spec.submodule_search_locations[0])
-
-
-def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:
-    """The two ends of a pipe, each to be closed by a stack."""
-    read, write = os.pipe()
-    return reader.enter_context(FileIO(read, "rb")), writer.enter_context(FileIO(write, "wb"))
-
-
-def _line(message: dict) -> bytes:
-    return json.dumps(message).encode() + b"\n"
+    if spec is not None and spec.submodule_search_locations:
+        return Path(spec.submodule_search_locations[0])
+    if spec is not None and spec.has_location and spec.origin is not None:
+        return Path(spec.origin)
+    raise SandboxError(f"the package {package} is named in `packages` but is not installed here")
 
 
 def _is_full(folder: str) -> bool:

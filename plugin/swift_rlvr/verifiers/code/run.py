@@ -3,7 +3,7 @@
 import time
 from contextlib import closing
 
-from swift_rlvr.verifiers.code.process import ALL_TESTS, LOAD, Ended, Limits, Zygote, sandboxed
+from swift_rlvr.verifiers.code.process import ALL_TESTS, LOAD, Ended, Limits, Zygotes, sandboxed
 
 _MOST_OUTPUT = 1 << 22  # bytes
 
@@ -18,19 +18,22 @@ def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None
     ['2\n', None]
     """
     outputs = []
-    with closing(Zygote(limits.packages)) as zygote:
+    with closing(Zygotes(limits.packages)) as zygotes:
         for text in inputs:
-            outputs.append(_run(zygote, code, text, limits))
+            outputs.append(_run(zygotes, code, text, limits))
     return outputs
 
 
-def _run(zygote: Zygote, code: str, text: str, limits: Limits) -> str | None:
+def _run(zygotes: Zygotes, code: str, text: str, limits: Limits) -> str | None:
     job = {"kind": "program", "code": code}
     deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
     try:
-        with sandboxed(zygote, limits, deadline, is_program=True) as child:
+        with (
+            zygotes.borrow() as zygote,
+            sandboxed(zygote, limits, deadline, job, is_program=True) as child,
+        ):
             child.allow(limits.seconds)
-            output, report = child.run(job, text.encode(errors="replace"), _MOST_OUTPUT)
+            output, report = child.run(text.encode(errors="replace"), _MOST_OUTPUT)
     except Ended:
         return None
     return output.decode(errors="replace") if report is None else None

@@ -85,11 +85,9 @@ def _limit_memory(memory: int) -> None:
     try:
         lock_down(
             os.getppid(),
-            "/",
             used + memory,
             cpu_seconds=10**8,
             file_size=0,
-            landlock=False,
             without_landlock=True,
         )
     except LockdownError:  # no scorer here runs what it reads: this is the second wall

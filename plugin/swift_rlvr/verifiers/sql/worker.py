@@ -37,11 +37,9 @@ def _confine(memory: int) -> None:
     try:
         lock_down(
             os.getppid(),
-            "/",
             most,
             cpu_seconds=10**8,
             file_size=0,
-            landlock=False,
             without_landlock=True,
         )
     except LockdownError:  # SQLite's own limits are the first wall

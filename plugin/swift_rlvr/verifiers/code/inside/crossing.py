@@ -7,7 +7,7 @@ something to say, and whoever is between them only passes messages on.
 
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .proxies import (
@@ -68,7 +68,6 @@ class Peer:
             "setattr": self._do_setattr,
             "delattr": self._do_delattr,
             "operate": self._do_operate,
-            "send": self._do_send,
         }
 
     # --- asking ---
@@ -84,8 +83,7 @@ class Peer:
             reply = self._exchange(self.answer(reply["request"]))
         if "raised" in reply:
             error = self._read_error(reply["raised"])
-            is_asked_for_next = operation == "send" or operands[:1] == ("__next__",)
-            if isinstance(error, StopIteration) and not is_asked_for_next:
+            if isinstance(error, StopIteration) and operands[:1] != ("__next__",):
                 # ``all(map(f, ...))`` would take it for the end of what it goes over.
                 raise RuntimeError(f"the call raised {type(error).__name__}") from error
             raise error
@@ -161,10 +159,6 @@ class Peer:
         self._require_own(*operands[:1])
         return OPERATIONS[name](*operands)
 
-    def _do_send(self, generator: Any, value: object) -> object:
-        self._require_own(generator)
-        return generator.send(value)
-
     def _require_own(self, value: object) -> None:
         """The other side may only use what it was given."""
         if not self.is_trusting and id(value) not in self._numbers:
@@ -200,8 +194,7 @@ class Peer:
         number = self._number(value)
         if is_class:
             return ["class", *self._description(value)]  # type: ignore[arg-type]
-        kind = "generator" if isinstance(value, types.GeneratorType) else "object"
-        return [kind, number, self._description(type(value))]
+        return ["object", number, self._description(type(value))]
 
     def _number_there(self, peer: "Peer", number: int) -> int:
         if peer is not self:
@@ -238,17 +231,10 @@ class Peer:
             return self._objects[number]
         if kind == "class":
             return self._class(rest)
-        number, description = rest
-        proxy = self._object(self._class(description), number, False)
-        if kind == "object":
-            return proxy
-        if kind != "generator":
+        if kind != "object":
             raise ValueError("unknown kind of value")
-        # in place of the proxy by which it is asked
-        key = -1 - number, False
-        if key not in self._proxies:
-            self._proxies[key] = _generate(self, proxy)
-        return self._proxies[key]
+        number, description = rest
+        return self._object(self._class(description), number, False)
 
     def _class(self, description: list) -> type:
         number, *rest = description
@@ -349,17 +335,6 @@ def _has(cls: type, name: str) -> bool:
 def _is_test_case(value: object) -> bool:
     unittest = sys.modules.get("unittest.case")
     return unittest is not None and isinstance(value, unittest.TestCase)
-
-
-def _generate(peer: Peer, proxy: Any) -> Iterator[Any]:
-    """A generator that has the other side's go on."""
-    sent = None
-    while True:
-        try:
-            value = peer.request("send", proxy, sent)
-        except StopIteration as end:
-            return end.value
-        sent = yield value
 
 
 __all__ = ["Control", "Foreign", "ForeignClass", "Gone", "Peer"]

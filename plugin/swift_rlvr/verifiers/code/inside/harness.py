@@ -94,7 +94,7 @@ def _is_missing_module(error: BaseException) -> bool:
 class _Harness(Recorder):
     """The state of a row's tests, whose code is in another process."""
 
-    def __init__(self, job: dict, receive: Callable[[], dict], report: Callable[[dict], None]):
+    def __init__(self, job: dict, receive: Callable[[], dict], report: Callable[..., bool]):
         super().__init__(job["goes_on"])
         self.has_asked = False
         self.has_arrays = job["has_arrays"]
@@ -344,7 +344,7 @@ def _prepare_modules(harness: _Harness, job: dict) -> None:
             sys.modules[name] = module
 
 
-def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
+def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:
     """Run programs until no more arrive; after each, report the outcomes that are left."""
     sys.setrecursionlimit(RECURSION_LIMIT)
     harness = _Harness(job, receive, report)

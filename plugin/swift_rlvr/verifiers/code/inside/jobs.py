@@ -1,6 +1,5 @@
 """The jobs of a child that has locked itself down: a program, a module of functions, or tests."""
 
-import builtins
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
@@ -11,16 +10,8 @@ from . import harness, prelude, solution, together
 _RECURSION_LIMIT = 50_000
 
 
-def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) -> None:
+def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:
     """Do the job of the first message that comes after the lockdown."""
-    # as in most graders: digits cost the code's own time
-    sys.set_int_max_str_digits(0)
-    # as the module `site` does, which is not loaded
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    # Code that imports these gets no handle on what judges it.
-    for name in [*sys.modules]:
-        if name.partition(".")[0] in ("child", "lockdown", "inside"):
-            del sys.modules[name]
     if job["kind"] == "tests":
         harness.run(job, receive, report)
         return
@@ -44,7 +35,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[[dict], None]) 
         solution.run(compiled, module, job, receive, report)
 
 
-def _run_program(compiled: CodeType, module: ModuleType, report: Callable[[dict], None]) -> None:
+def _run_program(compiled: CodeType, module: ModuleType, report: Callable[..., bool]) -> None:
     sys.argv = ["completion.py"]
     try:
         exec(compiled, vars(module))

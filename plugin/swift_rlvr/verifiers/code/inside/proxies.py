@@ -38,8 +38,6 @@ _ITEMS: dict[str, Callable] = {
     "__setitem__": operator.setitem,
     "__delitem__": operator.delitem,
     "__round__": round,
-    "__enter__": lambda value: type(value).__enter__(value),
-    "__exit__": lambda value, *error: type(value).__exit__(value, *error),
 }
 _COMPARISONS: dict[str, Callable] = {
     name: getattr(operator, name) for name in ("__lt__", "__le__", "__gt__", "__ge__")
@@ -71,13 +69,12 @@ OPERATIONS: dict[str, Callable] = {
     "__hash__": hash,
     "__str__": str,
     "__repr__": repr,
-    "__format__": format,
     "__deepcopy__": lambda value, memo=None: copy.deepcopy(value),
 }
 # What a class can have; the others are there for every object.
 SPECIAL = (
-    {*OPERATIONS} - {"__eq__", "__hash__", "__str__", "__repr__", "__format__", "__copy__"}
-    - {"__deepcopy__"} | {"__call__"}
+    {*OPERATIONS} - {"__eq__", "__hash__", "__str__", "__repr__", "__copy__", "__deepcopy__"}
+    | {"__call__"}
 )  # fmt: skip
 
 # What a process may ask for by a name such as ``__name__``. Anything else belongs to a protocol by
@@ -152,9 +149,6 @@ class Foreign:
 
     def __repr__(self) -> str:
         return self._peer_.request("operate", "__repr__", self)
-
-    def __format__(self, form: str) -> str:
-        return self._peer_.request("operate", "__format__", self, form)
 
     def __copy__(self) -> Any:
         return self._peer_.request("operate", "__copy__", self)
@@ -238,25 +232,11 @@ def _contains(self: Foreign, wanted: object) -> bool:
     return any(each is wanted or each == wanted for each in self)  # type: ignore[attr-defined]
 
 
-def _enter(self: Foreign) -> Any:
-    return self._peer_.request("operate", "__enter__", self)
-
-
-def _exit(self: Foreign, kind: object, error: BaseException | None, _: object) -> Any:
-    result = self._peer_.request("operate", "__exit__", self, kind, error, None)
-    if self._peer_.is_trusting or error is None or vars(error).get("_has_crossed_"):
-        return result
-    # A test that has failed has failed, whatever the code makes of that; and of other errors of the
-    # tests only an object may dispose that they have made for it.
-    return result if self._is_made_ and not isinstance(error, AssertionError) else False
-
-
 _METHODS: dict[str, Callable] = {"__call__": _call, "__contains__": _contains}
 for _name in (*UNARY, *_ITEMS):
     _METHODS[_name] = _plain_method(_name)
 for _name in (*_COMPARISONS, *_ARITHMETIC):
     _METHODS[_name] = _operator(_name)
-_METHODS |= {"__enter__": _enter, "__exit__": _exit}
 
 
 def _text(self: BaseException) -> str:

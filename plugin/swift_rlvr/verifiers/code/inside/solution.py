@@ -6,14 +6,13 @@ can write. It sees names, arguments and objects that it was given, and never wha
 
 import _thread
 import errno
-import json
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .crossing import Peer
-from .values import Opaque, encode
+from .values import Opaque, decode, encode
 
 LONGEST_DETAIL = 300
 # how the kernel answers what the sandbox does not allow
@@ -47,18 +46,15 @@ def run(
     module: ModuleType,
     job: dict,
     receive: Callable[[], dict],
-    report: Callable[[dict], None],
+    report: Callable[..., bool],
 ) -> None:
     """Run the code, and then serve requests until no more arrive."""
-    # Taken before the code runs, which can assign to any module.
-    dumps = json.JSONEncoder().encode
     names = Names(module)
 
     def send(message: dict) -> None:
-        if len(dumps(message)) > job["longest"]:
+        if not report(message, job["longest"]):
             message = {"kind": "opaque", "detail": "a value too long to be right"}
-            message["raised"] = _OPAQUE
-        report(message)
+            report(message | {"raised": _OPAQUE})
 
     thread = _thread.get_ident()
 
@@ -158,19 +154,25 @@ def _call(names: Names, request: dict) -> dict:
 
 
 def _called(names: Names, request: dict) -> tuple[Any, Iterable, dict]:
-    """The function, its arguments, as Python writes a tuple, or of JSON, and its keywords."""
-    name, arguments = request["function"], request["arguments"]
-    if isinstance(arguments, str) and name.isidentifier():
+    """The function, its arguments and its keywords."""
+    name = request["function"]
+    if "of_json" in request:
+        return _function(names, name), _with_int_keys(request["of_json"]), {}
+    if name.isidentifier():
         _, function = names.find(name)
-        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
+    else:
+        function = _function(names, name)
+    if "written" in request:
+        return function, *decode(request["written"])
+    return function, *(_evaluated(source, {}) for source in request["source"])
+
+
+def _function(names: Names, name: str) -> Any:
+    """What an expression says, such as ``Solution().add``."""
     space = vars(names.module)
     if hasattr(space.get("Solution"), name):
         name = f"Solution().{name}"  # as LeetCode asks for functions
-    own = {name: value for name, value in space.items() if name[:2] != "__"}
-    function = _evaluated(name, own)
-    if isinstance(arguments, str):
-        return function, _evaluated(arguments, {}), _evaluated(request["keywords"], {})
-    return function, _with_int_keys(arguments), {}
+    return _evaluated(name, {name: value for name, value in space.items() if name[:2] != "__"})
 
 
 def _evaluated(written: str, space: dict) -> Any:

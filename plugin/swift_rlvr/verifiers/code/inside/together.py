@@ -55,7 +55,7 @@ def run(
     module: ModuleType,
     job: dict,
     receive: Callable[[], dict],
-    report: Callable[[dict], None],
+    report: Callable[..., bool],
 ) -> None:
     """Run the code, and only then receive and run tests, until no more arrive. Each report of
     outcomes bears the number that came with the tests, and what came of tests that must fail.

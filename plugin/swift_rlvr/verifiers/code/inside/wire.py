@@ -10,6 +10,7 @@ import operator
 import sys
 from collections import Counter, OrderedDict, deque, namedtuple
 from collections.abc import Callable, Set
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,21 @@ from .values import DEEPEST, Opaque, decode, encode
 # Python writes and reads JSON by calls of C's, which need a stack.
 _CONSTANTS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 _MUTABLE = (list, dict, set, deque, bytearray)
+_EMPTY = {each.__name__: each for each in (list, set, deque, bytearray, dict, Counter, OrderedDict)}
+
+# Values that are made by a call: of what, and with what, as far as that is plain. A subclass, such as a
+# time of pandas', is no such value.
+_Made = tuple[Callable, Callable[[Any], tuple]]
+_MADE: dict[type, _Made] = {
+    range: (range, lambda value: (value.start, value.stop, value.step)),
+    slice: (slice, lambda value: (value.start, value.stop, value.step)),
+    Decimal: (Decimal, lambda value: (str(value),)),
+    date: (date.fromisoformat, lambda value: (value.isoformat(),)),
+    datetime: (datetime.fromisoformat, lambda value: (value.isoformat(),)),
+    time: (time.fromisoformat, lambda value: (value.isoformat(),)),
+    timedelta: (timedelta, lambda value: (value.days, value.seconds, value.microseconds)),
+}
+_MAKERS = {cls.__name__: make for cls, (make, _) in _MADE.items()}
 
 
 def _snapshot(container: object) -> list:
@@ -118,15 +134,9 @@ class Writer:
         return ["named", type(value).__name__, list(fields), *self._items(value, depth)]
 
     def _other(self, value: Any) -> object:
-        if isinstance(value, range):
-            return ["range", *map(encode, (value.start, value.stop, value.step))]
-        if isinstance(value, slice):
-            return [
-                "slice",
-                *(self._write(each, 1) for each in (value.start, value.stop, value.step)),
-            ]
-        if isinstance(value, Decimal):
-            return ["Decimal", str(value)]
+        if type(value) in _MADE:
+            _, arguments = _MADE[type(value)]
+            return [type(value).__name__, *(self._write(each, 1) for each in arguments(value))]
         if isinstance(value, type):
             name = value.__name__
             if vars(builtins).get(name) is value:
@@ -135,8 +145,6 @@ class Writer:
         for name, constant in _CONSTANTS.items():
             if value is constant:
                 return ["constant", name]
-        if type(value).__module__ == "datetime":
-            return self._time(value)
         if self._has_arrays and _is_array(value):
             return ["array", value.dtype.str, self._write(value.tolist(), 1)]
         if isinstance(value, Set) and not isinstance(value, set):
@@ -145,14 +153,6 @@ class Writer:
             return encode(value)
         except Opaque:
             return self._hand_over(value)
-
-    def _time(self, value: object) -> object:
-        name = type(value).__name__
-        if name == "timedelta":
-            return ["timedelta", value.days, value.seconds, value.microseconds]  # type: ignore[attr-defined]
-        if name in ("date", "datetime", "time"):
-            return [name, value.isoformat()]  # type: ignore[attr-defined]
-        return self._hand_over(value)
 
 
 def _is_array(value: Any) -> bool:
@@ -180,6 +180,10 @@ class Reader:
                 raise ValueError("an object is no value")
             return value
         name, *items = value
+        if name in _EMPTY:
+            return self._container(name, items)
+        if name in _MAKERS:
+            return _MAKERS[name](*self._all(items))
         reading = getattr(self, f"_read_{name}", None)
         if reading is not None:
             return reading(items)
@@ -194,24 +198,36 @@ class Reader:
     def apply(self, changed: list) -> None:
         """Change the containers of the request as the other side did."""
         sent = len(self.containers)
-        for number, (name, *items) in changed:
+        for number, (_, *items) in changed:
             if not 0 <= number < sent:
                 raise ValueError("no such container")
-            container = self.containers[number]
-            if isinstance(container, dict):
-                pairs = [(self.read(key), self.read(item)) for key, item in items]
-                container.clear()
-                container.update(pairs)
-                continue
-            if name == "bytearray":
-                content: Any = bytes.fromhex(items[0])
-            else:
-                content = self._all(items[1:] if name == "deque" else items)
-            if isinstance(container, (list, bytearray)):
-                container[:] = content
-                continue
-            container.clear()
-            (container.update if isinstance(container, set) else container.extend)(content)
+            self._fill(self.containers[number], items)
+
+    def _container(self, name: str, items: list) -> Any:
+        container: Any = _EMPTY[name]() if name != "deque" else deque(maxlen=items[0])
+        # It may be among its own elements.
+        self.containers.append(container)
+        self._fill(container, items)
+        return container
+
+    def _fill(self, container: Any, items: list) -> None:
+        """Have a container hold these, and nothing else."""
+        if isinstance(container, bytearray):
+            container[:] = bytes.fromhex(items[0])
+            return
+        content: list
+        if isinstance(container, dict):
+            content = [(self.read(key), self.read(item)) for key, item in items]
+        else:
+            content = self._all(items[1:] if isinstance(container, deque) else items)
+        container.clear()
+        if isinstance(container, dict):
+            for key, item in content:
+                container[key] = item
+        elif isinstance(container, set):
+            container.update(content)
+        else:
+            container.extend(content)
 
     def _all(self, items: list) -> list:
         return [self.read(each) for each in items]
@@ -219,45 +235,6 @@ class Reader:
     def _read_again(self, items: list) -> object:
         (number,) = items
         return self.containers[number]
-
-    def _read_list(self, items: list) -> list:
-        result: list = []
-        self.containers.append(result)
-        result += self._all(items)
-        return result
-
-    def _read_set(self, items: list) -> set:
-        result: set = set()
-        self.containers.append(result)
-        result.update(self._all(items))
-        return result
-
-    def _read_deque(self, items: list) -> deque:
-        result: deque = deque(maxlen=items[0])
-        self.containers.append(result)
-        result.extend(self._all(items[1:]))
-        return result
-
-    def _read_bytearray(self, items: list) -> bytearray:
-        result = bytearray.fromhex(items[0])
-        self.containers.append(result)
-        return result
-
-    def _read_dict(self, items: list) -> dict:
-        return self._mapping({}, items)
-
-    def _read_Counter(self, items: list) -> dict:
-        return self._mapping(Counter(), items)
-
-    def _read_OrderedDict(self, items: list) -> dict:
-        return self._mapping(OrderedDict(), items)
-
-    def _mapping(self, result: dict, items: list) -> dict:
-        self.containers.append(result)
-        for key, item in items:
-            read = self.read(key)
-            result[read] = self.read(item)
-        return result
 
     def _read_tuple(self, items: list) -> tuple:
         return tuple(self._all(items))
@@ -269,15 +246,6 @@ class Reader:
     def _read_frozenset(self, items: list) -> frozenset:
         return frozenset(self._all(items))
 
-    def _read_range(self, items: list) -> range:
-        return range(*self._all(items))
-
-    def _read_slice(self, items: list) -> slice:
-        return slice(*self._all(items))
-
-    def _read_Decimal(self, items: list) -> Decimal:
-        return Decimal(items[0])
-
     def _read_type(self, items: list) -> type:
         value = vars(builtins)[items[0]]
         if not isinstance(value, type):
@@ -286,26 +254,6 @@ class Reader:
 
     def _read_constant(self, items: list) -> object:
         return _CONSTANTS[items[0]]
-
-    def _read_date(self, items: list) -> object:
-        import datetime
-
-        return datetime.date.fromisoformat(items[0])
-
-    def _read_datetime(self, items: list) -> object:
-        import datetime
-
-        return datetime.datetime.fromisoformat(items[0])
-
-    def _read_time(self, items: list) -> object:
-        import datetime
-
-        return datetime.time.fromisoformat(items[0])
-
-    def _read_timedelta(self, items: list) -> object:
-        import datetime
-
-        return datetime.timedelta(*items)
 
     def _read_array(self, items: list) -> object:
         kind, values = items

@@ -23,7 +23,7 @@ SHAPES = f"choice:{DATASETS}/pictures/shapes.jsonl"
 @pytest.mark.parametrize("name", [DOTS, SHAPES])
 def test_every_row_of_the_sample_is_fine(name):
     printed = ran("dataset", "check", name)
-    assert "8 rows with pictures, of which each was opened" in printed
+    assert "8 rows with pictures, all opened" in printed
     assert "Every gold earns the maximum of external_accuracy, external_format." in printed
     findings = json.loads(ran("dataset", "check", name, "--json"))
     assert (findings["with_pictures"], findings["bad"], findings["duplicates"]) == (8, 0, 0)

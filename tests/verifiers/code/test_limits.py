@@ -287,6 +287,26 @@ def test_nothing_is_written_to_the_disk_itself():
     assert lines == ["blocks True", *refused, "7 ['base', 'x']"]
 
 
+def test_the_parent_can_list_each_folder_that_code_makes():
+    """Else a user other than root cannot count the files in it."""
+    code = """
+    import os
+    os.umask(0o577)
+    os.mkdir("a")
+    for mode in (0o300, 0o400, 0o077, 0o500, 0o750):
+        try:
+            os.mkdir(oct(mode), mode)
+        except PermissionError:
+            pass
+    os.umask(0o077)
+    os.mkdir("b")
+    for name in sorted(os.listdir(".")):
+        print(name, oct(os.stat(name).st_mode & 0o777))
+    """
+    made = ["0o500 0o500", "0o750 0o750", "a 0o755", "b 0o700"]
+    assert run(code)[0].splitlines() == made
+
+
 # --- threads ---
 
 

@@ -149,6 +149,9 @@ _O_DIRECT = {"x86_64": 0o40000, "aarch64": 0o200000}
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
+# what a folder's owner needs in order to see all that is in it: to read it, and to enter it
+_LISTED = (0o400, 0o100)
+
 # linux/mman.h, linux/time.h
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 # the machine's clocks, and the CPU time of the calling process and thread; a negative number may
@@ -452,6 +455,16 @@ def _none_of(index: int, bits: int) -> list[_Instruction]:
     return [_load_argument(index), (_ANY_BIT, 0, 1, bits), _REFUSE]
 
 
+def _all_of(index: int, *bits: int) -> list[_Instruction]:
+    """Refuse the call unless the argument has all of these bits."""
+    program = [_load_argument(index)]
+    for position, bit in enumerate(bits):
+        is_last = position == len(bits) - 1
+        # On to the next bit, and from the last one over the refusal.
+        program.append((_ANY_BIT, int(is_last), len(bits) - 1 - position, bit))
+    return [*program, _REFUSE]
+
+
 def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     """The filter for the process `own`: a BPF program over `struct seccomp_data`.
 
@@ -489,6 +502,11 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "fsync": [_DONE],
         "fdatasync": [_DONE],
         "msync": [_DONE],
+        # The parent, if it is not root, has to be able to count what is in a folder. The C library
+        # expects no error of umask.
+        "mkdir": _all_of(1, *_LISTED),
+        "mkdirat": _all_of(2, *_LISTED),
+        "umask": [_load_argument(0), (_ANY_BIT, 0, 1, sum(_LISTED)), _DONE],
         # nothing of other processes
         "clock_gettime": _one_of(0, *_CLOCKS),
         "clock_getres": _one_of(0, *_CLOCKS),

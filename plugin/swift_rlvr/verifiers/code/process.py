@@ -365,7 +365,8 @@ class Zygotes:
                 zygote = self._idle.pop()
             except IndexError:
                 return None
-            if zygote.is_alive:
+            # Again, for the kernel notes the time: of now, and not of the end of another completion.
+            if zygote.is_alive and zygote.clean():
                 return zygote
             zygote.close()
 

@@ -655,6 +655,26 @@ def test_it_ends_with_the_process(end, tmp_path):
         os.kill(fork, signal.SIGKILL)
 
 
+def test_a_fork_of_the_trainer_leaves_what_runs_alone():
+    """It neither kills the child at its own end, nor holds the child's input open."""
+    job = {"kind": "program", "code": "import sys; print(len(sys.stdin.read()))"}
+    with (
+        closing(Zygote()) as zygote,
+        sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, is_program=True) as child,
+    ):
+        fork = os.fork()
+        if fork == 0:
+            child.close()
+            time.sleep(600)
+            os._exit(0)
+        try:
+            output, _ = child.run(b"1\n", 100)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
+    assert output == b"2\n"
+
+
 def test_it_outlives_the_thread_that_started_it():
     code = """
     import threading

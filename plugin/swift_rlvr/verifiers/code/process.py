@@ -436,6 +436,7 @@ class Child:
         self._clock = Clock(self._process.pid, _TICK)
         # Also where this object is collected, so that no exception leaves a child behind.
         self.close = weakref.finalize(self, _end_process, self._process, ours)
+        _CHILDREN.add(self)
 
     def allow(self, seconds: float, in_all: float = math.inf) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
@@ -678,6 +679,23 @@ def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
 def _close_pipes(pipes: Iterable[int]) -> None:
     for pipe in pipes:
         os.close(pipe)
+
+
+# those of this process
+_CHILDREN: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """In a fork of the process whose children these are: they are not to end with it, and a pipe
+    that it holds, too, would never end for them.
+    """
+    for child in list(_CHILDREN):
+        if child.close.detach() is not None:
+            _close_pipes(child._pipes)
+    _CHILDREN.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _end_process(process: _Process, pipes: set[int]) -> None:

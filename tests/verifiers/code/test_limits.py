@@ -340,6 +340,22 @@ def test_a_dozen_threads_work():
     assert run(code)[0].split() == ["x"] * 50
 
 
+def test_forty_threads_work_at_a_time_in_the_default_memory():
+    code = """
+    import threading
+    meeting = threading.Barrier(41, timeout=20)
+    def meet():
+        values = [[number] for number in range(2000)]
+        meeting.wait()
+    threads = [threading.Thread(target=meet) for _ in range(40)]
+    for thread in threads: thread.start()
+    meeting.wait()
+    for thread in threads: thread.join()
+    print("met")
+    """
+    assert run(code, Limits(seconds=60))[0] == "met\n"
+
+
 # --- what is left of a run ---
 
 

@@ -41,6 +41,8 @@ What one run could leave for another to see, or tell one that runs at the same t
   mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open. It cannot
   be closed there: Landlock has no right for stat and readlink, so any link of the system will do,
   and a seccomp filter does not see what stat answers. The doctor says so.
+- Whether its folder is a new one, as the number and the birth of that tell: open. After a run that
+  has made it larger the next one gets another.
 - Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
 - Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
 - Load, free memory, free disk (sysinfo, statfs), /proc: closed.

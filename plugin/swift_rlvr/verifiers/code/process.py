@@ -47,6 +47,8 @@ _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONUTF8": "1",
+    # Else each thread has the C library reserve 64 MiB of address space, which is limited.
+    "MALLOC_ARENA_MAX": "1",
     # The order of a set of strings, and with it the reward, must not change from run to run.
     "PYTHONHASHSEED": "0",
     # Its own folder, in which it is.

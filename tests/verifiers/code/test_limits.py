@@ -450,6 +450,25 @@ def test_channels_to_other_runs_are_closed():
     assert outcomes.keys() == SEEN_BY_OTHERS.keys()
 
 
+@pytest.mark.skipif(
+    os.getuid() != 0 or not mounts_can_be_given_up(), reason="only root can hide processes"
+)
+def test_files_and_threads_of_another_run_are_not_seen():
+    """By `stat` of /proc, which nothing refuses."""
+    job = {"kind": "program", "code": "import sys; sys.stdin.read()"}
+    with (
+        closing(Zygote()) as zygote,
+        sandboxed(zygote, GENEROUS, math.inf, job, is_program=True) as child,
+    ):
+        other = child._process.pid
+        code = f"""
+        import os
+        for process in {other}, {os.getpid()}, os.getpid():
+            print(os.path.exists(f"/proc/{{process}}/fd"))
+        """
+        assert run(code)[0].split() == ["False", "False", "True"]
+
+
 def test_its_own_clocks_and_numbers_are_there():
     code = """
     import os, time

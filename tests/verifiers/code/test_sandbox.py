@@ -598,7 +598,7 @@ def test_nothing_outside_can_be_reached(file_outside, monkeypatch):
     assert outcomes.keys() == FORBIDDEN.keys()
     environment = output_of("import os\nprint(*os.environ)").split()
     assert sorted(environment) == sorted(
-        {"HOME", "LANG", "PATH", "PYTHONHASHSEED", "PYTHONUTF8", "TMPDIR"}
+        {"HOME", "LANG", "MALLOC_ARENA_MAX", "PATH", "PYTHONHASHSEED", "PYTHONUTF8", "TMPDIR"}
     )
 
 

@@ -45,7 +45,9 @@ What one run could leave for another to see, or tell one that runs at the same t
   has made it larger the next one gets another.
 - Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
 - Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
-- Load, free memory, free disk (sysinfo, statfs), /proc: closed.
+- Load, free memory, free disk (sysinfo, statfs), what /proc holds: closed.
+- How many files and threads another process has, which stat tells of /proc: closed for root who can
+  mount (`give_up_mounts`), else open.
 - CPU time, priority, group, session and cores of other processes: closed.
 - The cache of files: closed as mincore and RWF_NOWAIT tell it; open by how long a read takes.
 - Numbers of processes, threads and pipes, which grow: open; anybody's processes move them.
@@ -343,6 +345,9 @@ def give_up_mounts(folder: str) -> None:
         # From here on no mount reaches others. What they unmount is unmounted here too.
         _call("mount", 0, b"/", 0, _MS_REC | _MS_SLAVE)
         _call("mount", path, path, 0, _MS_BIND)
+        # Of /proc what no two sandboxes share: stat tells how many files and threads a process has,
+        # and neither Landlock nor the filter refuses it. Only root can do this (Linux 5.8).
+        _LIBC.mount(b"proc", b"/proc", b"proc", 0, b"hidepid=ptraceable")
         _set_mounts(b"/", _AT_RECURSIVE, _MOUNT_ATTR_RDONLY, 0)
     except LockdownError:
         return

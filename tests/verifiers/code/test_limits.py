@@ -287,6 +287,26 @@ def test_nothing_is_written_to_the_disk_itself():
     assert lines == ["blocks True", *refused, "7 ['base', 'x']"]
 
 
+def test_the_parent_can_list_each_folder_that_code_makes():
+    """Else a user other than root cannot count the files in it."""
+    code = """
+    import os
+    os.umask(0o577)
+    os.mkdir("a")
+    for mode in (0o300, 0o400, 0o077, 0o500, 0o750):
+        try:
+            os.mkdir(oct(mode), mode)
+        except PermissionError:
+            pass
+    os.umask(0o077)
+    os.mkdir("b")
+    for name in sorted(os.listdir(".")):
+        print(name, oct(os.stat(name).st_mode & 0o777))
+    """
+    made = ["0o500 0o500", "0o750 0o750", "a 0o755", "b 0o700"]
+    assert run(code)[0].splitlines() == made
+
+
 # --- threads ---
 
 
@@ -318,6 +338,22 @@ def test_a_dozen_threads_work():
     for thread in threads: thread.join()
     """
     assert run(code)[0].split() == ["x"] * 50
+
+
+def test_forty_threads_work_at_a_time_in_the_default_memory():
+    code = """
+    import threading
+    meeting = threading.Barrier(41, timeout=20)
+    def meet():
+        values = [[number] for number in range(2000)]
+        meeting.wait()
+    threads = [threading.Thread(target=meet) for _ in range(40)]
+    for thread in threads: thread.start()
+    meeting.wait()
+    for thread in threads: thread.join()
+    print("met")
+    """
+    assert run(code, Limits(seconds=60))[0] == "met\n"
 
 
 # --- what is left of a run ---
@@ -412,6 +448,25 @@ def test_channels_to_other_runs_are_closed():
     outcomes = dict(line.split("|") for line in run(code)[0].splitlines())
     assert {name: each for name, each in outcomes.items() if each != "EPERM"} == {}
     assert outcomes.keys() == SEEN_BY_OTHERS.keys()
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or not mounts_can_be_given_up(), reason="only root can hide processes"
+)
+def test_files_and_threads_of_another_run_are_not_seen():
+    """By `stat` of /proc, which nothing refuses."""
+    job = {"kind": "program", "code": "import sys; sys.stdin.read()"}
+    with (
+        closing(Zygote()) as zygote,
+        sandboxed(zygote, GENEROUS, math.inf, job, is_program=True) as child,
+    ):
+        other = child._process.pid
+        code = f"""
+        import os
+        for process in {other}, {os.getpid()}, os.getpid():
+            print(os.path.exists(f"/proc/{{process}}/fd"))
+        """
+        assert run(code)[0].split() == ["False", "False", "True"]
 
 
 def test_its_own_clocks_and_numbers_are_there():
@@ -633,6 +688,26 @@ def test_it_ends_with_the_process(end, tmp_path):
     for fork in forks:
         assert is_running(fork)
         os.kill(fork, signal.SIGKILL)
+
+
+def test_a_fork_of_the_trainer_leaves_what_runs_alone():
+    """It neither kills the child at its own end, nor holds the child's input open."""
+    job = {"kind": "program", "code": "import sys; print(len(sys.stdin.read()))"}
+    with (
+        closing(Zygote()) as zygote,
+        sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, is_program=True) as child,
+    ):
+        fork = os.fork()
+        if fork == 0:
+            child.close()
+            time.sleep(600)
+            os._exit(0)
+        try:
+            output, _ = child.run(b"1\n", 100)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
+    assert output == b"2\n"
 
 
 def test_it_outlives_the_thread_that_started_it():

@@ -598,7 +598,7 @@ def test_nothing_outside_can_be_reached(file_outside, monkeypatch):
     assert outcomes.keys() == FORBIDDEN.keys()
     environment = output_of("import os\nprint(*os.environ)").split()
     assert sorted(environment) == sorted(
-        {"HOME", "LANG", "PATH", "PYTHONHASHSEED", "PYTHONUTF8", "TMPDIR"}
+        {"HOME", "LANG", "MALLOC_ARENA_MAX", "PATH", "PYTHONHASHSEED", "PYTHONUTF8", "TMPDIR"}
     )
 
 
@@ -744,6 +744,7 @@ FORBIDDEN_CALLS = """
     fchmodat2 452 452 | chown 92 - . | fchown 93 55 | lchown 94 - . | fchownat 260 54 | truncate 76 45 |
     fallocate 285 47 0 1 | setxattr 188 5 | lsetxattr 189 6 | fsetxattr 190 7 | setxattrat 463 463 | utime 132 - . |
     utimes 235 - . | futimesat 261 - | utimensat 280 88 -100 . | mknod 133 - fifo 0x1000 | mknodat 259 33 |
+    mkdir 83 - folder 0o300 | mkdirat 258 34 -100 folder 0o600 |
     openat2 437 437 -100 . | landlock_restrict_self 446 446 | modify_ldt 154 - | kexec_load 246 104 |
     init_module 175 105 | reboot 169 142 | an_unknown_one 9999 9999 | an_unknown_one 2147483648 2147483648 |
     execve_of_x32 1073742344 1073742344 | the_last_one 4294967295 4294967295
@@ -877,6 +878,8 @@ def test_what_is_not_on_the_list_is_refused(machine, read_only):
         (72, 25, (1, 1032)),  # the last
         (16, 29, (1, 0x5401)),  # ioctl: isatty
         (257, 56, (0, 0, os.O_WRONLY)),  # openat, which Landlock checks
+        (258, 34, (0, 0, 0o500)),  # mkdirat, of a folder that its owner can list
+        (95, 166, (0o277,)),  # umask
     ],
 )
 def test_what_python_needs_is_allowed_on_both_architectures(x86_64, aarch64, arguments):

@@ -1,5 +1,5 @@
-"""The sandboxed child: reads its job from a pipe, locks itself down, and only then runs the
-completion's code.
+"""The sandboxed child: locks itself down, and only then reads the completion's code from a pipe and
+runs it.
 
 `process.py` starts, by `serve` and outside the package, a process that forks a child whenever it is
 asked to, and runs no code of a completion itself. `inside.jobs` has the jobs of a child: to run a

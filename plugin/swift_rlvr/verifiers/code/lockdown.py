@@ -41,9 +41,13 @@ What one run could leave for another to see, or tell one that runs at the same t
   mounted read-only (`give_up_mounts`), or where they are mounted with noatime; else open. It cannot
   be closed there: Landlock has no right for stat and readlink, so any link of the system will do,
   and a seccomp filter does not see what stat answers. The doctor says so.
+- Whether its folder is a new one, as the number and the birth of that tell: open. After a run that
+  has made it larger the next one gets another.
 - Files, links, locks, leases, notices of folders (inotify, fanotify, dnotify): closed.
 - Queues, semaphores, shared memory, keys, abstract sockets, memfd: closed.
-- Load, free memory, free disk (sysinfo, statfs), /proc: closed.
+- Load, free memory, free disk (sysinfo, statfs), what /proc holds: closed.
+- How many files and threads another process has, which stat tells of /proc: closed for root who can
+  mount (`give_up_mounts`), else open.
 - CPU time, priority, group, session and cores of other processes: closed.
 - The cache of files: closed as mincore and RWF_NOWAIT tell it; open by how long a read takes.
 - Numbers of processes, threads and pipes, which grow: open; anybody's processes move them.
@@ -148,6 +152,9 @@ _O_DIRECT = {"x86_64": 0o40000, "aarch64": 0o200000}
 # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
 # terminal of whoever started the trainer
 _IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+
+# what a folder's owner needs in order to see all that is in it: to read it, and to enter it
+_LISTED = (0o400, 0o100)
 
 # linux/mman.h, linux/time.h
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
@@ -338,6 +345,9 @@ def give_up_mounts(folder: str) -> None:
         # From here on no mount reaches others. What they unmount is unmounted here too.
         _call("mount", 0, b"/", 0, _MS_REC | _MS_SLAVE)
         _call("mount", path, path, 0, _MS_BIND)
+        # Of /proc what no two sandboxes share: stat tells how many files and threads a process has,
+        # and neither Landlock nor the filter refuses it. Only root can do this (Linux 5.8).
+        _LIBC.mount(b"proc", b"/proc", b"proc", 0, b"hidepid=ptraceable")
         _set_mounts(b"/", _AT_RECURSIVE, _MOUNT_ATTR_RDONLY, 0)
     except LockdownError:
         return
@@ -452,6 +462,16 @@ def _none_of(index: int, bits: int) -> list[_Instruction]:
     return [_load_argument(index), (_ANY_BIT, 0, 1, bits), _REFUSE]
 
 
+def _all_of(index: int, *bits: int) -> list[_Instruction]:
+    """Refuse the call unless the argument has all of these bits."""
+    program = [_load_argument(index)]
+    for position, bit in enumerate(bits):
+        is_last = position == len(bits) - 1
+        # On to the next bit, and from the last one over the refusal.
+        program.append((_ANY_BIT, int(is_last), len(bits) - 1 - position, bit))
+    return [*program, _REFUSE]
+
+
 def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     """The filter for the process `own`: a BPF program over `struct seccomp_data`.
 
@@ -489,6 +509,11 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         "fsync": [_DONE],
         "fdatasync": [_DONE],
         "msync": [_DONE],
+        # The parent, if it is not root, has to be able to count what is in a folder. The C library
+        # expects no error of umask.
+        "mkdir": _all_of(1, *_LISTED),
+        "mkdirat": _all_of(2, *_LISTED),
+        "umask": [_load_argument(0), (_ANY_BIT, 0, 1, sum(_LISTED)), _DONE],
         # nothing of other processes
         "clock_gettime": _one_of(0, *_CLOCKS),
         "clock_getres": _one_of(0, *_CLOCKS),

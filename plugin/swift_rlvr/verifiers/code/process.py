@@ -47,6 +47,8 @@ _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONUTF8": "1",
+    # Else each thread has the C library reserve 64 MiB of address space, which is limited.
+    "MALLOC_ARENA_MAX": "1",
     # The order of a set of strings, and with it the reward, must not change from run to run.
     "PYTHONHASHSEED": "0",
     # Its own folder, in which it is.
@@ -365,7 +367,8 @@ class Zygotes:
                 zygote = self._idle.pop()
             except IndexError:
                 return None
-            if zygote.is_alive:
+            # Again, for the kernel notes the time: of now, and not of the end of another completion.
+            if zygote.is_alive and zygote.clean():
                 return zygote
             zygote.close()
 
@@ -435,6 +438,7 @@ class Child:
         self._clock = Clock(self._process.pid, _TICK)
         # Also where this object is collected, so that no exception leaves a child behind.
         self.close = weakref.finalize(self, _end_process, self._process, ours)
+        _CHILDREN.add(self)
 
     def allow(self, seconds: float, in_all: float = math.inf) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
@@ -677,6 +681,23 @@ def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
 def _close_pipes(pipes: Iterable[int]) -> None:
     for pipe in pipes:
         os.close(pipe)
+
+
+# those of this process
+_CHILDREN: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """In a fork of the process whose children these are: they are not to end with it, and a pipe
+    that it holds, too, would never end for them.
+    """
+    for child in list(_CHILDREN):
+        if child.close.detach() is not None:
+            _close_pipes(child._pipes)
+    _CHILDREN.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _end_process(process: _Process, pipes: set[int]) -> None:

@@ -65,6 +65,15 @@ def test_rows_that_lost_their_picture_are_counted(tmp_path):
     assert "1 row with pictures, of which each was opened; 2 rows without" in printed
 
 
+def test_rows_that_all_lost_their_picture_contradict_each_other(tmp_path):
+    golds = ("3", "4", "3", "5", "three")
+    rows = [{"images": [], "question": "How many?", "answer": gold} for gold in golds]
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    printed = ran("dataset", "check", f"math:{tmp_path / 'rows.jsonl'}", columns=400)
+    assert "2 rows: an earlier row asks the same, with another gold (line 2: 4 and 3)" in printed
+    assert "Every gold earns" not in printed
+
+
 def test_a_leak_is_the_same_question_about_the_same_picture(tmp_path):
     file = write_dots(tmp_path / "data", (1, 2, 3))
     other = write_dots(tmp_path / "other", (3, 4))

@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from pictures import content, dots, write_dots
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.runs.records import Record
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, unread_columns
 from swift_rlvr.tasks.pictures import name_of, named, placed, with_pictures
 from swift_rlvr.tasks.sources import parse_source, undecoded
 
@@ -256,3 +256,9 @@ def test_numbers_of_pictures_do_not_move_over_an_empty_column():
     with pytest.raises(RowError, match="numbers its images, and image_1 is empty before others"):
         TASKS["math"].preprocess({**row, "question": "What is in <image 2>?"})
     assert held(TASKS["math"].preprocess({**row, "question": "Which?"})) == [ONE, TWO]
+
+
+def test_a_question_that_numbers_its_pictures_is_read():
+    row: dict = {"question": "What is in <image 1>?", "options": ["a", "b"], "answer": "A"}
+    row = {**row, "image_1": ONE, "subfield": "Arts"}
+    assert unread_columns(TASKS["choice"], row) == ["subfield"]

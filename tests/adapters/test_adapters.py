@@ -24,7 +24,7 @@ from present import present
 from swift_rlvr.adapters.grading import grade, row_of, same_keys, short_name, task_of
 from swift_rlvr.adapters.nemo import step, verify
 from swift_rlvr.adapters.openrlhf import reward_func
-from swift_rlvr.adapters.rows import FORMATS, PARQUET
+from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media
 from swift_rlvr.adapters.slime import custom_rm
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.rewards import REWARDS
@@ -434,7 +434,15 @@ HANDED_OVER = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in TASKS.present if TASKS[name].verifier])
+def test_no_format_takes_pictures():
+    with pytest.raises(InputError, match="rows have images, which go to ms-swift alone"):
+        refuse_media(TASKS["boxes"].preprocess(TASKS["boxes"].examples[0]))
+
+
+WITHOUT_PICTURES = [name for name in TASKS.present if TASKS[name].verifier and name != "boxes"]
+
+
+@pytest.mark.parametrize("name", WITHOUT_PICTURES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_task_goes_through_every_format(format, name):
     """The gold earns the full reward of what is left in the label."""

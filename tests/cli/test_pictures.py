@@ -24,7 +24,7 @@ SHAPES = f"choice:{DATASETS}/pictures/shapes.jsonl"
 @pytest.mark.parametrize("name", [DOTS, SHAPES])
 def test_every_row_of_the_sample_is_fine(name):
     printed = ran("dataset", "check", name)
-    assert "8 rows with pictures, of which each was opened" in printed
+    assert "8 rows with pictures, all opened" in printed
     assert "Every gold earns the maximum of external_accuracy, external_format." in printed
     findings = json.loads(ran("dataset", "check", name, "--json"))
     assert (findings["with_pictures"], findings["bad"], findings["duplicates"]) == (8, 0, 0)
@@ -62,7 +62,7 @@ def test_rows_that_lost_their_picture_are_counted(tmp_path):
     rows = [{"image": image, "question": "How many?", "answer": "3"} for image in (held, "", None)]
     write_jsonl(tmp_path / "rows.jsonl", rows)
     printed = ran("dataset", "check", f"math:{tmp_path / 'rows.jsonl'}")
-    assert "1 row with pictures, of which each was opened; 2 rows without" in printed
+    assert "1 row with pictures, all opened; 2 rows without" in printed
 
 
 def test_rows_that_all_lost_their_picture_contradict_each_other(tmp_path):

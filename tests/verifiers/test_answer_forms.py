@@ -160,7 +160,7 @@ def test_a_question_alone_asks_for_none(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(TASKS) - {"code", "instructions", "json", "tool_calls"})
+    "name", sorted(set(TASKS) - {"boxes", "code", "instructions", "json", "tool_calls"})
 )
 def test_the_tasks_of_the_package_ask_for_tags(name: str) -> None:
     task = TASKS[name]

@@ -33,6 +33,8 @@ from swift_rlvr.tasks.task import prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
 from swift_rlvr.verifiers.answer_forms import CALLS, FORMS, WHOLE, unknown_form
+from swift_rlvr.verifiers.mathematics.notation import tidy
+from swift_rlvr.verifiers.mathematics.plain_numbers import with_decimal_comma
 
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
@@ -49,11 +51,6 @@ WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
 
 # Golds that have no other form: a whole number, or the label of a choice.
 _PLAIN = re.compile(r"0|-?[1-9][0-9]*|[A-J]")
-# 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5.
-_DECIMAL_COMMA = re.compile(
-    r"(?:[$€£] ?)?[-+]?(?:0,\d+|\d+(?:\.\d{3})*,(?:\d{2}|\d{4,})|\d+,\d(?= ?[^\W\d]| ?[%€$£]))"
-    r"(?: ?(?:[^\W\d]{1,10}|[%€$£]))?"
-)
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -170,8 +167,8 @@ class Findings:
             line, gold = self.decimal_commas[0]
             rows = rows_text(len(self.decimal_commas))
             yield (
-                f"{rows}: the gold has a comma, as {gold} (line {line}), and is read as a list; "
-                "where the comma is a decimal one, write a point"
+                f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
+                "same with a point is not graded; write a point, or a space behind the comma of a list"
             )
         if self.contradictions:
             line, text = self.contradictions[0]
@@ -449,7 +446,8 @@ def _note_doubts(findings: Findings, asked: AskedRow) -> None:
         findings.unknown_forms.append((asked.line, form))
     if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
         answer = asked.gold.answer.strip()
-        if _DECIMAL_COMMA.fullmatch(answer):
+        # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5
+        if with_decimal_comma(tidy(answer)) is not None:
             findings.decimal_commas.append((asked.line, answer))
 
 

@@ -120,7 +120,7 @@ def _print_head(console: Console, source: Source, findings: checking.Findings) -
     if findings.with_pictures:
         pictures = f"{checking.rows_text(findings.with_pictures)} with pictures"
         if not findings.pictures_at_urls:
-            pictures += ", of which each was opened"
+            pictures += ", all opened"
         usable = sum(findings.forms.values())
         if usable > findings.with_pictures:
             pictures += f"; {checking.rows_text(usable - findings.with_pictures)} without"

@@ -1,5 +1,6 @@
 """Pictures in the commands: what they show, what they write, and what they refuse."""
 
+import base64
 import importlib.util
 import json
 
@@ -14,7 +15,7 @@ from small_models import save_vision_model
 from swift_rlvr.adapters.rows import FORMATS, PARQUET
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
-from swift_rlvr.utils.jsonl import read_jsonl
+from swift_rlvr.utils.jsonl import read_jsonl, write_jsonl
 
 DOTS = f"math:{DATASETS}/pictures/dots.jsonl"
 SHAPES = f"choice:{DATASETS}/pictures/shapes.jsonl"
@@ -54,6 +55,23 @@ def test_one_broken_picture_is_named_and_the_check_fails_where_all_are(tmp_path)
         path.unlink()
     printed = ran("dataset", "check", f"math:{file}", code=1, columns=400)
     assert "cannot be used: no picture" in printed and "no good row is left" in printed
+
+
+def test_rows_that_lost_their_picture_are_counted(tmp_path):
+    held = base64.b64encode(content(dots(3))).decode("ascii")
+    rows = [{"image": image, "question": "How many?", "answer": "3"} for image in (held, "", None)]
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    printed = ran("dataset", "check", f"math:{tmp_path / 'rows.jsonl'}")
+    assert "1 row with pictures, all opened; 2 rows without" in printed
+
+
+def test_rows_that_all_lost_their_picture_contradict_each_other(tmp_path):
+    golds = ("3", "4", "3", "5", "three")
+    rows = [{"images": [], "question": "How many?", "answer": gold} for gold in golds]
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    printed = ran("dataset", "check", f"math:{tmp_path / 'rows.jsonl'}", columns=400)
+    assert "2 rows: an earlier row asks the same, with another gold (line 2: 4 and 3)" in printed
+    assert "Every gold earns" not in printed
 
 
 def test_a_leak_is_the_same_question_about_the_same_picture(tmp_path):

@@ -327,11 +327,31 @@ def test_the_size_of_an_image_is_read_from_wherever_it_is(tmp_path, monkeypatch)
             {**NAMED, "problem": "<image><image>Where?"},
             "column 'images': the question has <image> 2",
         ),
+        (
+            {**NAMED, "bbox_xywh": []},
+            "column 'bbox_xywh': an empty list: a row of which nothing is right to find",
+        ),
+        (
+            {**NAMED, "width": 60, "height": 80},
+            "column 'images': the row says that it has 60 x 80 pixels, and it has 80 x 60",
+        ),
     ],
 )
 def test_rows_that_cannot_be_used_say_why(row, message):
     with pytest.raises(RowError, match=message):
         TASK.preprocess(row)
+
+
+def test_pixels_are_those_of_the_image_that_the_model_gets(monkeypatch):
+    """The row's are of an image twice as large."""
+    row = {"image": PICTURE, "problem": "Where?", "bbox": [20, 30, 60, 90]}
+    row = {**row, "width": 160, "height": 120}
+    monkeypatch.setenv("SWIFT_RLVR_COORDINATES", "absolute")
+    prepared = TASK.preprocess(row)
+    assert json.loads(prepared["solution"]) == [{"bbox_2d": BOX}]
+    assert prepared["canvas"] == [80, 60]
+    monkeypatch.setenv("SWIFT_RLVR_COORDINATES", "resized")
+    assert TASK.preprocess(row)["canvas"] == list(resized(80, 60))
 
 
 def test_pixels_need_no_size_where_pixels_are_asked_for(monkeypatch):

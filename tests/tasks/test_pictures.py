@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from pictures import content, dots, write_dots
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.runs.records import Record
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, unread_columns
 from swift_rlvr.tasks.pictures import name_of, named, placed, with_pictures
 from swift_rlvr.tasks.sources import parse_source, undecoded
 
@@ -210,7 +210,7 @@ def test_messages_for_a_server():
     (_, user) = with_pictures([messages[0], {"role": "user", "content": "Who?"}], [one])
     assert [part["type"] for part in user["content"]] == ["image_url", "text"]
     assert with_pictures(messages, []) == messages
-    with pytest.raises(RowError, match="the question has <image> 2 times, and the row 1 images"):
+    with pytest.raises(RowError, match="the question has <image> 2 times, and the row has 1 image"):
         placed(messages, [one])
 
 
@@ -220,3 +220,45 @@ def test_what_is_shown_is_a_name():
     row = {"image": ONE, "question": "How many?", "answer": "1"}
     shown = ask(TASKS["math"], row)
     assert "<image>How many?" in shown.prompt
+
+
+@pytest.mark.parametrize("orientation", [2, 3, 6, 8])
+def test_a_picture_that_only_exif_turns_is_refused(orientation):
+    """vLLM turns it for the rollouts, and ms-swift does not for the training."""
+    exif = Pillow.Exif()
+    exif[0x0112] = orientation
+    file = io.BytesIO()
+    dots(1).save(file, "JPEG", exif=exif)
+    row = {"image": file.getvalue(), "question": "How many?", "answer": "1"}
+    with pytest.raises(RowError, match=f"'image': .*its EXIF orientation is {orientation}: vLLM"):
+        TASKS["math"].preprocess(row)
+
+
+def test_a_picture_that_exif_does_not_turn_is_taken():
+    exif = Pillow.Exif()
+    exif[0x0112] = 1
+    file = io.BytesIO()
+    dots(1).save(file, "JPEG", exif=exif)
+    row = {"image": file.getvalue(), "question": "How many?", "answer": "1"}
+    assert held(TASKS["math"].preprocess(row)) == [file.getvalue()]
+
+
+def test_a_picture_that_is_but_a_line_is_refused():
+    row = {"question": "How many?", "answer": "1"}
+    line, strip = (content(Pillow.new("RGB", (width, 2))) for width in (402, 400))
+    assert held(TASKS["math"].preprocess({**row, "image": strip})) == [strip]
+    with pytest.raises(RowError, match="'image': .* 402 x 2 pixels; Qwen's models refuse"):
+        TASKS["math"].preprocess({**row, "image": line})
+
+
+def test_numbers_of_pictures_do_not_move_over_an_empty_column():
+    row = {"answer": "1", "image_1": None, "image_2": ONE, "image_3": TWO}
+    with pytest.raises(RowError, match="numbers its images, and image_1 is empty before others"):
+        TASKS["math"].preprocess({**row, "question": "What is in <image 2>?"})
+    assert held(TASKS["math"].preprocess({**row, "question": "Which?"})) == [ONE, TWO]
+
+
+def test_a_question_that_numbers_its_pictures_is_read():
+    row: dict = {"question": "What is in <image 1>?", "options": ["a", "b"], "answer": "A"}
+    row = {**row, "image_1": ONE, "subfield": "Arts"}
+    assert unread_columns(TASKS["choice"], row) == ["subfield"]

@@ -116,7 +116,7 @@ def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatc
         assert {name: prepared[name] for name in beside} == beside
         single = TASKS[kind].preprocess({**row, "image": "a.png", "video": None, "audio": ""})
         assert single["images"] == images and "videos" not in single and "audios" not in single
-        with pytest.raises(RowError, match="'images': the question has <image> 1 times, and the"):
+        with pytest.raises(RowError, match="'images': the question has <image> once, and the"):
             TASKS[kind].preprocess(row)
 
 
@@ -170,11 +170,11 @@ def test_an_image_that_only_the_question_shows_is_named(question, is_shown):
     if not is_shown:
         TASKS["qa"].preprocess(row)
         return
-    with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
+    with pytest.raises(RowError, match="'images': the question has .*, and the row has 0 images"):
         TASKS["qa"].preprocess(row)
     TASKS["qa"].preprocess({**row, "images": [PNG]})
     row = {"question": "Which?", "options": [f"A {question}", "B"], "answer": "A"}
-    with pytest.raises(RowError, match="'images': the question has .*, and the row 0 images"):
+    with pytest.raises(RowError, match="'images': the question has .*, and the row has 0 images"):
         TASKS["choice"].preprocess(row)
 
 
@@ -183,7 +183,7 @@ def test_an_image_is_shown_as_often_as_one_likes():
     other = content(dots(2))
     images = TASKS["qa"].preprocess({**row, "images": [PNG, other]})["images"]
     assert [image["bytes"] for image in images] == [PNG, other, PNG]
-    with pytest.raises(RowError, match="the question has <image 2>, and the row 1 images"):
+    with pytest.raises(RowError, match="the question has <image 2>, and the row has 1 image"):
         TASKS["qa"].preprocess({**row, "images": [PNG]})
 
 

@@ -6,6 +6,7 @@ prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the ru
 task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -47,6 +48,9 @@ ATTACKED_ROWS = 200
 MUCH = 0.02
 # How a reference passes its tests: in a process of its own, only in one with them, or not at all.
 WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
+
+# Golds that have no other form: a whole number, or the label of a choice.
+_PLAIN = re.compile(r"0|-?[1-9][0-9]*|[A-J]")
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -106,6 +110,8 @@ class Findings:
     # the line and the text.
     unknown_forms: list[Problem] = field(default_factory=list)
     decimal_commas: list[Problem] = field(default_factory=list)
+    # Rows that ask what an earlier one asks, with another gold: the line and what it contradicts.
+    contradictions: list[Problem] = field(default_factory=list)
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
     # Rows with pictures, and those of which one is at a URL, which was not opened.
@@ -163,6 +169,13 @@ class Findings:
             yield (
                 f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
                 "same with a point is not graded; write a point, or a space behind the comma of a list"
+            )
+        if self.contradictions:
+            line, text = self.contradictions[0]
+            rows = rows_text(len(self.contradictions))
+            yield (
+                f"{rows}: an earlier row asks the same, with another gold (line {line}: {text}), "
+                "as where a picture or a passage is missing"
             )
         if at_urls := self.pictures_at_urls:
             yield f"{rows_text(at_urls)}: pictures at URLs, which were not opened"
@@ -321,6 +334,7 @@ class DatasetCheck:
         self._graders = Graders(rewards)
         # By `Task.identity`: the first line of each question, and the questions of the other files.
         self._first_lines: dict[str, int] = {}
+        self._first_golds: dict[str, str] = {}
         self._elsewhere: dict[str, set[str]] = {}
         for other in against:
             columns = source.task.columns
@@ -390,6 +404,9 @@ class DatasetCheck:
         if first_line != line:
             findings.duplicates += 1
             findings.problems.append((line, f"{REPEATS} line {first_line}"))
+            self._compare_golds(asked, self._first_golds.get(identity))
+        elif asked.gold is not None:
+            self._first_golds[identity] = asked.gold.answer.strip()
         for name, identities in self._elsewhere.items():
             if identity in identities:
                 findings.shared[name] += 1
@@ -401,6 +418,14 @@ class DatasetCheck:
             if folded is not None:
                 findings.folded_golds += 1
                 findings.folded = [*findings.folded, folded][:SHOWN]
+
+    def _compare_golds(self, asked: AskedRow, first: str | None) -> None:
+        """Note a row whose gold is certainly not that of the first row with its question."""
+        if first is None or asked.gold is None or asked.task.verifier != AccuracyReward.name:
+            return
+        gold = asked.gold.answer.strip()
+        if _PLAIN.fullmatch(gold) and _PLAIN.fullmatch(first) and gold != first:
+            self.findings.contradictions.append((asked.line, f"{gold} and {first}"))
 
 
 def rows_without_reading(source: Source) -> int | None:

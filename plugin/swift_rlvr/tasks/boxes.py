@@ -30,7 +30,7 @@ from swift_rlvr.tasks.columns import (
     value_at,
 )
 from swift_rlvr.tasks.own import prompt_of, turns_of
-from swift_rlvr.tasks.pictures import Picture, content_of, digests, placed
+from swift_rlvr.tasks.pictures import content_of, digests, placed
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -84,6 +84,8 @@ CLICK = "Where in the picture do you click for this? {instruction}"
 # Qwen2-VL's and Qwen2.5-VL's side of a token, and how many tokens a picture may have.
 _TOKEN_SIDE = 28
 _FEWEST_TOKENS, _MOST_TOKENS = 4, 16384
+# Sides that were rounded, as to multiples of 28, may distort a small picture so much.
+_MOST_DISTORTED = 1.25
 
 
 @dataclass(frozen=True)
@@ -137,19 +139,21 @@ class _Written:
 class _Change:
     """From the coordinates of a row to those of answers.
 
-    scale, form: the row's. size: the image's width and height in pixels; None where nobody knows.
+    scale, form: the row's. size: the width and height that the row's pixels are of, from its columns or
+    else its image; seen: those of the image itself, which a model gets. None where nobody knows.
     """
 
     scale: str
     form: str
     coordinates: str
     size: tuple[int, int] | None
+    seen: tuple[int, int] | None
     column: str
 
     @property
     def canvas(self) -> tuple[int, int] | None:
         """The width and the height of answers."""
-        return _sides(self.coordinates, self.size)
+        return _sides(self.coordinates, self.seen)
 
     def of(self, spot: Spot) -> Spot:
         """RowError where a box is empty, lies outside of the picture, or the picture's size lacks."""
@@ -173,7 +177,7 @@ class _Change:
                         "say how boxes are read"
                     )
                     raise RowError("boxes", problem, "box beyond the picture", self.column)
-        if self.scale != self.coordinates:
+        if self.scale != self.coordinates or before != after:
             if before is None or after is None:
                 problem = (
                     f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
@@ -265,11 +269,17 @@ def _read(row: Row) -> _Asked:
         usual = "they are looked for in images, image"
         raise RowError("images", f"no image in the columns {where}; {usual}")
     written = _golds_of(row, column, text)
+    size = _size_in_columns(row)
+    content = content_of(kept["images"][0])
+    seen = (content.width, content.height) if content else size
+    if size is not None and seen is not None:
+        _require_one_shape(size, seen)
     change = _Change(
         scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
         form=settings.gold_boxes or written.form or XYXY,
         coordinates=settings.coordinates,
-        size=_size_of(row, kept["images"][0]),
+        size=size or seen,
+        seen=seen,
         column=written.column,
     )
     golds = [change.of(spot) for spot in written.spots]
@@ -410,10 +420,15 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
     question: its column. asked: its text.
     """
     values = {}
+    empty = None
     for column in columns_named(GOLDS, row):
         value = parsed(value_at(row, column))
-        if column != question and not (value is None or value in ("", [])):
-            values[column] = value
+        if column == question or value is None or value == "":
+            continue
+        if value == []:
+            empty = empty or column
+            continue
+        values[column] = value
     turns = turns_of(parsed(value_at(row, question)))
     if turns and turns[-1]["role"] == "assistant":
         values[question] = turns[-1].get("content")
@@ -429,6 +444,9 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
         return _Written(column, spots, _scale_named(column, spots), _form_of(column, row))
     if problems:
         raise problems[0]
+    if empty is not None:
+        problem = "an empty list: a row of which nothing is right to find cannot be graded"
+        raise RowError("boxes", problem, "no boxes", empty)
     where = ", ".join(map(str, row)) or "none"
     flag = """--columns '{"NAME OF THE BOXES": "boxes"}'"""
     raise RowError("boxes", f"no boxes in the columns {where}; rename them with {flag}")
@@ -488,10 +506,19 @@ def _scale_of(spots: Iterable[Spot]) -> str:
 # --- the image
 
 
-def _size_of(row: Row, picture: Picture) -> tuple[int, int] | None:
-    """The width and height of the first image in pixels; None where neither a column nor the image
-    says it.
-    """
+def _require_one_shape(size: tuple[int, int], seen: tuple[int, int]) -> None:
+    """RowError where a row's size is that of no smaller or larger copy of its image."""
+    wider, higher = seen[0] / size[0], seen[1] / size[1]
+    if max(wider, higher) > _MOST_DISTORTED * min(wider, higher):
+        problem = (
+            f"the row says that it has {size[0]} x {size[1]} pixels, and it has {seen[0]} x {seen[1]}; "
+            "is it turned or cropped, or are width and height swapped?"
+        )
+        raise RowError("images", problem, "image of another shape")
+
+
+def _size_in_columns(row: Row) -> tuple[int, int] | None:
+    """The width and height of the first image in pixels, as columns say it; None where none does."""
     for column in columns_named(_SIZES, row):
         value = parsed(value_at(row, column))
         if isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_side, value)):
@@ -507,8 +534,7 @@ def _size_of(row: Row, picture: Picture) -> tuple[int, int] | None:
                 break
     if len(sides) == 2:
         return sides[0], sides[1]
-    content = content_of(picture)
-    return (content.width, content.height) if content else None
+    return None
 
 
 def _is_side(value: Any) -> bool:

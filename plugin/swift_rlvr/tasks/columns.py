@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.tasks.pictures import BASE64, LONGEST_PATH, TAG, Picture, picture_of
+from swift_rlvr.tasks.pictures import BASE64, LONGEST_PATH, TAG, Picture, count_text, picture_of
 from swift_rlvr.tasks.task import Row, RowError, columns_named, folded_name
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 
@@ -269,18 +269,26 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
         shown = prompt.count(tag)
         count = len(kept.get(name, []))
         if shown > count:
-            raise RowError(
-                name, f"the question has {tag} {shown} times, and the row {count} {name}"
-            )
+            times = "once" if shown == 1 else f"{shown} times"
+            things = name if count != 1 else name.removesuffix("s")
+            problem = f"the question has {tag} {times}, and the row has {count} {things}"
+            raise RowError(name, problem)
     images = len(kept.get("images", []))
     text = _CODE.sub("", question)
     numbered = set(_NUMBERED_IMAGE.findall(text))
     if len(numbered) > images:
         last = max(numbered, key=int)
-        raise RowError("images", f"the question has <image {last}>, and the row {images} images")
+        problem = f"the question has <image {last}>, and the row has {count_text(images)}"
+        raise RowError("images", problem)
+    # Without image_1, <image 2> would be the picture in image_3.
+    is_filled = [bool(_present(row[column])) for column in numbered_pictures(row)]
+    if numbered and is_filled != sorted(is_filled, reverse=True):
+        empty = numbered_pictures(row)[is_filled.index(False)]
+        problem = f"the question numbers its images, and {empty} is empty before others"
+        raise RowError("images", problem)
     written = _SHOWN_IMAGE.search(text)
     if written and not images:
-        raise RowError("images", f"the question has {written[0]:.80}, and the row 0 images")
+        raise RowError("images", f"the question has {written[0]:.80}, and the row has 0 images")
     return kept
 
 

@@ -27,6 +27,10 @@ TAG = "<image>"
 # As in ms-swift, a longer text is no path but the file itself, in base64. No image is as short as
 # the other bound.
 LONGEST_PATH = 2000
+# EXIF's tag of how a picture is turned, and its value for one that is not.
+_ORIENTATION, _UPRIGHT = 0x0112, 1
+# Qwen's models that see raise an error where one side is more than so many times the other.
+_MOST_TIMES_LONGER = 200
 BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 
 Picture = dict[str, Any]  # `bytes` and `path`, of which one is None, or the path is a mere name
@@ -183,6 +187,7 @@ def _decode(held: bytes) -> Content:
         with Image.open(io.BytesIO(held)) as image:
             kind = image.format or ""
             width, height = image.size
+            turned = image.getexif().get(_ORIENTATION, _UPRIGHT)
             is_transparent = "A" in image.getbands() or "transparency" in image.info
             image.load()
             # ms-swift drops the transparency: black lines on nothing become a black picture.
@@ -196,7 +201,26 @@ def _decode(held: bytes) -> Content:
     if is_lost:
         problem = "all that it shows is in its transparency, which ms-swift drops; save it on a white ground"
         return Content(digest, problem, width, height, kind)
+    # vLLM turns the picture as EXIF says, the trainer does not: the policy would be trained on another
+    # picture than the one that it answered.
+    if turned in range(2, 9):
+        problem = (
+            f"its EXIF orientation is {turned}: vLLM turns it, and ms-swift does not; save it upright, "
+            "with PIL.ImageOps.exif_transpose"
+        )
+        return Content(digest, problem, width, height, kind)
+    if max(width, height) > _MOST_TIMES_LONGER * min(width, height):
+        problem = (
+            f"it has {width} x {height} pixels; Qwen's models refuse a picture of which one side is more "
+            f"than {_MOST_TIMES_LONGER} times the other"
+        )
+        return Content(digest, problem, width, height, kind)
     return Content(digest, "", width, height, kind)
+
+
+def count_text(count: int) -> str:
+    """So many images, in words."""
+    return "1 image" if count == 1 else f"{count} images"
 
 
 def _is_in_transparency(image: Any) -> bool:
@@ -282,13 +306,16 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
             continue
         index = int(match["number"]) - 1
         if not 0 <= index < len(pictures):
-            problem = f"the question has {match[0]}, and the row {len(pictures)} images"
+            problem = f"the question has {match[0]}, and the row has {count_text(len(pictures))}"
             raise RowError(IMAGES, problem)
         named.add(index)
     others = [index for index in range(len(pictures)) if index not in named]
     not_shown = len(others) - plain
     if not_shown < 0:
-        problem = f"the question has {TAG} {plain} times, and the row {len(others)} images for it"
+        times = "once" if plain == 1 else f"{plain} times"
+        problem = (
+            f"the question has {TAG} {times}, and the row has {count_text(len(others))} for it"
+        )
         raise RowError(IMAGES, problem)
     # As in ms-swift, what the text does not show comes first.
     order = others[:not_shown]

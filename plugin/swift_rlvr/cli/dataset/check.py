@@ -121,6 +121,9 @@ def _print_head(console: Console, source: Source, findings: checking.Findings) -
         pictures = f"{checking.rows_text(findings.with_pictures)} with pictures"
         if not findings.pictures_at_urls:
             pictures += ", all opened"
+        usable = sum(findings.forms.values())
+        if usable > findings.with_pictures:
+            pictures += f"; {checking.rows_text(usable - findings.with_pictures)} without"
         console.print(f"  {pictures}", style="dim")
     forms = []
     for form, rows in findings.forms.most_common():

@@ -22,7 +22,9 @@ def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
     )
 
     def run(program: tuple[str, ...], arguments: str, name: str, **variables: str) -> str:
-        return run_to_the_end(program, words(arguments, smollm2), tmp_path / f"{name}.log", **variables)
+        return run_to_the_end(
+            program, words(arguments, smollm2), tmp_path / f"{name}.log", **variables
+        )
 
     run(SWIFT_RLVR, f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
     supervised = f"""sft scripts/configs/cold_start_cpu.yaml --model {smollm2} --model_type llama --template chatml

@@ -230,7 +230,7 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         )
         console.print(text, style="yellow", soft_wrap=True)
     elif findings.doubts:
-        text = "No row is bad, but not all is right, or was graded: see above."
+        text = "No row is bad. What is named above may still be wrong, or was not graded."
         console.print(text, style="yellow", soft_wrap=True)
     else:
         rewards = ", ".join(findings.rewards)

@@ -13,9 +13,11 @@ from safetensors.torch import load_file
 from e2e.programs import SHARE_OF_DIGITS, SWIFT, Training, run_to_the_end
 from paths import DATASETS, words
 from pictures import write_dots
+from present import present
 from small_models import VISION_MODEL_TYPE, save_vision_model
 from swift_rlvr.runs.folder import checkpoints
-from swift_rlvr.utils.jsonl import write_jsonl
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.jsonl import read_jsonl, write_jsonl
 
 pytestmark = pytest.mark.e2e
 
@@ -27,6 +29,23 @@ def model(tmp_path_factory):
     return save_vision_model(tmp_path_factory.mktemp("model"))
 
 
+def trained(model, folder, flags: str, **variables) -> Training:
+    """STEPS steps of four prompts, each with four completions. Flags may begin with a plugin file."""
+    arguments = words(f"""
+        rlhf --rlhf_type grpo --model {model} --model_type {VISION_MODEL_TYPE} --tuner_type full
+        --freeze_vit false --freeze_aligner false --torch_dtype float32 --bf16 false --fp16 false
+        --gradient_checkpointing false --load_from_cache_file false --dataset_num_proc 1
+        --split_dataset_ratio 0 --max_length 512 --external_plugins plugin/rlvr_plugin.py {flags}
+        --use_vllm false --num_generations 4 --max_completion_length 16 --seed 1
+        --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_steps {STEPS}
+        --learning_rate 1e-3 --lr_scheduler_type constant --beta 0 --report_to none
+        --output_dir {folder}/output --add_version false --logging_steps 1 --save_steps {STEPS}
+        --save_only_model true --log_completions true --dataloader_num_workers 0
+    """)
+    log = run_to_the_end(SWIFT, arguments, folder / "train.log", **variables)
+    return Training(folder / "output", log)
+
+
 @pytest.fixture(scope="module")
 def training(model, tmp_path_factory) -> Training:
     """Of questions about pictures and others without, in one batch; held-out rows have pictures too."""
@@ -34,27 +53,17 @@ def training(model, tmp_path_factory) -> Training:
     held_out = write_dots(folder / "held_out", (1, 2))
     text = folder / "text.jsonl"
     write_jsonl(text, [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(8)])
-    arguments = words(f"""
-        rlhf --rlhf_type grpo --model {model} --model_type {VISION_MODEL_TYPE} --tuner_type full
-        --freeze_vit false --freeze_aligner false --torch_dtype float32 --bf16 false --fp16 false
-        --gradient_checkpointing false --load_from_cache_file false --dataset_num_proc 1
-        --dataset math:{DATASETS}/pictures/dots.jsonl math:{text} --split_dataset_ratio 0
-        --max_length 512 --external_plugins plugin/rlvr_plugin.py {SHARE_OF_DIGITS}
-        --reward_funcs external_accuracy external_format external_share_of_digits
-        --use_vllm false --num_generations 4 --max_completion_length 16 --seed 1
-        --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_steps {STEPS}
-        --learning_rate 1e-3 --lr_scheduler_type constant --beta 0 --report_to none
-        --output_dir {folder}/output --add_version false --logging_steps 1 --save_steps {STEPS}
-        --save_only_model true --log_completions true --callbacks reward_reasons held_out
-        --dataloader_num_workers 0
-    """)
     variables = {
         "SWIFT_RLVR_HELD_OUT_DATASET": f"math:{held_out}",
         "SWIFT_RLVR_HELD_OUT_EVERY": STEPS,
         "SWIFT_RLVR_HELD_OUT_SAMPLES": 2,
     }
-    log = run_to_the_end(SWIFT, arguments, folder / "train.log", **variables)
-    return Training(folder / "output", log)
+    flags = f"""
+        {SHARE_OF_DIGITS} --dataset math:{DATASETS}/pictures/dots.jsonl math:{text}
+        --reward_funcs external_accuracy external_format external_share_of_digits
+        --callbacks reward_reasons held_out
+    """
+    return trained(model, folder, flags, **variables)
 
 
 def test_every_step_is_made_and_logged(training):
@@ -91,6 +100,22 @@ def test_held_out_rows_are_asked_with_their_pictures(training):
     lines = (training.output / "held_out.jsonl").read_text().splitlines()
     names = {json.loads(line)["row"]["images"][0] for line in lines}
     assert {name.rpartition("/")[2] for name in names} == {"1.png", "2.png"}
+
+
+def test_boxes_are_graded_against_the_right_ones_of_their_picture(model, tmp_path):
+    file = DATASETS / "boxes" / "train.jsonl"
+    right: dict[str, set[str]] = {}
+    for _, raw in read_jsonl(file):
+        row = TASKS["boxes"].preprocess(raw)
+        right.setdefault(row["messages"][-1]["content"], set()).add(row["solution"])
+    flags = f"--dataset boxes:{file} --reward_funcs external_box --callbacks reward_reasons"
+    records = trained(model, tmp_path, flags).records()
+    assert len(records) == STEPS * 16
+    for record in records:
+        assert record.row["solution"] in right[present(record.messages)[-1]["content"]]
+        # What a model writes that has learned nothing is no box: graded, and not left out.
+        assert record.rewards == {"external_box": 0.0}
+        assert record.reasons["external_box"] not in ("bad gold", "bad canvas")
 
 
 def test_a_picture_that_went_away_ends_the_run_before_it_begins(model, tmp_path):

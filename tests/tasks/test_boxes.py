@@ -13,7 +13,7 @@ from present import present
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, unread_columns
 from swift_rlvr.tasks.boxes import BoxSettings, resized
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
@@ -87,6 +87,11 @@ HUGGING_FACE = {
     "problem": "Where is the ball?",
     "objects": {"bbox": [XYWH], "category": [7], "area": [600.0], "iscrowd": [0]},
 }
+CPPE = {
+    "image": PICTURE,
+    "problem": "Where is the ball?",
+    "objects": {"id": [1], "bbox": [XYWH], "category": [7], "area": [600.0]},
+}
 JXU = {
     "image_path": PICTURE,
     "bbox": BOX,
@@ -120,6 +125,7 @@ SHAPES = {
     "ms-swift": MS_SWIFT,
     "ms-swift norm1": MS_SWIFT_NORM1,
     "Hugging Face": HUGGING_FACE,
+    "Hugging Face's cppe-5": CPPE,
     "jxu124/refcoco": JXU,
     "Qwen": QWEN,
     "InternVL": INTERNVL,
@@ -154,6 +160,7 @@ def test_public_columns_need_no_other_names(name):
     assert asked.prompt.startswith(ASKED.get(name, asked.prompt))
     assert "<bbox>" not in asked.prompt and "<ref-object>" not in asked.prompt
     assert TASK.unused(SHAPES[name]) == []
+    assert "messages" not in unread_columns(TASK, SHAPES[name])
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,16 @@ def test_a_picture_that_exif_does_not_turn_is_taken():
     assert held(TASKS["math"].preprocess(row)) == [file.getvalue()]
 
 
+@pytest.mark.parametrize("mode", ["I;16", "I"])
+def test_a_picture_of_more_than_8_bits_is_refused_where_it_would_be_white(mode):
+    """As RGB its values end at 255: six pictures of one to six dots were all the same white one."""
+    row = {"question": "How many?", "answer": "1"}
+    dark, bright = (content(Pillow.new(mode, (30, 30), value), "TIFF") for value in (255, 256))
+    assert held(TASKS["math"].preprocess({**row, "image": dark})) == [dark]
+    with pytest.raises(RowError, match="'image': .*above 255, and ms-swift makes"):
+        TASKS["math"].preprocess({**row, "image": bright})
+
+
 def test_a_picture_that_is_but_a_line_is_refused():
     row = {"question": "How many?", "answer": "1"}
     line, strip = (content(Pillow.new("RGB", (width, 2))) for width in (402, 400))

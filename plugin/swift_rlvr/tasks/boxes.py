@@ -59,6 +59,8 @@ _HEIGHTS = ("height", "image_height", "img_height", "objects.height", "raw_image
 _SIZES = ("img_size", "image_size")
 # Columns of COCO's annotations, whose boxes are x, y, width and height.
 _OF_COCO = ("segmentation", "iscrowd", "objects.iscrowd", "objects.segmentation")
+# What the objects of Hugging Face's detection sets have beside boxes of COCO's form, as cppe-5's.
+_OF_DETECTION = ("objects.area",)
 # ScreenSpot's columns, whose questions are answered with a click.
 _OF_SCREENS = ("data_type", "ui_type")
 _SCREEN_TYPES = ("text", "icon")
@@ -485,7 +487,8 @@ def _in_objects(objects: Mapping[str, Any], column: str, asked: str, row: Row) -
 
 def _form_of(column: str, row: Row) -> str:
     """Whether a box has two corners or a width and a height, as the row says it."""
-    if XYWH in column.casefold() or _is_coco(row):
+    has_areas = any(value_at(row, name) is not None for name in columns_named(_OF_DETECTION, row))
+    if XYWH in column.casefold() or _is_coco(row) or has_areas:
         return XYWH
     return XYXY if XYXY in column.casefold() else ""
 

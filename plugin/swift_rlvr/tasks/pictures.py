@@ -192,6 +192,7 @@ def _decode(held: bytes) -> Content:
             image.load()
             # ms-swift drops the transparency: black lines on nothing become a black picture.
             is_lost = is_transparent and _is_in_transparency(image)
+            is_cut_off = _is_above_a_byte(image)
     except Image.DecompressionBombError as error:
         return Content(digest, f"too large to be opened ({error})")
     except _BROKEN as error:
@@ -200,6 +201,12 @@ def _decode(held: bytes) -> Content:
         return Content(digest, f"cannot be read as a picture ({what}; {type(error).__name__})")
     if is_lost:
         problem = "all that it shows is in its transparency, which ms-swift drops; save it on a white ground"
+        return Content(digest, problem, width, height, kind)
+    if is_cut_off:
+        problem = (
+            "its values are above 255, and ms-swift makes all of them white; bring them into 0 to 255 and "
+            "save it with 8 bits a colour"
+        )
         return Content(digest, problem, width, height, kind)
     # vLLM turns the picture as EXIF says, the trainer does not: the policy would be trained on another
     # picture than the one that it answered.
@@ -228,6 +235,13 @@ def _is_in_transparency(image: Any) -> bool:
     is_one_colour = all(low == high for low, high in image.convert("RGB").getextrema())
     least, most = image.convert("RGBA").getextrema()[3]
     return is_one_colour and least != most
+
+
+def _is_above_a_byte(image: Any) -> bool:
+    """Whether a picture of 16 or 32 bits loses something as RGB: Pillow cuts its values off at 255."""
+    if image.mode not in ("I", "F") and not image.mode.startswith("I;"):
+        return False
+    return bool(image.getextrema()[1] > 255)
 
 
 def name_of(picture: Picture) -> str:

@@ -265,7 +265,8 @@ def unread_columns(task: Task, row: Row) -> list[str]:
         gold = own.gold(row)  # a reference solution, which only checks read
     except RowError:
         return []
-    known = {*own.read_columns(row), *prepared} - {"messages"}
+    # The prepared messages are new ones; whether they have what the row's had is looked at.
+    known = {*own.read_columns(row), *prepared.keys() - {"messages"}}
     reached = list(_leaves([prepared, vars(gold) if gold else None]))
     unread = []
     for name, value in row.items():

@@ -179,7 +179,7 @@ def content_of(picture: Picture) -> Content | None:
 
 
 def _decode(held: bytes) -> Content:
-    require("PIL", extra="train", purpose="reading pictures")
+    require("PIL", extra="pictures", purpose="reading pictures")
     from PIL import Image
 
     digest = sha256(held).hexdigest()

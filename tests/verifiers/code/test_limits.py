@@ -710,6 +710,33 @@ def test_a_fork_of_the_trainer_leaves_what_runs_alone():
     assert output == b"2\n"
 
 
+def test_a_fork_of_the_trainer_holds_no_pipe_of_a_child_that_is_being_started():
+    """Another thread of a trainer may fork at any moment: right programs were stopped as asleep."""
+    forks = []
+
+    class Interrupted(Zygote):
+        def fork(self, pipes, request):
+            forks.append(os.fork())
+            if forks[-1] == 0:
+                time.sleep(600)
+                os._exit(0)
+            return super().fork(pipes, request)
+
+    job = {"kind": "program", "code": "import sys; print(len(sys.stdin.read()))"}
+    try:
+        with (
+            closing(Interrupted()) as zygote,
+            sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, is_program=True) as child,
+        ):
+            child.allow(3)
+            output, _ = child.run(b"1\n", 100)
+    finally:
+        for fork in forks:
+            os.kill(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
+    assert output == b"2\n"
+
+
 def test_it_outlives_the_thread_that_started_it():
     code = """
     import threading

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from collections import defaultdict, deque
@@ -437,8 +438,7 @@ class Child:
         self._pipes = ours
         self._clock = Clock(self._process.pid, _TICK)
         # Also where this object is collected, so that no exception leaves a child behind.
-        self.close = weakref.finalize(self, _end_process, self._process, ours)
-        _CHILDREN.add(self)
+        self.close = weakref.finalize(self, _end_process, self._process, ours, os.getpid())
 
     def allow(self, seconds: float, in_all: float = math.inf) -> None:
         """From now on it may compute, or wait for the disk, for so long, and for a third of that do
@@ -652,7 +652,7 @@ class Child:
         self._poll.unregister(pipe)
         if pipe != self._messages:
             self._pipes.remove(pipe)
-            os.close(pipe)
+            _close_pipes([pipe])
 
     def _read(self, pipe: int) -> int:
         """Read what is there; how many bytes it was."""
@@ -669,7 +669,9 @@ class Child:
 
 def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
     """A new pipe to a child, or from it: the parent's end of it. Both ends are noted."""
-    read, write = os.pipe()
+    with _PIPES_LOCK:
+        read, write = os.pipe()
+        _PIPES.update((read, write))
     here, there = (read, write) if is_read_here else (write, read)
     ours.add(here)
     theirs.append(there)
@@ -679,28 +681,36 @@ def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
 
 
 def _close_pipes(pipes: Iterable[int]) -> None:
-    for pipe in pipes:
-        os.close(pipe)
+    with _PIPES_LOCK:
+        for pipe in pipes:
+            _PIPES.discard(pipe)
+            os.close(pipe)
 
 
-# those of this process
-_CHILDREN: weakref.WeakSet[Child] = weakref.WeakSet()
+# All ends that this process has open, also those of a child that another thread is just starting. The
+# lock is held while it forks, so that no end is open that does not stand here; a thread that holds it
+# may be interrupted by the collector, which closes pipes, too.
+_PIPES: set[int] = set()
+_PIPES_LOCK = threading.RLock()
 
 
 def _let_go() -> None:
-    """In a fork of the process whose children these are: they are not to end with it, and a pipe
-    that it holds, too, would never end for them.
+    """In a fork of the process whose children these are: a pipe that it holds, too, would never end
+    for them.
     """
-    for child in list(_CHILDREN):
-        if child.close.detach() is not None:
-            _close_pipes(child._pipes)
-    _CHILDREN.clear()
+    _PIPES_LOCK.release()
+    _close_pipes(list(_PIPES))
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(
+    before=_PIPES_LOCK.acquire, after_in_parent=_PIPES_LOCK.release, after_in_child=_let_go
+)
 
 
-def _end_process(process: _Process, pipes: set[int]) -> None:
+def _end_process(process: _Process, pipes: set[int], owner: int) -> None:
+    # A fork of it has let go of the pipes, whose numbers may be those of other files by now.
+    if os.getpid() != owner:
+        return
     process.kill()
     process.wait()
     _close_pipes(pipes)

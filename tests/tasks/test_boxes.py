@@ -189,6 +189,32 @@ def test_answers_in_the_coordinates_that_the_prompt_asks_for_are_paid(
         assert grade(asked, json.dumps(other))[0] == expected, other
 
 
+@pytest.mark.parametrize(
+    ("said", "coordinates", "scale", "message"),
+    [
+        ("", "relative", None, None),
+        ("Answer in coordinates from 0 to 1000.", "relative", "absolute", None),
+        ("Answer in coordinates from 0 to 1000.", "relative", None, "GOLD_COORDINATES to what"),
+        ("Coordinates are normalized to [0, 1].", "relative", None, "take that sentence out"),
+        ("Answer in pixel coordinates.", "resized", None, None),
+        ("Answer in pixel coordinates.", "relative", None, "take that sentence out"),
+        ("There are 0 to 1 red boxes.", "relative", None, None),
+    ],
+)
+def test_a_question_that_says_another_scale_is_refused(
+    monkeypatch, said, coordinates, scale, message
+):
+    monkeypatch.setenv("SWIFT_RLVR_COORDINATES", coordinates)
+    if scale:
+        monkeypatch.setenv("SWIFT_RLVR_GOLD_COORDINATES", scale)
+    row = {"image": PICTURE, "problem": f"Where is the red box? {said}", "boxes": BOX}
+    if message is None:
+        assert grade(ask(TASK, row), ask(TASK, row).graded) == (1.0, "correct")
+        return
+    with pytest.raises(RowError, match=message):
+        TASK.preprocess(row)
+
+
 def test_the_form_of_the_prompt_is_what_the_reward_pays():
     rows = {
         '[{"bbox_2d": [x1, y1, x2, y2]}]': NAMED,

@@ -74,6 +74,13 @@ COORDINATES = {
     ABSOLUTE: "in pixels of the picture",
     RESIZED: "in pixels of the picture",
 }
+# A question that speaks of coordinates may say their scale itself.
+_COORDINATES = re.compile(r"coordinat|normali[sz]ed", re.IGNORECASE)
+_SCALES = {
+    RELATIVE: re.compile(r"\b0 ?(?:to|and|-|–|,) ?(?:999|1,?000)\b"),
+    UNIT: re.compile(r"\b0 ?(?:to|and|-|–|,) ?1\b(?![.,]?\d)"),
+    ABSOLUTE: re.compile(r"\b(?:in|absolute) pixels?\b|\bpixel coordinates\b"),
+}
 FORMS = {
     BOX: '[{"bbox_2d": [x1, y1, x2, y2]}]',
     POINT: '[{"point_2d": [x, y]}]',
@@ -284,6 +291,8 @@ def _read(row: Row) -> _Asked:
         seen=seen,
         column=written.column,
     )
+    is_said = bool(settings.gold_coordinates or written.scale)
+    _require_one_scale(text, settings.coordinates, change.scale, is_said)
     golds = [change.of(spot) for spot in written.spots]
     asks_for = settings.asks_for or (POINT if _is_screen(row) else golds[0].form)
     if asks_for == BOX and golds[0].form == POINT:
@@ -301,6 +310,29 @@ def _read(row: Row) -> _Asked:
     messages = [*messages[:-1], {**last, "content": asked}]
     messages, kept["images"] = placed(messages, kept["images"])
     return _Asked(messages, golds, change.canvas, asks_for, kept, used)
+
+
+def _require_one_scale(question: str, coordinates: str, scale: str, is_said: bool) -> None:
+    """RowError where a question says another scale than the rest of its prompt, or than the right boxes
+    seem to have and nothing but their numbers says so.
+    """
+    if not _COORDINATES.search(question):
+        return
+    for said, pattern in _SCALES.items():
+        if not pattern.search(question):
+            continue
+        if said != (ABSOLUTE if coordinates == RESIZED else coordinates):
+            problem = (
+                f"the question asks for {said} coordinates, and the prompt for {coordinates} ones: "
+                f"take that sentence out of the question, or set {PREFIX}COORDINATES"
+            )
+            raise RowError("problem", problem, "question with another scale")
+        if said != scale and not is_said:
+            problem = (
+                f"the question asks for {said} coordinates, and the right boxes look {scale}: set "
+                f"{_GOLD_COORDINATES} to what they are ({RELATIVE}, {UNIT}, {ABSOLUTE})"
+            )
+            raise RowError("boxes", problem, "boxes whose scale is not known")
 
 
 def asks(asks_for: str, golds: Sequence[Spot], coordinates: str, in_tags: bool) -> str:

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from swift_rlvr.tasks.columns import (
     KEPT,
@@ -29,12 +29,13 @@ from swift_rlvr.tasks.columns import (
     unused_passages,
     value_at,
 )
+from swift_rlvr.tasks.json_schema import JsonAnswerTask
 from swift_rlvr.tasks.own import prompt_of, turns_of
 from swift_rlvr.tasks.pictures import content_of, digests, placed
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, columns_named, normalised, shown
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
-from swift_rlvr.verifiers.answer_forms import JSON, TAGS, answer_alone, asked_form
+from swift_rlvr.verifiers.answer_forms import TAGS, asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.boxes import BOX, POINT, NotBoxes, Spot, in_json, read_column
 
@@ -612,10 +613,8 @@ def gold(row: Row) -> Gold:
 
 
 @dataclass(frozen=True)
-class BoxTask(Task):
-    """A task whose columns may be called anything that is usual, and whose answers are JSON alone."""
-
-    any_columns: ClassVar[bool] = True
+class BoxTask(JsonAnswerTask):
+    """Boxes, or points, of a picture."""
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         present = list(present)
@@ -635,14 +634,6 @@ class BoxTask(Task):
     def read_columns(self, row: Row) -> list[str]:
         read = (*PICTURES, *_WIDTHS, *_HEIGHTS, *_SIZES, *_OF_COCO, *_OF_SCREENS, "objects")
         return [*_read(row).used, *columns_named(read, row)]
-
-    def form_of(self, prompt: str) -> str | None:
-        return TAGS if asked_form(prompt) == TAGS else JSON
-
-    def completion(
-        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
-    ) -> str:
-        return answer_alone(prompt, reasoning, answer, thinking_opened)
 
     def unused(self, row: Row) -> list[str]:
         asked = _read(row)

@@ -168,10 +168,23 @@ def gold(row: Row) -> Gold | None:
 
 
 @dataclass(frozen=True)
-class JsonTask(Task):
+class JsonAnswerTask(Task):
     """A task whose columns may be called anything that is usual, and whose answers are JSON alone."""
 
     any_columns: ClassVar[bool] = True
+
+    def form_of(self, prompt: str) -> str | None:
+        return TAGS if asked_form(prompt) == TAGS else JSON
+
+    def completion(
+        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
+    ) -> str:
+        return answer_alone(prompt, reasoning, answer, thinking_opened)
+
+
+@dataclass(frozen=True)
+class JsonTask(JsonAnswerTask):
+    """JSON that has to meet the row's schema."""
 
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         present = list(present)
@@ -183,14 +196,6 @@ class JsonTask(Task):
 
     def variable_of(self, column: str) -> str | None:
         return VARIABLES.get(column)
-
-    def form_of(self, prompt: str) -> str | None:
-        return TAGS if asked_form(prompt) == TAGS else JSON
-
-    def completion(
-        self, prompt: str, reasoning: str, answer: str, thinking_opened: bool = False
-    ) -> str:
-        return answer_alone(prompt, reasoning, answer, thinking_opened)
 
     def unused(self, row: Row) -> list[str]:
         asked = _read(row)

@@ -38,6 +38,6 @@ if [ -z "${FAST:-}" ]; then
   say "end-to-end tests: the real rollout server and two real ZeRO-3 ranks"
   # Those of the adapters install other trainers from an index; newest.yml runs them every week. The other files are
   # not collected again.
-  mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.e2e' tests | grep -v tests/adapters/)
+  mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.e2e' tests | grep -v tests/adapters/ | sort)
   python -m pytest -v -p no:randomly -m "e2e$LEFT_OUT" --durations 20 "${files[@]}" "$@"
 fi

@@ -5,6 +5,7 @@ everybody, and the tests of a module read what one training has left. `rollout_s
 server after a test that has killed it.
 """
 
+import atexit
 import json
 import shutil
 import time
@@ -16,6 +17,8 @@ import pytest
 from e2e.programs import Launcher, RolloutServer, Training, train_on
 from paths import DATASETS, words
 from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.training.ms_swift.patching import apply_patches
+from swift_rlvr.training.ms_swift.table import CPU
 from swift_rlvr.utils.jsonl import read_json, read_jsonl, write_jsonl
 from swift_rlvr.utils.network import free_port
 
@@ -50,6 +53,20 @@ def server_of_session(tmp_path_factory):
 @pytest.fixture
 def rollout_server(server_of_session) -> RolloutServer:
     return server_of_session()
+
+
+@pytest.fixture
+def client(rollout_server):
+    """ms-swift's own client to the server, as `swift rlhf` has it on this machine."""
+    apply_patches(CPU.trainer)
+    from swift.rlhf_trainers.vllm_client import VLLMClient
+
+    client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.sync_port)
+    client.close_communicator()
+    client.init_communicator()
+    yield client
+    client.close_communicator()
+    atexit.unregister(client.close_communicator)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,20 @@ def train_on(server: RolloutServer, folder: Path, *flags: object, **variables: o
     arguments = [*arguments, *SMALLER.split(), *map(str, flags)]
     text = run_to_the_end(SWIFT, arguments, folder / "train.log", **variables)
     return Training(folder / "output", text)
+
+
+def send(client, named_tensors: Iterable, batches: int = 1) -> None:
+    """One full update, in the steps and with the functions of ms-swift's trainer; in several batches
+    as with ``--move_model_batches``.
+    """
+    from swift.rlhf_trainers.utils import FlattenedTensorBucket
+
+    named_tensors = [(name, tensor.data) for name, tensor in named_tensors]
+    for batch in range(batches):
+        bucket = FlattenedTensorBucket(named_tensors=named_tensors[batch::batches])
+        client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
+    client.process_weights_after_loading()
+    client.reset_prefix_cache()
 
 
 class Launcher:

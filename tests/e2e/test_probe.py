@@ -8,8 +8,11 @@ import sys
 import time
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
 from commands import ran
+from e2e.programs import send
 from paths import DATASETS
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
@@ -39,7 +42,10 @@ def probed(tmp_path, model, *flags):
     return records
 
 
-def test_a_running_rollout_server_samples(rollout_server, tmp_path):
+def test_a_running_rollout_server_samples(rollout_server, client, tmp_path):
+    # The server has the weights of the last training that it served.
+    model = AutoModelForCausalLM.from_pretrained(rollout_server.model, dtype=torch.float32)
+    send(client, model.named_parameters())
     records = probed(
         tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64
     )

@@ -1,47 +1,15 @@
 """The trainer's weights reach the server, all of them, and an update that fails stops the run."""
 
-import atexit
-
 import pytest
 import requests
 import torch
 from transformers import AutoModelForCausalLM
 
-from e2e.programs import HANG
-from swift_rlvr.training.ms_swift.patching import apply_patches
-from swift_rlvr.training.ms_swift.table import CPU
+from e2e.programs import HANG, send
 from swift_rlvr.utils.files import TINY_MODEL
 
 pytestmark = pytest.mark.e2e
 PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
-
-
-@pytest.fixture
-def client(rollout_server):
-    """ms-swift's own client to the server, as `swift rlhf` has it on this machine."""
-    apply_patches(CPU.trainer)
-    from swift.rlhf_trainers.vllm_client import VLLMClient
-
-    client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.sync_port)
-    client.close_communicator()
-    client.init_communicator()
-    yield client
-    client.close_communicator()
-    atexit.unregister(client.close_communicator)
-
-
-def send(client, named_tensors, batches: int = 1) -> None:
-    """One full update, in the steps and with the functions of ms-swift's trainer; in several batches
-    as with ``--move_model_batches``.
-    """
-    from swift.rlhf_trainers.utils import FlattenedTensorBucket
-
-    named_tensors = [(name, tensor.data) for name, tensor in named_tensors]
-    for batch in range(batches):
-        bucket = FlattenedTensorBucket(named_tensors=named_tensors[batch::batches])
-        client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
-    client.process_weights_after_loading()
-    client.reset_prefix_cache()
 
 
 @torch.no_grad()

@@ -20,9 +20,7 @@ Papers: GRPO is DeepSeekMath (arXiv 2402.03300); an equation without a name is o
 """
 
 import argparse
-import asyncio
 import copy
-import inspect
 import math
 import random
 import time
@@ -299,8 +297,6 @@ def score(
     for reward in rewards:
         reward.log = grades
         values = reward(texts, **columns)
-        if inspect.iscoroutine(values):  # a reward with a judge
-            values = asyncio.run(values)
         scores.append([math.nan if value is None else value for value in values])
     records = grades.take()
     judge(records, Judges.from_rewards(rewards))

@@ -437,3 +437,10 @@ def test_no_decision_is_made_by_the_order_of_the_rewards():
         (False, False, True)
     }  # of no known task: every verifier must pay
     assert {one_order.of(rewards, "external_boxed") for one_order in judges} == {(True, True, True)}
+
+
+def test_rewards_json_of_a_run_that_knew_a_judge_can_be_read():
+    judges = Judges.from_json(
+        {"external_boxed": {"role": "verifier", "logged": "BoxedReward", "asks_model": False}}
+    )
+    assert judges.of({"external_boxed": 1.0}).success

@@ -4,8 +4,7 @@ A reward declares its `role`: a verifier judges the outcome, a format reward the
 reward length, style and the like. A task names its verifier. A completion is a **success** where the
 verifier of its row's task pays its full reward; partial credit is not enough. It is **strict** where
 the format rewards of the run are paid in full as well. Where the verifier cannot grade the row, both
-are None, and the completion counts for nothing. What only a judge accepts, a language model that is
-asked after the verifier's rule, is paid and is no success: so curves compare with and without one.
+are None, and the completion counts for nothing.
 
 Everything that shows, logs, draws, selects or compares by success asks `Judges`. This is plain
 Python. The only rewards that it knows by name are those of KNOWN_ROLES, of other packages, which
@@ -15,7 +14,6 @@ cannot declare a role.
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from swift_rlvr.utils.errors import InputError
@@ -28,8 +26,6 @@ ROLES = (VERIFIER, FORMAT, SHAPING)
 # logged.
 ROLES_VARIABLE = "SWIFT_RLVR_ROLES"
 FULL = 1.0
-# The reason of a reward that was paid because a judge accepted what the rule had not.
-BY_JUDGE = "the judge accepts it"
 # The reason of a completion that passes the tests that it may have seen, and fails those that were
 # added to the row: it knows the tests by heart, or solves only a part of the task.
 MEMORISED = "passes only the visible tests"
@@ -162,14 +158,13 @@ class Judge:
 
     role: None where it is unknown. logged: its name in the log. full: what it pays at most.
     neutral: what it pays for a row that it cannot grade, if not None; such a completion counts for
-    nothing. asks_model: whether a judge may accept what its rule does not.
+    nothing.
     """
 
     role: str | None
     logged: str
     full: float = FULL
     neutral: float | None = None
-    asks_model: bool = False
 
 
 class Judges:
@@ -199,15 +194,19 @@ class Judges:
                 logged=logged_name(reward),
                 full=getattr(reward, "full_reward", FULL),
                 neutral=getattr(reward, "neutral", None),
-                asks_model=BY_JUDGE in getattr(reward, "reasons", ()),
             )
         return cls(judges)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Judges":
         """The judges that `as_json` has written; InputError where it is something else."""
+        judges = {}
         try:
-            return cls({key: Judge(**judge) for key, judge in value.items()})
+            for key, judge in value.items():
+                # Older runs also say whether a reward asked a language model.
+                known = {name: each for name, each in judge.items() if name != "asks_model"}
+                judges[key] = Judge(**known)
+            return cls(judges)
         except (TypeError, AttributeError) as error:
             raise InputError(
                 f"expected role, logged and full of each reward, got {value!r:.80}"
@@ -230,7 +229,6 @@ class Judges:
         self,
         rewards: Mapping[str, float | None],
         verifier: str | None = None,
-        reasons: Mapping[str, str] = MappingProxyType({}),
     ) -> Judgement:
         """The judgement on one completion, whatever the order of its rewards.
 
@@ -239,13 +237,9 @@ class Judges:
         tasks may have different ones.
 
         rewards: by key; None or NaN where one did not grade it. verifier: the key of that of the
-        row's task. reasons: by key, as far as they are known; what a judge has accepted is no
-        success. The curriculum knows none, and counts what is paid.
+        row's task.
         """
         paid = self._paid_in_full(self._verifiers, rewards)
-        for key in paid:
-            if reasons.get(key) == BY_JUDGE:
-                paid[key] = False
         if verifier in self._verifiers:
             success = paid.get(verifier)
         else:
@@ -256,17 +250,6 @@ class Judges:
         if success is not None and format is not None:
             strict = success and format
         return Judgement(success, strict, format)
-
-    def credits(
-        self, rewards: Mapping[str, float | None], reasons: Mapping[str, str]
-    ) -> list[bool]:
-        """Of each verifier with a judge that has paid in full, whether it was the judge's doing."""
-        paid = self._paid_in_full(self._verifiers, rewards)
-        return [
-            reasons.get(key) == BY_JUDGE
-            for key in paid
-            if paid[key] and self.judges[key].asks_model
-        ]
 
     def _paid_in_full(
         self, keys: Iterable[str], rewards: Mapping[str, float | None]

@@ -107,7 +107,7 @@ def test_the_line_of_a_step_shows_it():
 
 
 @pytest.mark.parametrize("writes", [True, False], ids=["TRL", "ms-swift"])
-def test_both_trainers_log_it_and_raise_the_alarm(tmp_path, writes):
+def test_both_trainers_log_it(tmp_path, writes):
     pytest.importorskip("torch", reason="needs the extra [train]")
     from swift_rlvr.training.reason_callback import ReasonCallback
     from test_success import trainer_of
@@ -118,17 +118,9 @@ def test_both_trainers_log_it_and_raise_the_alarm(tmp_path, writes):
     arguments = SimpleNamespace(output_dir=tmp_path)
     with RunLog(tmp_path, Console(quiet=True)) as log:
         callback = ReasonCallback(arguments, trainer, log if writes else None)
-        for step in range(1, 11):
-            state = SimpleNamespace(global_step=step, max_steps=10, is_world_process_zero=True)
-            if step == 1:
-                callback.on_train_begin(None, state, None)
-            trainer._metrics["train"].clear()
-            trainer._generate_and_score_completions()
-            callback.on_step_end(arguments, state, SimpleNamespace())
-            metrics = trainer._metrics["train"]
-            logs = {name: sum(values) / len(values) for name, values in metrics.items()}
-            assert logs["memorised"] == 0.5
-            callback.on_log(arguments, state, None, {"reward": 0.25, **logs})
-    (alarm,) = [json.loads(text) for text in (tmp_path / "alarms.jsonl").read_text().splitlines()]
-    assert (alarm["kind"], alarm["step"]) == ("memorised", 10)
-    assert alarm["completions"] == [TABLE, TABLE]
+        state = SimpleNamespace(global_step=1, max_steps=10, is_world_process_zero=True)
+        callback.on_train_begin(None, state, None)
+        trainer._metrics["train"].clear()
+        trainer._generate_and_score_completions()
+        callback.on_step_end(arguments, state, SimpleNamespace())
+        assert trainer._metrics["train"]["memorised"] == [0.0, 1.0, 1.0, 0.0]

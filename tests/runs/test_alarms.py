@@ -85,10 +85,6 @@ def all_the_same(step, row):
     row["frac_reward_zero_std"] = 0.2 if step <= 40 else 1.0
 
 
-def learns_the_judge(step, row):
-    row["judge_share"] = 0.04 if step <= 40 else 0.5
-
-
 CASES = [
     (falls, {"success"}, 0.05),
     (forgets, {"success"}, "learns the format instead of the task"),
@@ -97,7 +93,6 @@ CASES = [
     (grows_alone, {"length"}, "from 100 to 220"),
     (shrinks, {"length"}, "from 100 to 20"),
     (all_the_same, {"no_spread"}, "92%"),
-    (learns_the_judge, {"judge"}, "up from 4% at the start"),
 ]
 
 
@@ -119,23 +114,6 @@ def test_a_collapse_before_the_first_mean_is_seen_too():
     assert alarm.kind == "success" and alarm.step <= 25
 
 
-def memorises(step, row):
-    row["memorised"] = 0.02 if step <= 40 else 0.3
-
-
-def test_completions_that_pass_only_the_visible_tests_raise_an_alarm_with_some_of_them():
-    (alarm,) = run(memorises)
-    assert alarm.kind == "memorised" and 40 < alarm.step <= 52
-    assert "pass the visible tests but fail the added ones" in alarm.message
-    alarms = Alarms()
-    alarms.batch(["a", "b"], ["right", "table"], ["table"])
-    alarms.batch(["a", "b"], ["right", "right"])  # the last batch has none
-    raised = []
-    for step in range(10):
-        raised += alarms.row(step, {"reward": 1.0, "success": 0.2, "memorised": 0.1})
-    assert [(each.kind, each.completions) for each in raised] == [("memorised", ("table",))]
-
-
 def raises_errors(step, row):
     row["reasons/MineReward/raised_an_error"] = 0.02 if step <= 40 else 0.2
 
@@ -144,13 +122,6 @@ def test_a_function_that_raises_errors_is_named_in_the_step_in_which_it_does():
     (alarm,) = run(raises_errors)
     assert (alarm.kind, alarm.step) == ("errors", 41)
     assert "MineReward raised an error on 20% of the completions" in alarm.message
-
-
-def test_a_few_programs_that_are_almost_right_raise_none():
-    def almost(step, row):
-        row["memorised"] = 0.06
-
-    assert run(almost) == []
 
 
 def test_a_short_dip_is_no_alarm():

@@ -8,7 +8,6 @@ from typing import Any
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for, reward_class
-from swift_rlvr.rewards.judge import by_rule_alone
 from swift_rlvr.rewards.question import QUESTION_COLUMNS
 from swift_rlvr.runs.records import Messages, Record, judge
 from swift_rlvr.success import FORMAT, Judges, key_of
@@ -56,7 +55,7 @@ def grade_samples(
     to_grade: list[tuple[Any, list[Record]]] = []
     if not rewards:
         for name, of_reward in _by_reward_of_task(task, rows, records, not formats).items():
-            to_grade.append((by_rule_alone(REWARDS[name]), of_reward))
+            to_grade.append((REWARDS[name](), of_reward))
     to_grade += [(reward, records) for reward in (*rewards, *formats)]
     for reward, of_reward in to_grade:
         _grade(reward, of_reward, [rows[record.index] for record in of_reward])
@@ -80,11 +79,11 @@ def _by_reward_of_task(
 
 
 def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
-    """The rewards of these names or import paths, without a judge. InputError where none of them
+    """The rewards of these names or import paths. InputError where none of them
     says what is right: there would be no success.
     """
     classes = {cls.name: cls for cls in map(reward_class, names)}
-    rewards = [by_rule_alone(cls) for cls in classes.values()]
+    rewards = [cls() for cls in classes.values()]
     if rewards and not Judges.from_rewards(rewards).has_verifier:
         problem = (
             f"none of {', '.join(classes)} says what is right; name a verifier too, or set the "

@@ -10,14 +10,9 @@ from swift_rlvr.rewards.base import (
     Example,
     Explanation,
     Grade,
+    Reward,
     Row,
     rules_in_order,
-)
-from swift_rlvr.rewards.judge import (
-    Comparison,
-    JudgedReward,
-    JudgeParameters,
-    comparison_of,
 )
 from swift_rlvr.rewards.options import with_options
 from swift_rlvr.rewards.question import QUESTION_COLUMNS, question_in
@@ -29,7 +24,6 @@ from swift_rlvr.verifiers.mathematics import (
     Verdict,
     asks_for_order,
     grade,
-    readable_gold,
     why_unreadable,
 )
 
@@ -46,7 +40,7 @@ RULES = {  # in the order in which they are checked
 }
 
 
-class AccuracyReward(JudgedReward):
+class AccuracyReward(Reward):
     r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any
     other.
 
@@ -54,7 +48,6 @@ class AccuracyReward(JudgedReward):
     it. With ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
     `swift_rlvr.verifiers.mathematics` defines what counts as the answer and as equal. A verdict
     depends on the completion, the solution and, where the row has some, the choices in `options`.
-    With `judge_url` a model is asked about words and expressions that are wrong by these rules.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
@@ -84,7 +77,7 @@ class AccuracyReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(AnswerFormParameters, JudgeParameters):
+    class Parameters(AnswerFormParameters):
         neutral_gold: bool = setting(
             False, "give 0.5 if the gold answer cannot be read, instead of leaving the row ungraded"
         )
@@ -110,14 +103,7 @@ class AccuracyReward(JudgedReward):
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = self._verdicts(texts, columns)
-        grades = [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
-        if self.model_judge is None:
-            return grades
-        comparisons = []
-        for index, verdict in enumerate(verdicts):
-            row = {name: values[index] for name, values in columns.items()}
-            comparisons.append(self._comparison(verdict, row))
-        return self.with_judge(grades, comparisons)
+        return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
@@ -131,28 +117,7 @@ class AccuracyReward(JudgedReward):
             if rule.passed is not None:
                 rule = rule._replace(detail=details.get(rule.name, ""))
             rules.append(rule)
-        explanation = Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
-        if self.model_judge is None:
-            return explanation
-        return self.explained_with_judge(explanation, self._comparison(verdict, row))
-
-    def _comparison(self, verdict: Verdict, row: Row) -> Comparison | str:
-        """What to ask a judge about an answer that is wrong by the rules, or why it is not asked."""
-        # A gold that is a sentence has no other form that the rule could compare.
-        is_sentence = verdict.reason is Reason.BAD_GOLD and verdict.gold and verdict.answer
-        if verdict.reason not in (Reason.WRONG, Reason.UNREADABLE) and not is_sentence:
-            return f"the rule says: {verdict.reason}"
-        if row.get("options") is not None:
-            return "the row has choices"
-        assert verdict.answer is not None and verdict.gold is not None
-        return comparison_of(question_in(row), self._gold_texts(verdict, row), verdict.answer)
-
-    def _gold_texts(self, verdict: Verdict, row: Row) -> list[str]:
-        gold = row["solution"]
-        if not isinstance(gold, (list, tuple)):
-            return [verdict.gold or ""]
-        readable = [readable_gold(each) for each in gold]
-        return [each[0] for each in readable if each is not None]
+        return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
     def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters

@@ -3,18 +3,10 @@
 import re
 from ast import literal_eval
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
-from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Row, rules_in_order
-from swift_rlvr.rewards.judge import (
-    Comparison,
-    JudgedReward,
-    JudgeParameters,
-    comparison_of,
-)
-from swift_rlvr.rewards.question import question_in
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
@@ -72,14 +64,13 @@ def partial_share(answer: str, gold: str) -> float:
     return f1(answer, gold)
 
 
-class ExactMatchReward(JudgedReward):
+class ExactMatchReward(Reward):
     """Reward 1.0 for a final answer that equals one of the row's `accepted_answers`.
 
     Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
     `swift_rlvr.verifiers.statements` says which answer is the final one, and
-    `swift_rlvr.verifiers.answers.normalised_answer` what is equal. With `judge_url` a model is
-    asked about the others. Source: Rajpurkar et al.
-    2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
+    `swift_rlvr.verifiers.answers.normalised_answer` what is equal. Source:
+    Rajpurkar et al. 2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Answer: Rhine", "the Rhine it is"]
     >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 4)
@@ -103,7 +94,7 @@ class ExactMatchReward(JudgedReward):
     )
 
     @dataclass(frozen=True)
-    class Parameters(AnswerFormParameters, JudgeParameters):
+    class Parameters(AnswerFormParameters):
         partial: bool = setting(
             False,
             "give a wrong answer the F1 of its words, at most 0.99, if half of them are right; "
@@ -115,30 +106,7 @@ class ExactMatchReward(JudgedReward):
             "as in a program's output; a value of Python may be written with other quotes and spaces",
         )
 
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            accepted = "false with judge_url, because literal accepts only the same text"
-            self.require(not (self.literal and self.judge_url), "literal", accepted)
-
-    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        if self.model_judge is None:
-            return super().grade_batch(texts, columns)
-        grades = []
-        comparisons = []
-        for index, text in enumerate(texts):
-            row = {name: values[index] for name, values in columns.items()}
-            explanation = self._by_rule(text, row)
-            grades.append(Grade(explanation.reward, explanation.reason))
-            comparisons.append(_comparison(explanation, row))
-        return self.with_judge(grades, comparisons)
-
     def grade(self, text: str | None, row: Row) -> Explanation:
-        explanation = self._by_rule(text, row)
-        if self.model_judge is None:
-            return explanation
-        return self.explained_with_judge(explanation, _comparison(explanation, row))
-
-    def _by_rule(self, text: str | None, row: Row) -> Explanation:
         golds = golds_of(row["accepted_answers"])
         if golds is None:
             return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
@@ -155,14 +123,6 @@ class ExactMatchReward(JudgedReward):
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
-
-
-def _comparison(explanation: Explanation, row: Row) -> Comparison | str:
-    """What to ask a judge about an answer that is not right, or why it is not asked."""
-    if explanation.reason not in ("wrong answer", "partly right"):
-        return f"the rule says: {explanation.reason}"
-    golds = golds_of(row["accepted_answers"]) or []
-    return comparison_of(question_in(row), golds, explanation.extracted or "")
 
 
 def golds_of(value: object) -> list[str] | None:

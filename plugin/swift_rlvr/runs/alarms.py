@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
-from swift_rlvr.success import BY_JUDGE, RAISED, shares_of
+from swift_rlvr.success import RAISED, shares_of
 from swift_rlvr.utils.jsonl import read_jsonl
 
 KINDS = (
@@ -31,8 +31,6 @@ KINDS = (
     "kl",
     "length",
     "no_spread",
-    "judge",
-    "memorised",
     "errors",
 )
 REMEDY = "a smaller learning_rate or a larger beta may help."
@@ -75,12 +73,6 @@ SHRINKAGE = 1 / 3
 CUT_OFF = 0.5
 # The share of groups without spread.
 NO_SPREAD = 0.9
-# The share of the credits that a judge has given, against that of the first steps.
-JUDGE_SHARE = 0.1
-JUDGE_GROWTH = 2.0
-# The share of completions that pass only the visible tests, and their share of all that pass them.
-MEMORISED_SHARE = 0.05
-MEMORISED_OF_PASSING = 0.25
 # The share of the completions of a step on which a function raises.
 ERRORS = 0.1
 
@@ -123,22 +115,12 @@ class Alarms:
         self._low = Counter[str]()
         # The shares of completions that were cut off in the first steps.
         self._first_cut_off: list[float] = []
-        # The judge's shares of the credits there.
-        self._first_judged: list[float] = []
         self._examples: tuple[str, ...] = ()
-        self._memorised: tuple[str, ...] = ()
 
-    def batch(
-        self, prompts: Sequence[str], completions: Sequence[str], memorised: Sequence[str] = ()
-    ) -> None:
+    def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
         """Note the completions of a step, of which an alarm shows some: of different prompts, where
         there are enough.
-
-        memorised: those that pass only the visible tests. The alarm of that name shows the last
-        ones.
         """
-        if memorised:
-            self._memorised = tuple(memorised[:EXAMPLES])
         first_by_prompt: dict[str, str] = {}
         for prompt, completion in zip(prompts, completions, strict=True):
             first_by_prompt.setdefault(prompt, completion)
@@ -163,8 +145,7 @@ class Alarms:
         for kind, message in warnings:
             if kind not in self.raised:
                 self.raised.add(kind)
-                examples = self._memorised if kind == "memorised" else self._examples
-                alarms.append(Alarm(step, kind, f"step {step}: {message}", examples))
+                alarms.append(Alarm(step, kind, f"step {step}: {message}", self._examples))
         return alarms
 
     def _of_training(self, step: int) -> Warnings:
@@ -173,8 +154,6 @@ class Alarms:
         yield from self._of_cut_off()
         yield from self._of_length()
         yield from self._of_spread()
-        yield from self._of_judge()
-        yield from self._of_memorised()
         yield from self._of_errors()
 
     def _last(self, name: str, steps: int) -> list[float]:
@@ -291,41 +270,6 @@ class Alarms:
                 f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all "
                 f"completions got the same reward{why}, so these groups give no gradient. Use tasks "
                 "that the model solves sometimes, neither always nor never.",
-            )
-
-    def _of_judge(self) -> Warnings:
-        if "judge_share" not in self._rows[-1]:
-            return
-        shares = self._last("judge_share", WINDOW)
-        if len(self._first_judged) < WINDOW:
-            self._first_judged.append(shares[-1])
-            return
-        if len(shares) < WINDOW:
-            return
-        at_first, now = fmean(self._first_judged), fmean(shares)
-        if now > max(JUDGE_SHARE, JUDGE_GROWTH * at_first):
-            yield (
-                "judge",
-                f"the judge, and not the rule, accepted {now:.0%} of the right answers of the last "
-                f"{WINDOW} logged steps, up from {at_first:.0%} at the start: the policy may be "
-                "learning what the judge accepts. Read some of them (records.jsonl, reason "
-                f"'{BY_JUDGE}').",
-            )
-
-    def _of_memorised(self) -> Warnings:
-        shares = self._last("memorised", WINDOW)
-        success = self._last("success", WINDOW)
-        if len(shares) < WINDOW or len(success) < WINDOW:
-            return
-        share = fmean(shares)
-        passing = share + fmean(success)
-        if share >= max(MEMORISED_SHARE, MEMORISED_OF_PASSING * passing):
-            yield (
-                "memorised",
-                f"{share:.0%} of the completions of the last {WINDOW} logged steps pass the visible "
-                f"tests but fail the added ones, and {fmean(success):.0%} pass both: the policy "
-                "memorises the visible tests. It gets no reward for that. Leave the tests out of the "
-                "prompt, or use rows with more tests.",
             )
 
     def _of_errors(self) -> Warnings:

@@ -169,8 +169,7 @@ class RunLog(ExitStack):
         if records and records[0].mode == "train":
             questions = [record.question for record in records]
             completions = [record.completion for record in records]
-            memorised = [record.completion for record in records if _memorised(record)]
-            self.alarms.batch(questions, completions, memorised)
+            self.alarms.batch(questions, completions)
         return self.batch_figures(records)
 
     def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:
@@ -180,8 +179,7 @@ class RunLog(ExitStack):
         over several batches is one over completions. `memorised` has one for each completion of a
         row with added tests: 1 where it passes only the visible ones. Each reason has its share. A
         reason that was seen once is there in every step from then on, so that a mean over steps
-        counts the zeros. `judge_share` has a value for each full reward of a verifier with a judge:
-        1 where the judge has given it.
+        counts the zeros.
 
         >>> log = RunLog("run")
         >>> right = Record(index=0, completion="", rewards={}, reasons={"external_format": "ok"}, success=True)
@@ -202,12 +200,6 @@ class RunLog(ExitStack):
         known = [float(value) for value in memorised if value is not None]
         if known:
             figures["memorised"] = known
-
-        credits: list[float] = []
-        for record in records:
-            credits += map(float, self.judges.credits(record.rewards, record.reasons))
-        if credits:
-            figures["judge_share"] = credits
 
         return figures | self._shares_of_reasons(records)
 

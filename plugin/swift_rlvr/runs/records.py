@@ -114,7 +114,7 @@ def judge(records: Sequence[Record], judges: Judges) -> None:
     """Fill in whether each record is a success, by its rewards and its row's task."""
     for record in records:
         verifier = verifier_of(record.row.get("task"))
-        judgement = judges.of(record.rewards, verifier, record.reasons)
+        judgement = judges.of(record.rewards, verifier)
         record.success, record.strict, record.format = judgement
 
 

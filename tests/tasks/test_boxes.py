@@ -445,3 +445,32 @@ def test_the_check_says_where_the_whole_picture_is_paid(tmp_path):
     file.write_text(json.dumps(rows[1]))
     findings = check_dataset(parse_source(f"boxes:{file}"))
     assert not findings.remarks and not findings.earned and not findings.doubts
+
+
+def test_a_label_that_is_a_whole_number_is_asked_for_and_counts():
+    row = {
+        "image": PICTURE,
+        "problem": "Which digits are there?",
+        "boxes": [{"bbox_2d": BOX, "label": 3}],
+    }
+    prepared = TASK.preprocess(row)
+    assert json.loads(prepared["solution"])[0]["label"] == "3"
+    assert '"label": "..."' in prepared["messages"][-1]["content"]
+    at = json.loads(prepared["solution"])[0]["bbox_2d"]
+    answers = [json.dumps([{"bbox_2d": at, "label": label}]) for label in (3, "3", 4, True)]
+    columns = {name: [prepared[name]] * 4 for name in ("solution", "canvas", "asks_for", "task")}
+    assert REWARDS["box"]()(answers, **columns) == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_the_check_names_right_boxes_that_contradict_each_other(tmp_path):
+    asked = {"image": PICTURE, "problem": "Where is the box?"}
+    near = [BOX[0], BOX[1], BOX[2], BOX[3] - 1]
+    rows = [{**asked, "bbox": BOX}, {**asked, "bbox": near}, {**asked, "bbox": [50, 20, 70, 50]}]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    findings = check_dataset(parse_source(f"boxes:{file}"))
+    ((line, golds),) = findings.contradictions
+    assert line == 3 and golds.count("bbox_2d") == 2
+    assert any(
+        "an earlier row asks the same, with another gold" in each for each in findings.doubts
+    )

@@ -4,6 +4,8 @@ what cannot be read is refused.
 
 import base64
 import io
+import json
+from pathlib import Path
 
 import pytest
 from datasets import Dataset, Features, Image, List, Value
@@ -25,7 +27,18 @@ def asked(prepared) -> str:
 
 
 def held(prepared) -> list[bytes]:
-    return [picture["bytes"] for picture in prepared["images"]]
+    return [picture["bytes"] for picture in prepared.get("images", [])]
+
+
+URI = f"data:image/png;base64,{BASE64}"
+
+
+def part(text):
+    return {"type": "text", "text": text}
+
+
+def shown(uri):
+    return {"type": "image_url", "image_url": {"url": uri}}
 
 
 LETTER = "Answer with the letter of the right choice."
@@ -84,6 +97,21 @@ SHAPES = [
     ("qa", {**WHO, "images": [ONE, TWO], "question": "Is it <image>?"}, "<image>Is it <image>?", [ONE, TWO]),
     ("qa", {"images": [ONE], "context": "A cat.", **WHO}, "<image>A cat.\n\nWho?", [ONE]),
     ("qa", {**WHO, "images": [ONE], "question": "Why `<image 3>`?"}, "<image>Why `<image 3>`?", [ONE]),
+    # ms-swift would put a picture wherever the tag stands.
+    ("qa", {**WHO, "images": [ONE], "question": "Why `<image>`?"}, "<image>Why `< image >`?", [ONE]),
+    ("qa", {**WHO, "question": "Why `<image>` or `<video>`?"}, "Why `< image >` or `< video >`?", []),
+    (
+        "qa",
+        {"messages": [{"role": "user", "content": [part("Is "), shown(URI), part(" one?")]}], "answer": "Tom"},
+        "Is <image> one?",
+        [ONE],
+    ),
+    (
+        "math",
+        {"prompt": [{"role": "user", "content": [{"type": "image"}, part("How many?")]}], "image": ONE, "answer": "1"},
+        "<image>How many?",
+        [ONE],
+    ),
 ]  # fmt: skip
 
 
@@ -94,7 +122,7 @@ def test_every_picture_reaches_the_trainer_in_its_place(kind, row, prompt, pictu
     assert held(prepared) == pictures
     # A row without pictures beside it gets none.
     without = {name: value for name, value in row.items() if "image" not in name and name != "img"}
-    if "<image" not in str(without):
+    if "image" not in str(without):
         assert "images" not in TASKS[kind].preprocess(without)
 
 
@@ -272,3 +300,42 @@ def test_a_question_that_numbers_its_pictures_is_read():
     row: dict = {"question": "What is in <image 1>?", "options": ["a", "b"], "answer": "A"}
     row = {**row, "image_1": ONE, "subfield": "Arts"}
     assert unread_columns(TASKS["choice"], row) == ["subfield"]
+
+
+def test_parts_of_messages_that_no_prompt_can_hold_are_refused_with_what_could():
+    turn = {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA"}}]}
+    with pytest.raises(RowError, match="OpenAI's parts of the types text and image_url"):
+        TASKS["qa"].preprocess({"messages": [turn], "answer": "Tom"})
+
+
+@pytest.mark.parametrize("task", ["qa", "math", "json", "instructions", "boxes"])
+def test_parts_are_read_by_each_task_that_takes_pictures(task):
+    turn = {
+        "role": "user",
+        "content": [part("Who is that?"), {"type": "image_url", "image_url": URI}],
+    }
+    row = {"messages": [turn], "answer": "12", "schema": {}, "bbox": [5, 5, 30, 30]}
+    row |= {"constraints": [{"id": "detectable_format:title"}]}
+    prepared = TASKS[task].preprocess(row)
+    assert asked(prepared).startswith("Who is that?<image>") and held(prepared) == [ONE]
+
+
+def test_pictures_in_parts_lie_beside_the_data_too(tmp_path):
+    (tmp_path / "1.png").write_bytes(ONE)
+    turn = {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": {"url": "1.png"}}, part("Who?")],
+    }
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"messages": [turn], "answer": "Tom"}))
+    ((_, row),) = parse_source(f"qa:{file}").rows()
+    (picture,) = TASKS["qa"].preprocess(row)["images"]
+    assert Path(picture["path"]) == tmp_path / "1.png"
+
+
+def test_a_warning_about_a_picture_names_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(Pillow, "MAX_IMAGE_PIXELS", 2000)
+    dots(1).resize((61, 41)).save(tmp_path / "large.png")
+    row = {"image": str(tmp_path / "large.png"), "question": "Who?", "answer": "Tom"}
+    with pytest.warns(Pillow.DecompressionBombWarning, match="large.png: Image size"):
+        TASKS["qa"].preprocess(row)

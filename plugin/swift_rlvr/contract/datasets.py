@@ -21,6 +21,7 @@ from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.box import BoxReward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
@@ -421,11 +422,17 @@ class DatasetCheck:
 
     def _compare_golds(self, asked: AskedRow, first: str | None) -> None:
         """Note a row whose gold is certainly not that of the first row with its question."""
-        if first is None or asked.gold is None or asked.task.verifier != AccuracyReward.name:
+        if first is None or asked.gold is None:
             return
         gold = asked.gold.answer.strip()
-        if _PLAIN.fullmatch(gold) and _PLAIN.fullmatch(first) and gold != first:
-            self.findings.contradictions.append((asked.line, f"{gold} and {first}"))
+        differs = False
+        if asked.task.verifier == AccuracyReward.name:
+            differs = bool(_PLAIN.fullmatch(gold) and _PLAIN.fullmatch(first)) and gold != first
+        elif asked.task.verifier == BoxReward.name:
+            # Two people draw the same box a little differently.
+            differs = BoxReward().explain(first, asked.row).reward == 0.0
+        if differs:
+            self.findings.contradictions.append((asked.line, f"{gold:.80} and {first:.80}"))
 
 
 def rows_without_reading(source: Source) -> int | None:

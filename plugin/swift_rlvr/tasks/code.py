@@ -23,9 +23,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import ColumnSettings, kept_columns
+from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, pictures_in
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
+from swift_rlvr.tasks.pictures import pictures_of_parts
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, folded_name, normalised, shown
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
@@ -377,6 +378,8 @@ def preprocess(row: Row) -> dict[str, Any]:
     columns = find_columns(row)
     is_plain = columns["messages"][:1] == ["messages"] and columns["tests"][:1] == ["tests"]
     kept = dict(row) if is_plain else kept_columns(row, "", "")
+    if pictures_of_parts(row.get("messages")):
+        kept["images"] = pictures_in(row)
     prepared = {**kept, "messages": messages, "tests": tests, "task": "code"}
     added_tests = _known_names(row).get("added_tests")
     for name, value in (("entry_point", entry_point), ("added_tests", added_tests)):

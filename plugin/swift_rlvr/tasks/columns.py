@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.tasks.pictures import BASE64, LONGEST_PATH, TAG, Picture, count_text, picture_of
+from swift_rlvr.tasks.pictures import (
+    BASE64,
+    CODE,
+    LONGEST_PATH,
+    TAG,
+    Picture,
+    count_text,
+    picture_of,
+    pictures_of_parts,
+    placed,
+)
 from swift_rlvr.tasks.task import Row, RowError, columns_named, folded_name
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 
@@ -81,7 +91,6 @@ _SHOWN_IMAGE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED_IMAGE = re.compile(r"<image[ _](\d+)>")
-_CODE = re.compile(r"`[^`]*`")
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
@@ -265,8 +274,9 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
                 value = list(value) if isinstance(value, (list, tuple)) else [value]
                 _require_files(value, column)
             kept[name] = value
+    in_words = CODE.sub("", prompt)
     for name, tag in _TAGS.items():
-        shown = prompt.count(tag)
+        shown = in_words.count(tag)
         count = len(kept.get(name, []))
         if shown > count:
             times = "once" if shown == 1 else f"{shown} times"
@@ -274,7 +284,7 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
             problem = f"the question has {tag} {times}, and the row has {count} {things}"
             raise RowError(name, problem)
     images = len(kept.get("images", []))
-    text = _CODE.sub("", question)
+    text = CODE.sub("", question)
     numbered = set(_NUMBERED_IMAGE.findall(text))
     if len(numbered) > images:
         last = max(numbered, key=int)
@@ -290,6 +300,15 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
     if written and not images:
         raise RowError("images", f"the question has {written[0]:.80}, and the row has 0 images")
     return kept
+
+
+def with_kept(prepared: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for training with what `kept_columns` gave, and its pictures in their places."""
+    messages, pictures = placed(prepared["messages"], kept.get("images", []))
+    row = {**prepared, **kept, "messages": messages}
+    if pictures:
+        row["images"] = pictures
+    return row
 
 
 def pictures_in(row: Row) -> list[Picture]:
@@ -317,7 +336,9 @@ def has_pictures(row: Row) -> bool:
 
 
 def _picture_columns(row: Row) -> Iterator[tuple[str, list[Any]]]:
-    """The columns that hold pictures, each with what is in it; image_1, image_2 and so on are one."""
+    """The columns that hold pictures, each with what is in it; image_1, image_2 and so on are one. The
+    last are conversations with OpenAI's parts.
+    """
     for column in columns_named(PICTURES, row):
         values = _present(row[column])
         # Other names may stand for something else, such as the number of a figure.
@@ -328,6 +349,10 @@ def _picture_columns(row: Row) -> Iterator[tuple[str, list[Any]]]:
     values = [value for column in columns for value in _present(row[column])]
     if values and all(_is_image(columns[0], value) for value in values):
         yield columns[0], values
+    for column in columns_named((*MESSAGES, *NAMES["problem"]), row):
+        if pictures := pictures_of_parts(parsed(value_at(row, column))):
+            yield column, pictures
+            return
 
 
 def numbered_pictures(present: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import ColumnSettings, kept_columns
+from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, with_kept
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.task import (
     Gold,
@@ -102,7 +102,7 @@ def preprocess(row: Row) -> dict[str, Any]:
     messages = messages_of(row)
     prepared = {"messages": messages, "constraints": constraints_of(row), "task": "instructions"}
     text = "".join(str(message["content"]) for message in messages)
-    return {**prepared, **kept_columns(row, text, str(messages[-1]["content"]))}
+    return with_kept(prepared, kept_columns(row, text, str(messages[-1]["content"])))
 
 
 def identity(row: Row) -> str:

@@ -21,6 +21,7 @@ from swift_rlvr.tasks.columns import (
     kept_columns,
     unused_passages,
     value_at,
+    with_kept,
 )
 from swift_rlvr.tasks.own import prompt_of, turns_of
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
@@ -153,7 +154,7 @@ def preprocess(row: Row) -> dict[str, Any]:
     if asked.solution is not None:
         prepared["solution"] = asked.solution
     text = "".join(str(message["content"]) for message in asked.messages)
-    return {**prepared, **kept_columns(row, text, text)}
+    return with_kept(prepared, kept_columns(row, text, text))
 
 
 def identity(row: Row) -> str:

@@ -38,6 +38,7 @@ from swift_rlvr.tasks.columns import (
     unused_images,
     unused_passages,
     value_at,
+    with_kept,
 )
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 from swift_rlvr.tasks.options import (
@@ -49,7 +50,7 @@ from swift_rlvr.tasks.options import (
     number_of_gold,
     right_and_wrong,
 )
-from swift_rlvr.tasks.pictures import digests, placed
+from swift_rlvr.tasks.pictures import digests, text_of_parts
 from swift_rlvr.tasks.task import (
     Gold,
     Row,
@@ -101,7 +102,10 @@ def conversation(messages: Any) -> Messages:
         if isinstance(last, Mapping) and last.get("role") == "user":
             content = last.get("content")
     if not isinstance(content, str) or not content.strip():
-        expected = '[..., {"role": "user", "content": a text}]'
+        expected = (
+            '[..., {"role": "user", "content": a text}], or as content OpenAI\'s parts of the types '
+            "text and image_url"
+        )
         raise RowError("messages", f"expected {expected}, got {shown(messages)}")
     return [dict(message) for message in messages]
 
@@ -119,7 +123,7 @@ def question_of(messages: Any) -> Messages:
 def turns_of(messages: Any) -> list[dict[str, Any]]:
     """The turns of a conversation with `role` and `content`; empty for what is none.
 
-    Also read are ShareGPT's forms, as ms-swift does.
+    Also read are ShareGPT's forms and OpenAI's parts of text and images, as ms-swift does.
 
     >>> turns_of([{"from": "human", "value": "1 + 1?"}])
     [{'role': 'user', 'content': '1 + 1?'}]
@@ -142,6 +146,7 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
             turns.append({"role": "assistant", "content": message.get("assistant")})
     for turn in turns:
         turn["role"] = _ROLES.get(turn["role"], turn["role"])
+        turn["content"] = text_of_parts(turn.get("content"))
     return turns
 
 
@@ -266,17 +271,11 @@ def golds_in(answer: Any) -> list[Any]:
 
 
 def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
-    """A row for training with what ms-swift takes beside the messages, and its pictures in their
-    places.
-    """
+    """A row for training with what ms-swift takes beside the messages."""
     text = "".join(str(message["content"]) for message in question.messages)
     # Choices may show an image too.
     asked = "\n".join([question.asked, *prepared.get("options", [])])
-    kept = kept_columns(row, text, asked)
-    pictures = kept.get("images", [])
-    if pictures:
-        prepared["messages"], kept["images"] = placed(prepared["messages"], pictures)
-    return {**prepared, **kept}
+    return with_kept(prepared, kept_columns(row, text, asked))
 
 
 def identity(row: Row) -> str:

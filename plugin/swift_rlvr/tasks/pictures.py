@@ -12,6 +12,7 @@ import io
 import os
 import re
 import struct
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +36,15 @@ BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 
 Picture = dict[str, Any]  # `bytes` and `path`, of which one is None, or the path is a mere name
 
-# <image>, MMMU's <image 1>, and code, in which the latter is only a text.
-_TAGS = re.compile(r"`[^`]*`|<image[ _](?P<number>\d+)>|<image>")
+# What is in backticks shows nothing: a question may be about the tag.
+CODE = re.compile(r"`[^`]*`")
+# <image>, MMMU's <image 1>, and code.
+_TAGS = re.compile(rf"{CODE.pattern}|<image[ _](?P<number>\d+)>|<image>")
+# What ms-swift takes for a picture, a video or a sound, wherever it stands.
+_TAG_OF_SWIFT = re.compile(r"<(image|video|audio)>")
+# The types of OpenAI's parts of a message. Further ones are of transformers and the Responses API.
+_TEXT_PARTS = ("text", "input_text")
+_IMAGE_PARTS = ("image_url", "image", "input_image")
 _URL = re.compile(r"https?://")
 _DATA = re.compile(r"data:[^,;]*;base64,")
 # What Pillow raises for what is no picture, or half of one.
@@ -174,12 +182,22 @@ def content_of(picture: Picture) -> Content | None:
         key = (sha256(held).digest(),)
         if key in _seen:
             return _seen[key]
-    _seen[key] = content = _decode(held)
+    _seen[key] = content = _decode(held, path or "a picture")
     return content
 
 
-def _decode(held: bytes) -> Content:
+def _decode(held: bytes, name: str) -> Content:
     require("PIL", extra="pictures", purpose="reading pictures")
+    # Pillow's warnings, as of a picture that may be a decompression bomb, name no file.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        content = _decode_with_warnings(held)
+    for warning in caught:
+        warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=2)
+    return content
+
+
+def _decode_with_warnings(held: bytes) -> Content:
     from PIL import Image
 
     digest = sha256(held).hexdigest()
@@ -299,6 +317,75 @@ def named(images: Any) -> Any:
     return names
 
 
+# --- Parts of a message
+
+
+def text_of_parts(content: Any) -> Any:
+    """What a message says whose content is a list of OpenAI's parts, with `<image>` for a picture, as
+    ms-swift reads it; anything else as it is.
+
+    >>> text_of_parts([{"type": "image_url", "image_url": {"url": "a.png"}}, {"type": "text", "text": "Who?"}])
+    '<image>Who?'
+    """
+    if not isinstance(content, (list, tuple)) or not content:
+        return content
+    texts = []
+    for part in content:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind in _TEXT_PARTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif kind in _IMAGE_PARTS:
+            texts.append(TAG)
+        else:
+            return content
+    return "".join(texts)
+
+
+def pictures_of_parts(messages: Any) -> list[Any]:
+    """The pictures in OpenAI's parts of the messages, in the form that these have; the assistant's
+    are no part of a prompt.
+    """
+    pictures = []
+    for message in messages if isinstance(messages, (list, tuple)) else ():
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(content, (list, tuple)) or message.get("role") == "assistant":
+            continue
+        for part in content:
+            picture = _picture_of_part(part)
+            if picture:
+                pictures.append(picture)
+    return pictures
+
+
+def _picture_of_part(part: Any) -> Any:
+    if not isinstance(part, Mapping) or part.get("type") not in _IMAGE_PARTS:
+        return None
+    for name in ("image_url", "image", "path", "url"):
+        if part.get(name):
+            return part[name]
+    return None
+
+
+def parts_beside(folder: Path, messages: Sequence[Any]) -> list[Any]:
+    """The messages with the paths of pictures in their parts as `beside` gives them."""
+    turns = []
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(content, (list, tuple)):
+            turns.append(message)
+            continue
+        parts = []
+        for part in content:
+            picture = _picture_of_part(part)
+            if isinstance(picture, Mapping) and picture.get("url"):
+                picture = picture["url"]
+            if picture:
+                part = {"type": "image", "image": beside(folder, picture)}
+            parts.append(part)
+        turns.append({**message, "content": parts})
+    return turns
+
+
 # --- The place of pictures in a prompt
 
 
@@ -307,7 +394,8 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
     these come.
 
     ``<image 2>`` is the second one, and is shown again where the text names it again. Pictures that
-    the text does not name come first, at the beginning of the first user turn, as in ms-swift.
+    the text does not name come first, at the beginning of the first user turn, as in ms-swift. In
+    code the tag is written ``< image >``, because ms-swift would put a picture there too.
 
     RowError where the text names more pictures than there are.
     """
@@ -341,7 +429,7 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
         elif match[0] == TAG:
             order.append(next(left))
         else:  # code
-            return match[0]
+            return _TAG_OF_SWIFT.sub(r"< \1 >", match[0])
         return TAG
 
     turns = []

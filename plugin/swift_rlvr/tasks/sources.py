@@ -18,10 +18,10 @@ from typing import Any
 
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.code import ONLY_TESTS
-from swift_rlvr.tasks.columns import PICTURES, numbered_pictures, parsed, value_at
+from swift_rlvr.tasks.columns import MESSAGES, PICTURES, numbered_pictures, parsed, value_at
 from swift_rlvr.tasks.files import DATA_FILE, UnreadableRow, data_suffix, file_rows
 from swift_rlvr.tasks.options import COLUMNS as CHOICES
-from swift_rlvr.tasks.pictures import beside
+from swift_rlvr.tasks.pictures import beside, parts_beside, pictures_of_parts
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share, check_columns
 from swift_rlvr.tasks.task import columns_named
 from swift_rlvr.utils.errors import InputError, did_you_mean, require
@@ -324,8 +324,13 @@ def with_pictures_beside(
         if isinstance(row, UnreadableRow):
             yield line, row
             continue
-        columns = [*columns_named(PICTURES, row), *numbered_pictures(row)]
-        found = {name: beside(folder, parsed(value_at(row, name))) for name in columns}
+        found = {}
+        for name in (*columns_named(PICTURES, row), *numbered_pictures(row)):
+            found[name] = beside(folder, parsed(value_at(row, name)))
+        for name in columns_named((*MESSAGES, "prompt"), row):
+            value = parsed(value_at(row, name))
+            if pictures_of_parts(value):
+                found[name] = parts_beside(folder, value)
         yield line, {**row, **found}
 
 

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
+from swift_rlvr.tasks.pictures import pictures_of_parts, text_of_parts
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -137,12 +138,14 @@ def _conversation(value: Any, column: str) -> list[Turn]:
         value = [{"role": "user", "content": value.strip()}]
     if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], (list, tuple)):
         value = value[0]  # BFCL's list of turns, each a list of messages
+    if pictures_of_parts(value):
+        raise RowError("problem", "a task of tool calls has no pictures", in_file=column)
     turns: list[Turn] = []
     for message in value if isinstance(value, (list, tuple)) else ():
         if not isinstance(message, Mapping):
             continue
         role = message.get("role", message.get("from"))
-        content = message.get("content", message.get("value"))
+        content = text_of_parts(message.get("content", message.get("value")))
         calls = message.get("tool_calls")
         if role in _RESULTS:
             turns.append({"role": "tool_response", "content": _as_text(content)})

@@ -39,6 +39,7 @@ BOX, POINT = "box", "point"
 # The keys of an object, the likeliest first.
 _KEYS = {BOX: ("bbox_2d", "bbox", "box"), POINT: ("point_2d", "point")}
 _LABELS = ("label", "ref", "class", "category", "name")
+_WORDS = ("label", "ref", "name")
 # Qwen2-VL's special tokens, and the tags that stand for them in Qwen-VL and InternVL.
 _TOKENS = {
     "<|box_start|>": "<box>",
@@ -132,6 +133,9 @@ def _spot_of(value: Mapping[str, Any]) -> Spot:
             raise NotBoxes(f"{name!r:.40} beside a box must be a text or a number, and no box")
         elif name in _LABELS and label is None and isinstance(inner, str):
             label = inner
+        elif name in _WORDS and label is None and type(inner) is int:
+            # The digit in a picture. A number of a class says nothing to those who have no list of them.
+            label = str(inner)
     if len(found) != 1:
         expected = ", ".join((*_KEYS[BOX], *_KEYS[POINT]))
         raise NotBoxes(f"an object has one of {expected}, got {shortened(value)}")

@@ -491,3 +491,29 @@ def test_an_answer_may_be_as_deep_as_it_is_read():
     assert graded(json.dumps(answer), longer, None) == (None, "too much work")
     innermost = json.dumps(answer).replace("{}", '{"b": 1}')
     assert graded(innermost, node, None)[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "integer", "minimum": 5, "maximum": 3}, "no integer meets minimum 5, maximum 3"),
+        (
+            {"required": ["age"], "type": "object", "properties": {"age": {"$ref": "#/$defs/x"}}}
+            | {"$defs": {"x": {"type": "number", "minimum": 2, "exclusiveMaximum": 2}}},
+            "no number meets minimum 2, exclusiveMaximum 2 at #/$defs/x",
+        ),
+        (
+            {"allOf": [{}, {"type": "string", "minLength": 2, "maxLength": 1}]},
+            "minLength 2 is above maxLength 1 at allOf.1",
+        ),
+        (
+            {"type": "object", "required": ["a"], "additionalProperties": False},
+            "properties.a is required, and additionalProperties is false",
+        ),
+        ({"type": "string", "enum": [1]}, "it has no value of the type string"),
+    ],
+)
+def test_the_bounds_that_contradict_are_named(schema, problem):
+    with pytest.raises(BadSchema) as error:
+        read_schema(schema)
+    assert str(error.value) == f"no answer can be valid against it: {problem}"

@@ -42,6 +42,26 @@ def graded(text, golds=(WEATHER,), tools=TOOLS, **parameters):
     return reward, reason
 
 
+GLM = """<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Bonn</arg_value>
+<arg_key>days</arg_key>
+<arg_value>3</arg_value>
+</tool_call>
+<tool_call>math.add
+<arg_key>a</arg_key>
+<arg_value>1</arg_value>
+<arg_key>b</arg_key>
+<arg_value>2.5</arg_value>
+</tool_call>"""
+GEMMA = (
+    '<|tool_call>call:get_weather{city:<|"|>Bonn<|"|>,days:3}<tool_call|>'
+    "<|tool_call>call:math.add{a:1,b:2.5}<tool_call|>"
+)
+FUNCTION_GEMMA = (
+    "<start_function_call>call:get_weather{city:<escape>Bonn<escape>,days:<escape>3<escape>}"
+    "<end_function_call>\n<start_function_call>call:math.add{a:1, b:2.5}<end_function_call>"
+)
 LLAMA = [{"name": call["name"], "parameters": call["arguments"]} for call in (WEATHER, ADD)]
 OPENAI = [
     {
@@ -96,6 +116,13 @@ Bonn
         f"<|python_start|>[{PYTHON}]<|python_end|>",
         "[get_weather('Bonn', 3), math.add(1, 2.5)]",
         f"<answer>{hermes(WEATHER, ADD)}</answer>",
+        GLM,
+        GLM.replace("\n", ""),
+        GEMMA,
+        GEMMA + "<turn|>",
+        GEMMA + "<|tool_response>",
+        GEMMA.removesuffix("<tool_call|>"),
+        FUNCTION_GEMMA,
     ],
 )
 def test_calls_are_read_in_every_way_in_which_models_write_them(text):
@@ -343,6 +370,8 @@ def test_text_around_is_a_setting_and_all_calls_count():
         ("[get_weather(city='Bonn')]", 0.0),
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
         ("<tool_call>{broken", 0.0),
+        ("<|tool_call>call:broken", 0.0),
+        ("<arg_key>city</arg_key> broken", 0.0),
         ("[TOOL_CALLS]", 0.0),
         ("[math.add(a=1e999, b=2)]", 0.0),
         ("get_weather(city='Bonn'", 0.0),
@@ -491,6 +520,9 @@ def test_two_calls_may_stand_in_one_tag():
         "[TOOL_CALLS]f" + " " * 45_000 + "x",
         "<function=" * 4900,
         "{x " * 16_000,
+        "<|tool_call>call:f" + "{a:" * 15_000,
+        "<|tool_call>call:f{" + ",".join(f"a{n}:1" for n in range(5000)) + "}<tool_call|>",
+        "<tool_call>f" + "<arg_key>a</arg_key>" * 2400 + "</tool_call>",
     ],
 )
 def test_no_text_takes_long(text):
@@ -538,3 +570,48 @@ def test_calls_that_a_parser_has_split_off_count(arguments, reward):
     # Beside calls in the text they are too many.
     completion[0]["content"] = hermes(WEATHER)
     assert graded(completion)[0] == 0.0
+
+
+WEATHER_OF_BONN = '<|tool_call>call:get_weather{city:<|"|>Bonn<|"|>,days:3}<tool_call|>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WEATHER_OF_BONN * 2,
+        f"{WEATHER_OF_BONN} {hermes(ULM)}",
+        f"{WEATHER_OF_BONN} is right",
+        WEATHER_OF_BONN.replace("days:3", "days:3,days:4"),
+        WEATHER_OF_BONN.replace("days:3", "days:"),
+        WEATHER_OF_BONN.replace("days:3", "days:[3"),
+        WEATHER_OF_BONN.replace(",days", " days"),
+        WEATHER_OF_BONN.replace("call:", ""),
+        WEATHER_OF_BONN.replace('Bonn<|"|>', "Bonn"),
+        GLM,
+        GLM.replace("3", "4").partition("\n<tool_call>math")[0],
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Bonn</arg_value>days 3</tool_call>",
+        "<tool_call>get_weather<arg_key>city</arg_key></tool_call>",
+        "<tool_call>get_weather</tool_call>",
+    ],
+)
+def test_nothing_but_the_right_call_is_paid_in_the_forms_of_glm_and_gemma(text):
+    for around in (False, True):
+        reward, _ = graded(text, text_around=around)
+        assert reward == (1.0 if around and text.endswith(" is right") else 0.0)
+
+
+def test_gemmas_texts_may_hold_any_character_and_its_values_be_lists_and_objects():
+    arguments = {
+        "city": "Bonn, {NRW} <b>",
+        "places": [1, 2.5],
+        "more": {"a": "x:y", "b": [True, None]},
+    }
+    text = (
+        '<|tool_call>call:get_weather{city:<|"|>Bonn, {NRW} <b><|"|>,places:[1,2.5],'
+        'more:{a:<|"|>x:y<|"|>,b:[true,null]}}<tool_call|>'
+    )
+    assert graded(text, [{"name": "get_weather", "arguments": arguments}]) == (1.0, "correct")
+
+
+def test_a_call_of_glm_may_have_no_arguments():
+    assert graded("<tool_call>clear</tool_call>", [{"name": "clear", "arguments": {}}])[0] == 1.0

@@ -128,6 +128,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 # References that are followed from one to the next.
 _LONGEST_CHAIN = 20
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 # Bounds of a type of which the first must not be above the second.
 _RANGES = (
     ("string", "minLength", "maxLength"),
@@ -136,43 +137,50 @@ _RANGES = (
 )
 
 
-def accepts_nothing(schema: Any) -> bool:
-    """Whether it is plain that no value is valid; of other schemas nothing is said.
+def contradiction_in(schema: Any) -> str:
+    """Why it is plain that no value is valid; empty for other schemas, of which nothing is said.
 
-    >>> accepts_nothing({"required": ["a"], "type": "object", "properties": {"a": False}}), accepts_nothing({})
-    (True, False)
-    >>> accepts_nothing({"type": "integer", "minimum": 5, "maximum": 3})
-    True
+    >>> contradiction_in({"required": ["a"], "type": "object", "properties": {"a": False}}), contradiction_in({})
+    ('properties.a is false', '')
+    >>> contradiction_in({"type": "integer", "minimum": 5, "maximum": 3})
+    'no integer meets minimum 5, maximum 3'
     """
-    return _Contradictions(schema).is_one(schema, ())
+    contradictions = _Contradictions(schema)
+    return contradictions.latest if contradictions.is_one(schema, "", ()) else ""
 
 
 class _Contradictions:
     """Looks for a part of a schema that has to hold and that no value meets.
 
-    behind: the references that led to a part. One that leads back to itself has no value that ends.
+    path: where a part stands. behind: the references that led to it. One that leads back to itself has
+    no value that ends.
     """
 
     def __init__(self, root: Any):
         self.root = root
+        self.latest = ""  # what contradicts, in words
         # References within a part with an address of its own count from there.
         self.follows = '"$id"' not in json.dumps(root)
         self.met: set[str] = set()  # references to what some value may meet
 
-    def is_one(self, schema: Any, behind: tuple[str, ...]) -> bool:
+    def is_one(self, schema: Any, path: str, behind: tuple[str, ...]) -> bool:
         if not isinstance(schema, Mapping):
-            return schema is False
+            return schema is False and self._found("is false", path)
         reference = schema.get("$ref")
         if isinstance(reference, str):
             # What stands beside a reference counts in newer drafts only.
             return self._leads_to_one(reference, behind)
         if schema.get("not") in (True, {}):
-            return True
-        if any(self.is_one(each, behind) for each in schema.get("allOf", ())):
-            return True
+            return self._found("has a `not` of everything", path)
+        for number, each in enumerate(schema.get("allOf", ())):
+            if self.is_one(each, f"{path}.allOf.{number}", behind):
+                return True
         for name in ("anyOf", "oneOf"):
-            parts = schema.get(name)
-            if parts and all(self.is_one(each, behind) for each in parts):
+            parts = [
+                (f"{path}.{name}.{number}", each)
+                for number, each in enumerate(schema.get(name, ()))
+            ]
+            if parts and all(self.is_one(each, place, behind) for place, each in parts):
                 return True
 
         types = schema.get("type", list(_TYPES))
@@ -183,12 +191,18 @@ class _Contradictions:
         if "const" in schema:
             values = [schema["const"]]
         if values is not None:
-            return not any(_is_of(value, types) for value in values)
-        return all(self._has_none(name, schema, behind) for name in types)
+            if any(_is_of(value, types) for value in values):
+                return False
+            return self._found(f"has no value of the type {' or '.join(types)}", path)
+        return all(self._has_none(name, schema, path, behind) for name in types)
+
+    def _found(self, problem: str, path: str) -> bool:
+        self.latest = f"{path.removeprefix('.') or 'it'} {problem}"
+        return True
 
     def _leads_to_one(self, reference: str, behind: tuple[str, ...]) -> bool:
         if reference in behind:
-            return True
+            return self._found("needs itself, without end", reference)
         if not self.follows or reference in self.met or len(behind) == _LONGEST_CHAIN:
             return False
         target = self.root
@@ -196,27 +210,42 @@ class _Contradictions:
             for part in reference.removeprefix("#/").split("/"):
                 key = part.replace("~1", "/").replace("~0", "~")
                 target = target.get(key) if isinstance(target, Mapping) else None
-        if self.is_one(target, (*behind, reference)):
+        if self.is_one(target, reference, (*behind, reference)):
             return True
         self.met.add(reference)
         return False
 
-    def _has_none(self, name: str, schema: Mapping[str, Any], behind: tuple[str, ...]) -> bool:
+    def _has_none(
+        self, name: str, schema: Mapping[str, Any], path: str, behind: tuple[str, ...]
+    ) -> bool:
         """Whether no value of one type is valid."""
+        where = f" at {path.removeprefix('.')}" if path else ""
         if name in ("integer", "number"):
-            return _has_no_number(schema, whole=name == "integer")
+            if not _has_no_number(schema, whole=name == "integer"):
+                return False
+            bounds = [f"{key} {schema[key]}" for key in _BOUNDS if key in schema]
+            self.latest = f"no {name} meets {', '.join(bounds)}{where}"
+            return True
         for kind, least, most in _RANGES:
             if kind == name and schema.get(least, 0) > schema.get(most, math.inf):
+                self.latest = f"{least} {schema[least]} is above {most} {schema[most]}{where}"
                 return True
         if name == "array" and schema.get("minItems", 0) > 0 and "prefixItems" not in schema:
-            return self.is_one(schema.get("items"), behind)
+            return self.is_one(schema.get("items"), f"{path}.items", behind)
         required = schema.get("required")
         if name != "object" or not isinstance(required, (list, tuple)):
             return False
         properties = schema.get("properties", {})
         is_closed = schema.get("additionalProperties") is False
         is_closed = is_closed and "patternProperties" not in schema
-        return any(self.is_one(properties.get(key, not is_closed), behind) for key in required)
+        for key in required:
+            place = f"{path}.properties.{key}"
+            if key in properties:
+                if self.is_one(properties[key], place, behind):
+                    return True
+            elif is_closed:
+                return self._found("is required, and additionalProperties is false", place)
+        return False
 
 
 def _is_of(value: Any, types: Sequence[str]) -> bool:
@@ -310,8 +339,8 @@ def _read(text: str, formats: bool) -> Schema:
     if not isinstance(content, (Mapping, bool)):
         raise BadSchema(f"expected an object, got {content!r:.80}")
     schema = Schema(content, formats)
-    if accepts_nothing(content):
-        raise BadSchema("no answer can be valid against it")
+    if contradiction := contradiction_in(content):
+        raise BadSchema(f"no answer can be valid against it: {contradiction}")
     return schema
 
 

@@ -1,9 +1,10 @@
 """Calls of tools: read in the ways in which models write them, and compared with the right ones.
 
-Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``,
-Mistral's ``[TOOL_CALLS]``, Llama's JSON with ``parameters``, a list or objects of JSON alone, and
-Python calls, which are parsed and never evaluated. All calls of an answer count, whatever way they
-are written in, so that none can stand beside another in secret.
+Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``, GLM's
+with ``<arg_key>``, Gemma's ``call:name{...}``, Mistral's ``[TOOL_CALLS]``, Llama's JSON with
+``parameters``, a list or objects of JSON alone, and Python calls, which are parsed and never
+evaluated. All calls of an answer count, whatever way they are written in, so that none can stand
+beside another in secret.
 """
 
 import ast
@@ -16,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from swift_rlvr.verifiers.gemma_calls import FORMS as GEMMA
+from swift_rlvr.verifiers.gemma_calls import BadGemmaCall, calls_and_rest
 from swift_rlvr.verifiers.json_values import (
     NOT_JSON,
     TWO_VALUES,
@@ -53,10 +56,17 @@ _MARKS = (
     "<|python_tag|>",
     "<function=",
     "<|python_start|>",
+    "<arg_key>",
+    *GEMMA,
 )
 _XML_CALL = re.compile(r"<function=([^<>\n]+)>((?:(?!</?function\b).)*)</function>", re.DOTALL)
 _XML_ARGUMENT = re.compile(
     r"<parameter=([^<>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
+)
+# GLM's name and arguments, within <tool_call>.
+_GLM_CALL = re.compile(r"\s*([^\n<>{}]*[^\s<>{}])\s*((?:<arg_key>.*</arg_value>)?)\s*", re.DOTALL)
+_GLM_ARGUMENT = re.compile(
+    r"<arg_key>([^<>]+)</arg_key>\s*<arg_value>((?:(?!</?arg_).)*)</arg_value>\s*", re.DOTALL
 )
 # Mistral's newer way: [TOOL_CALLS]name[ARGS]{...}
 _MISTRAL_CALL = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\]\s*)?(?=\{)")
@@ -378,7 +388,9 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     []
     """
     reader = _Reader(tools, text_around)
-    if any(mark in text for mark in ("<tool_call>", "</tool_call>", "<function=")):
+    if any(mark in text for mark in GEMMA):
+        calls, rest = reader.gemma(text)
+    elif any(mark in text for mark in ("<tool_call>", "</tool_call>", "<function=")):
         calls, rest = reader.tagged(text)
     elif _MISTRAL in text:
         before, _, after = text.partition(_MISTRAL)
@@ -414,6 +426,8 @@ class _Reader:
                 if around.strip():
                     raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
                 calls += inside
+            elif "<arg_key>" in content or content.strip() in self.tools:
+                calls.append(self._glm(content))
             else:
                 calls += _calls_in_a_row(content)
         rest = _TAGGED.sub("", text)
@@ -432,18 +446,54 @@ class _Reader:
             for argument, value in _XML_ARGUMENT.findall(content):
                 if argument in arguments:
                     raise BadCall(f"the argument {argument!r:.80} stands twice")
-                kind = self.tools[name].type_of(argument) if name in self.tools else ""
-                # As the reader of vLLM does it: a text is what is written, all else is JSON.
-                loaded = value if kind == "string" else _argument(value)
-                if isinstance(loaded, str) and value in ("True", "False", "None"):
-                    loaded = _CONSTANTS[value.lower()]
-                arguments[argument] = loaded
+                arguments[argument] = self._typed(name, argument, value)
             if _XML_ARGUMENT.sub("", content).strip():
                 raise BadCall(f"the arguments of {name!r:.80} cannot be read")
             calls.append(Call(name.strip(), arguments))
         rest = _XML_CALL.sub("", text)
         if "<function=" in rest:
             raise BadCall("a <function=...> is not closed")
+        return calls, rest
+
+    def _typed(self, name: str, argument: str, value: str) -> Any:
+        """A value of a call in XML. As the reader of vLLM does it: a text is what is written, all else
+        is JSON.
+        """
+        kind = self.tools[name].type_of(argument) if name in self.tools else ""
+        loaded = value if kind == "string" else _argument(value)
+        if isinstance(loaded, str) and value in ("True", "False", "None"):
+            return _CONSTANTS[value.lower()]
+        return loaded
+
+    def _glm(self, content: str) -> Call:
+        """A call of GLM's: the name, and each argument's key and value."""
+        call = _GLM_CALL.fullmatch(content)
+        if call is None or _GLM_ARGUMENT.sub("", call[2]):
+            raise BadCall(f"the arguments of {content.strip()!r:.80} cannot be read")
+        arguments: dict[str, Any] = {}
+        for key, value in _GLM_ARGUMENT.findall(call[2]):
+            argument = key.strip()
+            if argument in arguments:
+                raise BadCall(f"the argument {argument!r:.80} stands twice")
+            arguments[argument] = self._typed(call[1], argument, value)
+        return Call(call[1], arguments)
+
+    def gemma(self, text: str) -> tuple[list[Call], str]:
+        """Gemma's calls, and what stands around them. A text is read by the type of its argument."""
+        try:
+            written, rest = calls_and_rest(text)
+        except BadGemmaCall as error:
+            raise BadCall(str(error)) from None
+        if any(mark in rest for mark in _MARKS):
+            raise BadCall("there is a call in another form besides")
+        calls = []
+        for name, values in written:
+            arguments = {}
+            for argument, value in values.items():
+                kind = self.tools[name].type_of(argument) if name in self.tools else ""
+                is_text = not isinstance(value, str) or kind in ("", "string")
+                arguments[argument] = value if is_text else _argument(value)
+            calls.append(Call(name, arguments))
         return calls, rest
 
     def mistral(self, text: str) -> list[Call]:

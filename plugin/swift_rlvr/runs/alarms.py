@@ -15,7 +15,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -138,7 +138,14 @@ class Alarms:
             warnings = self._of_held_out(step, known)
         elif "reward" in known:
             self._rows.append(known)
-            warnings = self._of_training(step)
+            warnings = chain(
+                self._of_success(step),
+                self._of_kl(),
+                self._of_cut_off(),
+                self._of_length(),
+                self._of_spread(),
+                self._of_errors(),
+            )
         else:
             return []
         alarms = []
@@ -147,14 +154,6 @@ class Alarms:
                 self.raised.add(kind)
                 alarms.append(Alarm(step, kind, f"step {step}: {message}", self._examples))
         return alarms
-
-    def _of_training(self, step: int) -> Warnings:
-        yield from self._of_success(step)
-        yield from self._of_kl()
-        yield from self._of_cut_off()
-        yield from self._of_length()
-        yield from self._of_spread()
-        yield from self._of_errors()
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""

@@ -167,17 +167,18 @@ class Curriculum:
         drawn_levels += [last_level] * (count - len(drawn_levels))
         chance.shuffle(drawn_levels)
         self.batches += 1
-        return [self._next_row(level) for level in drawn_levels]
 
-    def _next_row(self, level: int) -> int:
-        epoch, place = divmod(self.drawn[level], len(self.rows[level]))
-        self.drawn[level] += 1
-        if level not in self._orders or self._orders[level][0] != epoch:
-            order = list(self.rows[level])
-            random.Random(f"{self.seed} level {level} epoch {epoch}").shuffle(order)
-            self._orders[level] = (epoch, order)
-        _, order = self._orders[level]
-        return order[place]
+        drawn = []
+        for level in drawn_levels:
+            epoch, place = divmod(self.drawn[level], len(self.rows[level]))
+            self.drawn[level] += 1
+            if level not in self._orders or self._orders[level][0] != epoch:
+                order = list(self.rows[level])
+                random.Random(f"{self.seed} level {level} epoch {epoch}").shuffle(order)
+                self._orders[level] = (epoch, order)
+            _, order = self._orders[level]
+            drawn.append(order[place])
+        return drawn
 
     def record(self, rows: Sequence[int], successes: Sequence[bool | None]) -> dict[str, float]:
         """Take note of a batch: which completions are right, None where one could not be graded.

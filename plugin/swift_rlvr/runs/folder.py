@@ -104,11 +104,18 @@ def missing(checkpoint: Path) -> str | None:
     # Only ms-swift's checkpoints have it.
     with suppress(InputError):
         ranks = int(read_json(checkpoint / ARGS).get("global_world_size", 1))
-    return (
-        _missing_optimizer_state(checkpoint, ranks)
-        or _missing_random_state(checkpoint, ranks)
-        or _unfinished_file(checkpoint)
-    )
+    lost = _missing_optimizer_state(checkpoint, ranks)
+    if lost is not None:
+        return lost
+    for rank in range(ranks):
+        random_numbers = f"rng_state_{rank}.pth" if ranks > 1 else "rng_state.pth"
+        if not (checkpoint / random_numbers).is_file():
+            return random_numbers
+    for path in checkpoint.rglob("*.pt*"):
+        # torch saves zip files, whose table of contents stands at the end.
+        if not zipfile.is_zipfile(path):
+            return f"the end of {path.name}"
+    return None
 
 
 def _missing_optimizer_state(checkpoint: Path, ranks: int) -> str | None:
@@ -124,24 +131,6 @@ def _missing_optimizer_state(checkpoint: Path, ranks: int) -> str | None:
     states = list((checkpoint / latest.read_text().strip()).glob("*_optim_states.pt"))
     lost = ranks - len(states)
     return f"the optimizer's state of {lost} ranks" if lost > 0 else None
-
-
-def _missing_random_state(checkpoint: Path, ranks: int) -> str | None:
-    names = ["rng_state.pth"]
-    if ranks > 1:
-        names = [f"rng_state_{rank}.pth" for rank in range(ranks)]
-    for name in names:
-        if not (checkpoint / name).is_file():
-            return name
-    return None
-
-
-def _unfinished_file(checkpoint: Path) -> str | None:
-    for path in checkpoint.rglob("*.pt*"):
-        # torch saves zip files, whose table of contents stands at the end.
-        if not zipfile.is_zipfile(path):
-            return f"the end of {path.name}"
-    return None
 
 
 def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:

@@ -112,8 +112,19 @@ class RunLog(ExitStack):
         for name, value in metrics.items():
             if is_number(value):
                 known[name] = round(value, 8) if isinstance(value, float) else value
-        times = self._times(step, is_evaluation=any(name.startswith("eval") for name in known))
-        row = {**known, "global_step/max_steps": f"{step}/{self.last}", **times}
+        now = time.monotonic()
+        # The time of an evaluation says nothing of the steps to come.
+        if not any(name.startswith("eval") for name in known):
+            self._seconds_in_steps += now - self._last_line
+        self._last_line = now
+        seconds_a_step = self._seconds_in_steps / max(1, step - self.first)
+        row = {
+            **known,
+            "global_step/max_steps": f"{step}/{self.last}",
+            "elapsed_time": f"{now - self.started:.0f}s",
+            "remaining_time": f"{seconds_a_step * (self.last - step):.0f}s",
+            "train_speed(s/it)": round(seconds_a_step, 6),
+        }
         self._append(LOG, row)
         self.advance(step)
         # The closing line of transformers' trainer has this value, and is no step.
@@ -124,19 +135,6 @@ class RunLog(ExitStack):
                 tag = name if name.startswith("eval/") else f"train/{name}"
                 self.board.add_scalar(tag, value, step)
         self.watch(step, known)
-
-    def _times(self, step: int, is_evaluation: bool) -> dict[str, Any]:
-        now = time.monotonic()
-        # The time of an evaluation says nothing of the steps to come.
-        if not is_evaluation:
-            self._seconds_in_steps += now - self._last_line
-        self._last_line = now
-        seconds_a_step = self._seconds_in_steps / max(1, step - self.first)
-        return {
-            "elapsed_time": f"{now - self.started:.0f}s",
-            "remaining_time": f"{seconds_a_step * (self.last - step):.0f}s",
-            "train_speed(s/it)": round(seconds_a_step, 6),
-        }
 
     def watch(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """The alarms that a logged line raises; they are written and shown."""
@@ -196,19 +194,17 @@ class RunLog(ExitStack):
             known = [float(value) for value in values if value is not None]
             if known:
                 figures[measure] = known
-        memorised = [_memorised(record) for record in records]
-        known = [float(value) for value in memorised if value is not None]
-        if known:
-            figures["memorised"] = known
 
-        return figures | self._shares_of_reasons(records)
-
-    def _shares_of_reasons(self, records: Sequence[Record]) -> dict[str, list[float]]:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        memorised = []
         for record in records:
+            is_memorised = MEMORISED in record.reasons.values()
+            if is_memorised or record.row.get("added_tests") is not None:
+                memorised.append(float(is_memorised))
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
-        figures = {}
+        if memorised:
+            figures["memorised"] = memorised
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)
@@ -221,13 +217,6 @@ class RunLog(ExitStack):
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _memorised(record: Record) -> bool | None:
-    """Whether a completion passes only the visible tests; None where its row has no others."""
-    if MEMORISED in record.reasons.values():
-        return True
-    return False if record.row.get("added_tests") is not None else None
 
 
 def line(row: Mapping[str, Any]) -> str:

@@ -81,16 +81,14 @@ class Command:
             raise SystemExit(0)
         known = {field.name for cls in classes for field in fields(cls) if field.init}
         for name in self.settings:
-            if name not in known | {"trainer"}:
-                raise InputError(self._unknown(name, sorted(known)))
+            if name in known | {"trainer"}:
+                continue
+            parameters = [(reward.name, reward.Parameters) for reward in REWARDS.values()]
+            hint = flag_elsewhere(name, parameters, variables=True)
+            problem = no_setting(f"the trainer {self.trainer}", name, sorted(known), hint)
+            message = f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
+            raise InputError(f"{self.config}: {message}" if name in self.keys else message)
         return [self._instance(cls, defaults) for cls in classes]
-
-    def _unknown(self, name: str, known: list[str]) -> str:
-        parameters = [(reward.name, reward.Parameters) for reward in REWARDS.values()]
-        hint = flag_elsewhere(name, parameters, variables=True)
-        problem = no_setting(f"the trainer {self.trainer}", name, known, hint)
-        message = f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
-        return f"{self.config}: {message}" if name in self.keys else message
 
     def _instance(self, cls: type, defaults: Mapping[str, Any]) -> Any:
         hints = get_type_hints(cls)

@@ -68,33 +68,27 @@ class CurriculumCallback(TrainerCallback):
         ranks = trainer.accelerator.num_processes
         first = trainer.accelerator.process_index * size
         # The row of each completion, of all ranks: those of a row stand together.
-        numbers = [
-            number
-            for number in curriculum.draw(size * ranks // trainer.num_generations)
-            for _ in range(trainer.num_generations)
-        ]
+        numbers: list[int] = []
+        for number in curriculum.draw(size * ranks // trainer.num_generations):
+            numbers += [number] * trainer.num_generations
         dataset = trainer.train_dataset
         rows = [dict(dataset[number]) for number in numbers[first : first + size]]
         batch = self.generate_and_score(rows)
         if getattr(trainer, "dynamic_num_samples", False):
             problem = "makes several samples of one row, which curriculum cannot tell apart"
             raise InputError(f"{problem}: expected one", "multi_turn_scheduler")
-        for name, value in curriculum.record(numbers, self._successes(numbers)).items():
-            trainer._metrics["train"][name].append(value)
-        return batch
-
-    def _successes(self, numbers: Sequence[int]) -> list[bool | None]:
-        """Whether the completions of these rows, the last that the trainer has logged, are right."""
-        logged = self.trainer._logs["rewards"]
+        # The rewards of these rows are the last that the trainer has logged.
         columns = {}
-        for key, name in names_of(self.trainer).items():
-            columns[key] = list(logged[name])[-len(numbers) :]
+        for key, name in names_of(trainer).items():
+            columns[key] = list(trainer._logs["rewards"][name])[-len(numbers) :]
         successes = []
         for index, number in enumerate(numbers):
             rewards = {key: column[index] for key, column in columns.items()}
-            verifier = verifier_of(self.trainer.train_dataset[number].get("task"))
+            verifier = verifier_of(dataset[number].get("task"))
             successes.append(self.judges.of(rewards, verifier).success)
-        return successes
+        for name, value in curriculum.record(numbers, successes).items():
+            trainer._metrics["train"][name].append(value)
+        return batch
 
 
 def _check_trainer(args: Any, trainer: Any) -> None:

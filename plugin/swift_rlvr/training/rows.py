@@ -61,23 +61,38 @@ def read_data(
         problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
-    # With `all_columns` there may be other rewards.
-    if not all_columns:
-        for task, count in Counter(row.get("task") for row in rows).items():
-            roles = {each.role for each in rewards if task in (each.own_tasks or (task,))}
-            if task is None or VERIFIER in roles:
-                continue
-            problem = "no reward verifies their answers"
-            if not roles:
-                problem = "no reward grades them, so nothing is learned from them"
-            of_task = f"1 row of {task}" if count == 1 else f"{count:,} rows of {task}"
-            console.print(f"{source}: {of_task}: {problem}", style="yellow")
     if all_columns:
         columns = sorted(set[str]().union(*rows) - {*FROM_TRAINER, *KEPT})
-    unseen = {name for row in rows for name in KEPT if name in row and name not in columns}
-    if with_pictures and IMAGES in unseen:
+    else:
+        _warn_of_tasks_that_nobody_verifies(source, rewards, rows, console)
+    if with_pictures and any(IMAGES in row for row in rows) and IMAGES not in columns:
         columns = [*columns, IMAGES]
-        unseen.remove(IMAGES)
+    _check_what_the_model_sees(source, rows, columns, console)
+    prompts = []
+    for turns, row in zip(messages, rows, strict=True):
+        prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
+    return prompts, first["content"] if first["role"] == "system" else None
+
+
+def _warn_of_tasks_that_nobody_verifies(
+    source: Source, rewards: Sequence[Reward], rows: Sequence[dict], console: Console
+) -> None:
+    for task, count in Counter(row.get("task") for row in rows).items():
+        roles = {each.role for each in rewards if task in (each.own_tasks or (task,))}
+        if task is None or VERIFIER in roles:
+            continue
+        problem = "no reward verifies their answers"
+        if not roles:
+            problem = "no reward grades them, so nothing is learned from them"
+        of_task = f"1 row of {task}" if count == 1 else f"{count:,} rows of {task}"
+        console.print(f"{source}: {of_task}: {problem}", style="yellow")
+
+
+def _check_what_the_model_sees(
+    source: Source, rows: Sequence[dict], columns: Sequence[str], console: Console
+) -> None:
+    """InputError where rows have pictures and the like besides these columns; a warning for others."""
+    unseen = {name for row in rows for name in KEPT if name in row and name not in columns}
     media = sorted(unseen & {IMAGES, "videos", "audios"})
     if media:
         problem = f"rows have {', '.join(media)}, which this trainer does not show to the model"
@@ -85,10 +100,6 @@ def read_data(
     if unseen:
         text = f"{source}: the model does not see the columns {', '.join(sorted(unseen))}"
         console.print(f"{text}; to use them, train with ms-swift", style="yellow")
-    prompts = []
-    for turns, row in zip(messages, rows, strict=True):
-        prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
-    return prompts, first["content"] if first["role"] == "system" else None
 
 
 def _usable_rows(arguments: DataArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:

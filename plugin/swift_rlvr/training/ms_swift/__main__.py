@@ -80,10 +80,6 @@ def main() -> None:
         end_with_parent()
     else:
         parse_yaml_args(argv)
-        for name in RENDEZVOUS:
-            # Set to nothing is not set; torchrun refuses it.
-            if os.environ.get(name) == "":
-                del os.environ[name]
         set_environment(device, method, argv, os.environ)
         torchrun_args = get_torchrun_args()
         if torchrun_args is not None and method in ("pt", "sft", "rlhf", "infer"):
@@ -107,6 +103,10 @@ def set_environment(
     device: str, method: str, argv: Sequence[str], environ: MutableMapping[str, str]
 ) -> None:
     """Set what is missing in `environ` for a command with the flags `argv`."""
+    for name in RENDEZVOUS:
+        # Set to nothing is not set; torchrun refuses it.
+        if environ.get(name) == "":
+            del environ[name]
     defaults = dict(ENVIRONMENT[device])
     if device == "cpu" or on_one_machine(method, argv, environ):
         defaults |= ONE_MACHINE

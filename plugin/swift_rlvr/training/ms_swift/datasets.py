@@ -159,14 +159,13 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
         try:
             columns[name] = pyarrow.array(values)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-            columns[name] = pyarrow.array([_as_text(value) for value in values])
+            texts = []
+            for value in values:
+                if value is not None and not isinstance(value, str):
+                    value = json.dumps(value, ensure_ascii=False, default=str)
+                texts.append(value)
+            columns[name] = pyarrow.array(texts)
     return pyarrow.table(columns)
-
-
-def _as_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 class TaskLoader(DatasetLoader):
@@ -181,9 +180,9 @@ class TaskLoader(DatasetLoader):
         text = "/".join(dataset_syntax.subsets)
         named = f"{task.name}:{text}" if text else task.name
         columns = self.columns or {}
-        is_registered = dataset_syntax.dataset is not None and not _is_place(text)
-        if is_registered:  # the task's own dataset on a hub, with ms-swift's subsets
-            # ms-swift itself gives the other new names.
+        if dataset_syntax.dataset is not None and not _is_place(text):
+            # The task's own dataset on a hub, with ms-swift's subsets. ms-swift itself gives the new
+            # names, but for paths.
             paths = {name: new for name, new in columns.items() if "." in name}
             meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, columns=paths))
             return super().load(dataset_syntax, meta, use_hf=use_hf)
@@ -197,8 +196,18 @@ class TaskLoader(DatasetLoader):
             dataset_syntax.dataset = str(source.path)
         place = str(source.path or source)
         preprocess = TaskPreprocessor(task, place, source.columns, stream=self.streaming)
+        raw = source
+        if source.hub_id:
+            # One process downloads, as in ms-swift.
+            with safe_ddp_context(hash_id=source.hub_id, use_barrier=True):
+                raw = source.from_hub(
+                    streaming=self.streaming,
+                    download_mode=self.download_mode,
+                    hub_token=self.hub_token,
+                    num_proc=self.num_proc,
+                )
         dataset = preprocess(
-            self._from_hub(source) if source.hub_id else source,
+            raw,
             num_proc=self.num_proc,
             load_from_cache_file=self.load_from_cache_file,
             strict=self.strict,
@@ -206,16 +215,6 @@ class TaskLoader(DatasetLoader):
         if self.remove_unused_columns:
             return RowPreprocessor.remove_useless_columns(dataset)
         return dataset
-
-    def _from_hub(self: Any, source: Source) -> Any:
-        # One process downloads, as in ms-swift.
-        with safe_ddp_context(hash_id=source.hub_id, use_barrier=True):
-            return source.from_hub(
-                streaming=self.streaming,
-                download_mode=self.download_mode,
-                hub_token=self.hub_token,
-                num_proc=self.num_proc,
-            )
 
 
 def _is_place(text: str) -> bool:

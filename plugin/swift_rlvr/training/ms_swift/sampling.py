@@ -19,13 +19,9 @@ def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
         samples = trainer.to_samples(list(rows[start : start + size]))
         for sample in trainer._generate_completions(samples):
             text = sample.messages[-1]["content"]
-            finish = sample.finish_reason or "stop"
-            completions.append(Completion(text, _tokens(sample.response_token_ids), finish))
+            ids = sample.response_token_ids
+            # Of several turns the ids are a list of lists.
+            is_of_turns = bool(ids) and isinstance(ids[0], list)
+            tokens = sum(map(len, ids)) if is_of_turns else len(ids)
+            completions.append(Completion(text, tokens, sample.finish_reason or "stop"))
     return completions
-
-
-def _tokens(ids: Sequence[Any]) -> int:
-    """How many tokens there are; of several turns the ids are a list of lists."""
-    if ids and isinstance(ids[0], list):
-        return sum(map(len, ids))
-    return len(ids)

@@ -7,7 +7,7 @@ made as the trainer makes them. What it has only in its code is in the tables be
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,12 +32,25 @@ def unusable(arguments: Any) -> Iterator[Unusable]:
     """What of `RLHFArguments` that ms-swift has parsed, with the plugins loaded, its training cannot
     use.
     """
+    from swift.loss_scale import get_loss_scale
+
     yield from _losses(arguments)
-    yield from _outside_ranges(arguments)
+    for limits in RANGES:
+        value = getattr(arguments, limits.setting)
+        if value is not None and limits.matters(arguments) and not limits.holds(value):
+            problem = f"{limits.whose} cannot use {value:g}"
+            yield Unusable(limits.setting, problem, f"{limits} for {limits.setting}")
     yield from _unknown_names(arguments)
     yield from _incomplete(arguments)
     yield from _reward_models(arguments)
-    yield from _cannot_be_made(arguments)
+    # What is made as in the trainer.
+    yield from _rewards(arguments)
+    try:
+        get_loss_scale(arguments.loss_scale)
+    except KeyError as error:
+        problem = f"ms-swift has no {error} in {arguments.loss_scale}"
+        yield Unusable("loss_scale", problem, "leave it out for last_round")
+    yield from _optimizer(arguments.training_args)
 
 
 def _losses(arguments: Any) -> Iterator[Unusable]:
@@ -61,8 +74,8 @@ def _losses(arguments: Any) -> Iterator[Unusable]:
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a setting with which a training works. whose: who refuses others. matters: whether
-    the setting is read, which depends on others.
+    """The values of a setting with which a training works. whose: who refuses others. read_with: another
+    setting and the value with which alone this one is read.
     """
 
     setting: str
@@ -70,7 +83,13 @@ class Range:
     more_than: float = -math.inf
     at_least: float = -math.inf
     at_most: float = math.inf
-    matters: Callable[[Any], bool] = lambda arguments: True
+    read_with: tuple[str, Any] | None = None
+
+    def matters(self, arguments: Any) -> bool:
+        if self.read_with is None:
+            return True
+        other, value = self.read_with
+        return bool(getattr(arguments, other) == value)
 
     def holds(self, value: float) -> bool:
         return self.more_than < value and self.at_least <= value <= self.at_most
@@ -86,49 +105,28 @@ class Range:
         return " and ".join(limits)
 
 
-def _samples_with_vllm(arguments: Any) -> bool:
-    return arguments.use_vllm
-
-
-def _is_sapo(arguments: Any) -> bool:
-    return arguments.loss_type == "sapo"
-
-
-def _is_lora(arguments: Any) -> bool:
-    return arguments.tuner_type == "lora"
-
-
-def _syncs_reference(arguments: Any) -> bool:
-    return arguments.sync_ref_model
-
+_VLLM = ("use_vllm", True)
+_SAPO = ("loss_type", "sapo")
 
 RANGES = (
     # `SamplingParams._verify_args` of vLLM. The trainer divides logits by the temperature.
     Range("temperature", "the trainer", more_than=0),
-    Range("temperature", "vLLM", at_most=2, matters=_samples_with_vllm),
-    Range("top_p", "vLLM", more_than=0, at_most=1, matters=_samples_with_vllm),
-    Range("top_k", "vLLM", at_least=-1, matters=_samples_with_vllm),
-    Range("min_p", "vLLM", at_least=0, at_most=1, matters=_samples_with_vllm),
+    Range("temperature", "vLLM", at_most=2, read_with=_VLLM),
+    Range("top_p", "vLLM", more_than=0, at_most=1, read_with=_VLLM),
+    Range("top_k", "vLLM", at_least=-1, read_with=_VLLM),
+    Range("min_p", "vLLM", at_least=0, at_most=1, read_with=_VLLM),
     Range("repetition_penalty", "the sampler", more_than=0),
     Range("max_completion_length", "the sampler", at_least=1),
     # With 0 no row is drawn, and the training ends at once, without an error.
     Range("num_iterations", "ms-swift", at_least=1),
-    Range("ref_model_sync_steps", "ms-swift", at_least=1, matters=_syncs_reference),
+    Range("ref_model_sync_steps", "ms-swift", at_least=1, read_with=("sync_ref_model", True)),
     Range("fipo_decay_rate", "ms-swift", more_than=0),
-    Range("tau_pos", "ms-swift", more_than=0, matters=_is_sapo),
-    Range("tau_neg", "ms-swift", more_than=0, matters=_is_sapo),
+    Range("tau_pos", "ms-swift", more_than=0, read_with=_SAPO),
+    Range("tau_neg", "ms-swift", more_than=0, read_with=_SAPO),
     Range("top_entropy_quantile", "ms-swift", at_least=0),
     Range("dataloader_num_workers", "torch", at_least=0),
-    Range("lora_rank", "peft", at_least=1, matters=_is_lora),
+    Range("lora_rank", "peft", at_least=1, read_with=("tuner_type", "lora")),
 )
-
-
-def _outside_ranges(arguments: Any) -> Iterator[Unusable]:
-    for limits in RANGES:
-        value = getattr(arguments, limits.setting)
-        if value is not None and limits.matters(arguments) and not limits.holds(value):
-            problem = f"{limits.whose} cannot use {value:g}"
-            yield Unusable(limits.setting, problem, f"{limits} for {limits.setting}")
 
 
 # Names.
@@ -214,19 +212,6 @@ def _reward_models(arguments: Any) -> Iterator[Unusable]:
 
 
 # What the trainer makes of the arguments.
-
-
-def _cannot_be_made(arguments: Any) -> Iterator[Unusable]:
-    """ms-swift's own rewards, its loss scale, the optimizer and the schedule, made as in the trainer."""
-    from swift.loss_scale import get_loss_scale
-
-    yield from _rewards(arguments)
-    try:
-        get_loss_scale(arguments.loss_scale)
-    except KeyError as error:
-        problem = f"ms-swift has no {error} in {arguments.loss_scale}"
-        yield Unusable("loss_scale", problem, "leave it out for last_round")
-    yield from _optimizer(arguments.training_args)
 
 
 def _rewards(arguments: Any) -> Iterator[Unusable]:

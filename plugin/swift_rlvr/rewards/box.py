@@ -189,16 +189,9 @@ class BoxReward(Reward):
             return explained_by(RULES, 0.0, reason, written, str(error))
         except NotBoxes as error:
             return explained_by(RULES, 0.0, "unreadable", written, str(error))
-        if not spots:
-            return explained_by(RULES, 0.0, "no box", written)
-        if len(spots) > MOST:
-            return explained_by(RULES, 0.0, "too many", written, f"it has {len(spots):,}")
-        for spot in spots:
-            if spot.form != asked:
-                detail = f"a {asked} is asked for, got {spot}"
-                return explained_by(RULES, 0.0, "other form", written, detail)
-            if spot.is_empty:
-                return explained_by(RULES, 0.0, "empty box", written, str(spot))
+        reason, detail = _why_no_answer(spots, asked)
+        if reason:
+            return explained_by(RULES, 0.0, reason, written, detail)
         return self._compared(golds, spots, canvas, written)
 
     def _compared(
@@ -261,16 +254,26 @@ def _answer_in(text: str) -> tuple[str, str | None]:
     return block.strip(), None if block.strip() else "no answer"
 
 
-def _gold(value: Any) -> list[Spot]:
-    if not isinstance(value, str):
-        value = json.dumps(value, default=str)
-    return _read_gold(value)
+def _why_no_answer(spots: Sequence[Spot], asked: str) -> tuple[str, str]:
+    """Why boxes or points that could be read are not compared, with a detail; empty where they are."""
+    if not spots:
+        return "no box", ""
+    if len(spots) > MOST:
+        return "too many", f"it has {len(spots):,}"
+    for spot in spots:
+        if spot.form != asked:
+            return "other form", f"a {asked} is asked for, got {spot}"
+        if spot.is_empty:
+            return "empty box", str(spot)
+    return "", ""
 
 
 # The completions of a group have the same row.
-@lru_cache(maxsize=1024)
-def _read_gold(text: str) -> list[Spot]:
-    return read_gold(text)
+_read_gold = lru_cache(maxsize=1024)(read_gold)
+
+
+def _gold(value: Any) -> list[Spot]:
+    return _read_gold(value if isinstance(value, str) else json.dumps(value, default=str))
 
 
 def _canvas(value: Any) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.rewards.base import (
@@ -131,16 +131,29 @@ class FunctionReward(Reward):
             if is_of_batch and not is_wrapped:
                 values = [_OfBatch(values)] * len(completions)
             used[name] = values
+        if completions:
+            self._add_by_other_names(used, columns)
+        return used
+
+    def _add_by_other_names(self, used: dict[str, Sequence[Any]], columns: Row) -> None:
+        """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; ValueError where a
+        function needs one that neither has handed over.
+        """
+        takes = self.signature
         for name in takes.trainers:
-            if not completions or not _is_empty(used.get(name)):
+            if not _is_empty(used.get(name)):
                 continue
-            other = _by_its_other_name(name, columns)
-            if other is not None:
-                used[name] = other
+            if name == PROMPTS[0] and not _is_empty(columns.get(PROMPTS[1])):
+                prompts = []
+                for turns in columns[PROMPTS[1]]:
+                    is_answered = bool(turns) and turns[-1].get("role") == "assistant"
+                    prompts.append(turns[:-1] if is_answered else turns)
+                used[name] = prompts
+            elif name == TOKENS[0] and not _is_empty(columns.get(TOKENS[1])):
+                used[name] = columns[TOKENS[1]]
             elif name not in takes.with_default:
                 problem = f"needs {name!r}, which does not come with these rows; give it a default"
                 raise ValueError(f"{type(self).__name__} {problem}")
-        return used
 
     def _ask(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
         """For each text its grade, or the error that the function raised."""
@@ -164,8 +177,9 @@ class FunctionReward(Reward):
         for index, text in enumerate(texts):
             arguments = {}
             for name, values in self._arguments(columns).items():
-                if values[index] is not None or name not in self.optional_columns:
-                    arguments[name] = _unpacked(values[index])
+                value = values[index]
+                if value is not None or name not in self.optional_columns:
+                    arguments[name] = value.value if isinstance(value, _OfBatch) else value
             try:
                 completion = self._completion(text, columns[BATCH][index])
                 results.append(self._call(completion, arguments))
@@ -339,28 +353,8 @@ def _at(columns: Columns, indexes: Sequence[int]) -> Columns:
     return {name: [values[index] for index in indexes] for name, values in columns.items()}
 
 
-def _unpacked(value: Any) -> Any:
-    return value.value if isinstance(value, _OfBatch) else value
-
-
 def _is_empty(values: Sequence[Any] | None) -> bool:
     return values is None or all(value is None for value in values)
-
-
-def _by_its_other_name(name: str, columns: Row) -> Sequence[Any] | None:
-    """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; None where it is absent."""
-    if name == PROMPTS[0] and not _is_empty(columns.get(PROMPTS[1])):
-        return [_without_completion(turns) for turns in columns[PROMPTS[1]]]
-    if name == TOKENS[0] and not _is_empty(columns.get(TOKENS[1])):
-        tokens: Sequence[Any] = columns[TOKENS[1]]
-        return tokens
-    return None
-
-
-def _without_completion(messages: Any) -> Any:
-    if messages and messages[-1].get("role") == "assistant":
-        return messages[:-1]
-    return messages
 
 
 @functools.cache
@@ -377,12 +371,11 @@ def _wait(awaitables: Sequence[Any]) -> list[Any]:
     """What each of them returns, or the exception that it raises."""
     if not awaitables:
         return []
-    work: Coroutine[Any, Any, list[Any]] = _gathered(awaitables)
-    return asyncio.run_coroutine_threadsafe(work, _event_loop(os.getpid())).result()
 
+    async def gather() -> list[Any]:
+        return await asyncio.gather(*awaitables, return_exceptions=True)
 
-async def _gathered(awaitables: Sequence[Any]) -> list[Any]:
-    return await asyncio.gather(*awaitables, return_exceptions=True)
+    return asyncio.run_coroutine_threadsafe(gather(), _event_loop(os.getpid())).result()
 
 
 def reward(

@@ -12,6 +12,7 @@ from swift_rlvr.verifiers.answers import last_answer
 from swift_rlvr.verifiers.json_schema import (
     BadSchema,
     Schema,
+    SchemaError,
     TooMuchWork,
     read_schema,
 )
@@ -134,11 +135,10 @@ class JsonReward(Reward):
             schema = read_schema(row["schema"], parameters.formats)
         except BadSchema as error:
             return explained_by(RULES, None, "bad schema", detail=str(error))
-        has_gold = row.get("solution") is not None
-        gold = None
-        if has_gold:
+        golds = []
+        if row.get("solution") is not None:
             try:
-                gold = read_gold(row["solution"], schema)
+                golds.append(read_gold(row["solution"], schema))
             except ValueError as error:
                 return explained_by(RULES, None, "bad gold", detail=str(error))
 
@@ -153,10 +153,18 @@ class JsonReward(Reward):
             errors = schema.errors(answer)
         except TooMuchWork as error:
             return explained_by(RULES, None, "too much work", extracted, str(error))
+        return self._compared(golds, answer, errors, extracted)
 
+    def _compared(
+        self, golds: list[Any], answer: Any, errors: list[SchemaError], extracted: str
+    ) -> Explanation:
+        """What an answer earns that could be read. golds: the right one, where there is one. errors:
+        what the schema refuses in it.
+        """
+        parameters = self.parameters
         fields: list[Field] = []
-        if has_gold:
-            fields = compare(gold, answer, parameters.tolerance, parameters.unordered)
+        for gold in golds:
+            fields += compare(gold, answer, parameters.tolerance, parameters.unordered)
         is_wrong = {error.path for error in errors}
         right = [field for field in fields if field.is_right and field.path not in is_wrong]
         rules = [Rule(f"{path} is valid", False, problem) for path, problem in errors]
@@ -164,7 +172,7 @@ class JsonReward(Reward):
         share = 0.0
         if errors:
             reason = "not valid"
-        elif not has_gold:
+        elif not golds:
             is_empty = answer in ({}, []) and not parameters.empty
             reason = "empty" if is_empty else "valid"
             share = 0.0 if is_empty else 1.0

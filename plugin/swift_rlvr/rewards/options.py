@@ -57,20 +57,30 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
 
     answer = _read(verdict.answer, choices)
     stated = _letters_of(answer.value, choices, leniency) if answer.value else []
+    is_right = _is_right(answer, right, stated, verdict.reason is Reason.CORRECT)
+    if _others_in_brackets(answer, right, choices):
+        is_right = False
+    if is_right is None:
+        return verdict
+    reason = Reason.CORRECT if is_right else Reason.WRONG
+    return verdict._replace(reward=reason.reward, reason=reason)
+
+
+def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:
+    """Whether an answer is the right choice; None where the choices say nothing about it.
+
+    stated: the choices that its value is. is_gold: whether the value equals the gold.
+    """
     if answer.letter is None:
         # Of two choices with the value, such as 5 cm and 5 m for 5, it is neither.
-        is_right = stated == [right] or (verdict.reason is Reason.CORRECT and not stated)
-        is_wrong = bool(stated) and not is_right
-    else:
-        is_right = answer.letter == right and (not answer.value or right in stated)
-        is_wrong = answer.letter != right or (bool(stated) and right not in stated)
-    if _others_in_brackets(answer, right, choices):
-        is_right, is_wrong = False, True
-    if is_right:
-        return verdict._replace(reward=Reason.CORRECT.reward, reason=Reason.CORRECT)
-    if is_wrong:
-        return verdict._replace(reward=Reason.WRONG.reward, reason=Reason.WRONG)
-    return verdict
+        if stated == [right] or (is_gold and not stated):
+            return True
+        return False if stated else None
+    if answer.letter != right:
+        return False
+    if not answer.value or right in stated:
+        return True
+    return False if stated else None
 
 
 def _choices(options: object) -> dict[str, str]:

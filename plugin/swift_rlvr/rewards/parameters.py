@@ -62,19 +62,13 @@ def read_parameters(
     """
     environment = os.environ if environment is None else environment
     overrides = overrides or {}
-    known = [each.name for each in fields(cls)]
-    for name in overrides:
-        if name not in known:
-            hint = ""
-            if name in names_elsewhere(cls):
-                library, parameter = names_elsewhere(cls)[name]
-                hint = f"{library}'s {name} is {parameter.name} here"
-            raise TypeError(no_setting(reward_name, name, known, hint))
+    _refuse_unknown_keywords(cls, reward_name, overrides)
     _refuse_unknown_variables(cls, reward_name, environment, other_names)
     values: dict[str, Any] = {}
-    sources = {name: f"{reward_name}: {name}" for name in known}
+    sources: dict[str, str] = {}
     for parameter in fields(cls):
         name = parameter.name
+        sources[name] = f"{reward_name}: {name}"
         own_variable = variable(reward_name, name)
         flag = parameter.metadata.get("flag")
         if name in overrides:
@@ -129,6 +123,20 @@ def flag_elsewhere(
                 ours = variable(reward_name, parameter.name) if variables else f"--{swift_flag}"
                 return f"{libraries[flag]}'s {flag} is {ours} here"
     return ""
+
+
+def _refuse_unknown_keywords(
+    cls: type[BaseParameters], reward_name: str, overrides: Mapping[str, Any]
+) -> None:
+    known = [each.name for each in fields(cls)]
+    for name in overrides:
+        if name in known:
+            continue
+        hint = ""
+        if name in names_elsewhere(cls):
+            library, parameter = names_elsewhere(cls)[name]
+            hint = f"{library}'s {name} is {parameter.name} here"
+        raise TypeError(no_setting(reward_name, name, known, hint))
 
 
 def _refuse_unknown_variables(

@@ -5,7 +5,8 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,15 +101,7 @@ def read_signature(
     for bound in getattr(function, "keywords", None) or {}:
         parameters.pop(bound, None)
 
-    positional = [
-        parameter.name
-        for parameter in parameters.values()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    first = next(iter(positional), None)
-    for name_of_first in ("completion", BATCH):
-        if name_of_first in parameters:
-            first = name_of_first
+    first = _parameter_of_completions(parameters)
     if batch is None:
         is_both = BATCH in parameters and "completion" in parameters
         if is_both or first not in (BATCH, *SINGLE):
@@ -145,7 +138,24 @@ def read_signature(
         with_default=tuple(with_default),
         takes_all=any(each.kind == each.VAR_KEYWORD for each in parameters.values()),
     )
-    arguments = dict.fromkeys([*needed, *optional, *trainers])
+    _check_call(signature, takes, name)
+    return takes
+
+
+def _parameter_of_completions(parameters: Mapping[str, inspect.Parameter]) -> str | None:
+    """The parameter called so, or else the first one that may be handed over by its place."""
+    for name in (BATCH, "completion"):
+        if name in parameters:
+            return name
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            return parameter.name
+    return None
+
+
+def _check_call(signature: inspect.Signature, takes: Signature, name: str) -> None:
+    """ValueError where the function cannot be called with what it is said to take."""
+    arguments = dict.fromkeys([*takes.needed, *takes.optional, *takes.trainers])
     try:
         if takes.first is None:
             signature.bind("a completion", **arguments)
@@ -154,9 +164,8 @@ def read_signature(
     except TypeError as error:
         raise ValueError(
             f"{name}: {signature} must take the completion and the columns "
-            f"{', '.join(needed) or '(none)'}: {error}"
+            f"{', '.join(takes.needed) or '(none)'}: {error}"
         ) from None
-    return takes
 
 
 def _reads_messages(
@@ -191,24 +200,22 @@ def _looks_up_content(function: Any, seen: set[Any]) -> bool:
     if not inspect.isfunction(function) or function in seen:
         return False
     seen.add(function)
-    if _has_look_up(function):
+    code = function.__code__
+    # The source of a lambda is that of the line it stands in, and what exec has made has none.
+    tree = None
+    if function.__name__ != "<lambda>":
+        with suppress(OSError, SyntaxError):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    if tree is None and "content" in _constants(code):
         return True
-    for name in _names(function.__code__):
+    if tree is not None and any(map(_is_look_up, ast.walk(tree))):
+        return True
+    for name in _names(code):
         called = function.__globals__.get(name)
         is_beside = getattr(called, "__module__", None) == function.__module__
         if is_beside and _looks_up_content(called, seen):
             return True
     return False
-
-
-def _has_look_up(function: Any) -> bool:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):  # made by exec
-        return "content" in _constants(function.__code__)
-    if function.__name__ == "<lambda>":  # its source is that of the line it stands in
-        return "content" in _constants(function.__code__)
-    return any(map(_is_look_up, ast.walk(tree)))
 
 
 def _is_look_up(node: ast.AST) -> bool:

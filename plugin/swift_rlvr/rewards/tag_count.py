@@ -70,7 +70,15 @@ class TagCountReward(ShapingReward):
             outcome = _outcome(text, tag, mark)
             outcomes.append(outcome)
             rules.append(Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome))
-        return Explanation(outcomes.count(ONCE) / 4, _reason(outcomes), text, rules)
+
+        reason = "all tags"
+        for outcome in REASONS:
+            if outcome in outcomes:
+                reason = REASONS[outcome]
+                break
+        if outcomes.count(MISSING) == len(TAGS):
+            reason = "no tags"
+        return Explanation(outcomes.count(ONCE) / 4, reason, text, rules)
 
 
 def _outcome(text: str, tag: str, mark: str) -> str:
@@ -82,12 +90,3 @@ def _outcome(text: str, tag: str, mark: str) -> str:
     if text.find(mark, first + 1) < 0:
         return ONCE
     return REPEATED
-
-
-def _reason(outcomes: list[str]) -> str:
-    if all(outcome == MISSING for outcome in outcomes):
-        return "no tags"
-    for outcome, reason in REASONS.items():
-        if outcome in outcomes:
-            return reason
-    return "all tags"

@@ -137,13 +137,7 @@ class ToolCallReward(Reward):
         if len(written) > MOST_CHARS:
             return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
         if not golds:
-            if has_call(written, tools):
-                return explained_by(RULES, 0.0, "needless call", written)
-            letters = sum(character.isalpha() for character in written)
-            if letters < _FEWEST_LETTERS and written != "[]":
-                return explained_by(RULES, 0.0, "no words", written)
-            return explained_by(RULES, 1.0, "no call is right", written)
-
+            return _without_right_call(written, tools)
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
         except BadCall as error:
@@ -168,6 +162,16 @@ class ToolCallReward(Reward):
                 if comparer.differences(gold, call):
                     return "wrong order"
         return "correct"
+
+
+def _without_right_call(written: str, tools: list[Tool]) -> Explanation:
+    """What an answer earns where no call is right."""
+    if has_call(written, tools):
+        return explained_by(RULES, 0.0, "needless call", written)
+    letters = sum(character.isalpha() for character in written)
+    if letters < _FEWEST_LETTERS and written != "[]":
+        return explained_by(RULES, 0.0, "no words", written)
+    return explained_by(RULES, 1.0, "no call is right", written)
 
 
 def _as_written(completion: Any) -> Any:

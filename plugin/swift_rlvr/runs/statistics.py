@@ -109,11 +109,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         **_pass_at_powers_of_two(records),
         **_success_by_task(records),
     }
-    seeds = {}
-    for seed in sorted({record.seed for record in records if record.seed is not None}):
-        shares = _shares([record for record in records if record.seed == seed])
-        if shares:
-            seeds[str(seed)] = fmean(shares)
+    seeds = _success_by_seed(records)
     if len(seeds) > 1:
         summary["seeds"] = seeds
         summary["seed_spread"] = stdev(seeds.values())
@@ -158,6 +154,19 @@ def _success_by_task(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
         for task in sorted(by_task):
             shares[task], intervals[task] = _estimate(_shares(by_task[task]))
     return {"success_by_task": shares, "success_by_task_interval": intervals}
+
+
+def _success_by_seed(records: Sequence[Record]) -> dict[str, float]:
+    by_seed: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.seed is not None:
+            by_seed[record.seed].append(record)
+    success = {}
+    for seed in sorted(by_seed):
+        shares = _shares(by_seed[seed])
+        if shares:
+            success[str(seed)] = fmean(shares)
+    return success
 
 
 def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:

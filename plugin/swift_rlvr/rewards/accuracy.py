@@ -125,22 +125,18 @@ class AccuracyReward(Reward):
         verdicts = []
         for index, (text, gold) in enumerate(zip(texts, golds, strict=True)):
             row = {name: values[index] for name, values in columns.items()}
-            leniency = Leniency(
-                parameters.rounded_gold, parameters.convert_units, self._ordered(row)
-            )
+            ordered: bool | None = parameters.ordered == "yes"
+            if parameters.ordered == "auto":
+                # None where nothing is known of the question.
+                question = question_in(row)
+                ordered = asks_for_order(question) if question else None
+            leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
             form = answer_form(row, parameters)
             verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
             if row.get("options") is not None:
                 verdict = with_options(verdict, gold, row["options"], leniency)
             verdicts.append(verdict)
         return verdicts
-
-    def _ordered(self, row: Row) -> bool | None:
-        """Whether the order of a list counts; None where nothing is known of the question."""
-        if self.parameters.ordered != "auto":
-            return self.parameters.ordered == "yes"
-        question = question_in(row)
-        return asks_for_order(question) if question else None
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

@@ -358,7 +358,11 @@ class Reward:
         used: dict[str, Sequence[Any]] = {}
         for name in self.columns:
             if name not in columns:
-                raise ValueError(f"{type(self).__name__} {self._missing(name, columns)}")
+                present = ", ".join(map(repr, sorted(columns))) or "none"
+                message = f"needs the dataset column {name!r}; the columns present are {present}"
+                for other in self.names_elsewhere(name, columns):
+                    message += f"; rename {other!r} to {name!r}"
+                raise ValueError(f"{type(self).__name__} {message}")
             used[name] = columns[name]
         for name in self.optional_columns:
             values = columns.get(name)
@@ -366,13 +370,6 @@ class Reward:
         for name, values in used.items():
             self._check_column(name, values, count)
         return used
-
-    def _missing(self, name: str, columns: Row) -> str:
-        present = ", ".join(map(repr, sorted(columns))) or "none"
-        message = f"needs the dataset column {name!r}; the columns present are {present}"
-        for other in self.names_elsewhere(name, columns):
-            message += f"; rename {other!r} to {name!r}"
-        return message
 
     def names_elsewhere(self, column: str, present: Iterable[str]) -> list[str]:
         """Of the columns present those that may be a needed one under another name, the likeliest

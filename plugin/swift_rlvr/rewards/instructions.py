@@ -1,7 +1,7 @@
 """Reward for constraints on how an answer is written: IFEval's, IFBench's, RLVR-IFeval's."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -155,7 +155,19 @@ class InstructionsReward(Reward):
         outcome = constraint.outcome(answer)
         if outcome.passed is not False or not self.parameters.loose:
             return outcome
-        for name, text in _loose_variants(answer.text):
+        # IFEval's variants, by what they lack.
+        lines = answer.text.split("\n")
+        cuts = {
+            "the first line": lines[1:],
+            "the last line": lines[:-1],
+            "the first and the last line": lines[1:-1],
+        }
+        variants = {"the asterisks": answer.text.replace("*", "")}
+        for name, kept in cuts.items():
+            text = "\n".join(kept).strip()
+            variants[name] = text
+            variants[f"{name} and the asterisks"] = text.replace("*", "")
+        for name, text in variants.items():
             variant = Answer(text, answer.keywords)
             if has_word(text) and constraint.outcome(variant).passed:
                 return Outcome(True, f"met without {name}")
@@ -175,21 +187,6 @@ def answer_in(text: str, constraints: Sequence[Constraint]) -> Answer:
         if constraint.name in _KEYWORDS:
             keywords += texts_of(constraint)
     return Answer(as_shown(answer).strip("\n"), tuple(dict.fromkeys(keywords)))
-
-
-def _loose_variants(text: str) -> Iterator[tuple[str, str]]:
-    """IFEval's variants of an answer, each with what it lacks."""
-    lines = text.split("\n")
-    yield "the asterisks", text.replace("*", "")
-    cuts = {
-        "the first line": lines[1:],
-        "the last line": lines[:-1],
-        "the first and the last line": lines[1:-1],
-    }
-    for name, kept in cuts.items():
-        variant = "\n".join(kept).strip()
-        yield name, variant
-        yield f"{name} and the asterisks", variant.replace("*", "")
 
 
 def _constraints(value: object) -> list[Constraint] | BadConstraints:

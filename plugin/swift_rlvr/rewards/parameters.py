@@ -8,7 +8,7 @@ train with the default by mistake.
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, TypeVar
 
@@ -182,18 +182,6 @@ def stray_variables(
     )
 
 
-def _is_written(flag: str, words: Sequence[str]) -> bool:
-    """Whether a command line has a flag, with either of the spellings that ms-swift accepts.
-
-    >>> _is_written("cosine_max_len", ["--cosine-max-len=512"])
-    True
-    >>> _is_written("cosine_max_len", ["--cosine_max_len_value_wrong", "0"])
-    False
-    """
-    spellings = {f"--{flag}", f"--{flag.replace('_', '-')}"}
-    return any(word.partition("=")[0] in spellings for word in words)
-
-
 def was_given(args: object, flag: str) -> bool:
     """Whether an ms-swift flag was given.
 
@@ -207,7 +195,9 @@ def was_given(args: object, flag: str) -> bool:
     declared = getattr(type(args), "__dataclass_fields__", {}).get(flag)
     if declared is None or declared.default is MISSING:
         return False
-    if _is_written(flag, sys.argv[1:]):
+    # ms-swift accepts both spellings.
+    spellings = {f"--{flag}", f"--{flag.replace('_', '-')}"}
+    if any(word.partition("=")[0] in spellings for word in sys.argv[1:]):
         return True
     if declared.default is None:  # ms-swift fills in a length that was not given
         return bool(value != getattr(args, "max_completion_length", None))

@@ -115,7 +115,10 @@ class SqlReward(Reward):
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
-        rules = rules_in_order(RULES, verdict.reason, _detail(verdict))
+        detail = verdict.detail
+        if verdict.place:
+            detail = f"on further database {verdict.place}: {detail}"
+        rules = rules_in_order(RULES, verdict.reason, detail)
         for name, rows in (
             ("only the gold gives", verdict.missing),
             ("only the answer gives", verdict.further),
@@ -146,9 +149,3 @@ def _reward(verdict: Verdict) -> float | None:
     if verdict.reason == BAD_GOLD:
         return None
     return float(verdict.reason == CORRECT)
-
-
-def _detail(verdict: Verdict) -> str:
-    if not verdict.place:
-        return verdict.detail
-    return f"on further database {verdict.place}: {verdict.detail}"

@@ -31,7 +31,7 @@ from swift_rlvr.tasks.columns import (
 )
 from swift_rlvr.tasks.json_schema import JsonAnswerTask
 from swift_rlvr.tasks.own import prompt_of, turns_of
-from swift_rlvr.tasks.pictures import content_of, digests, placed
+from swift_rlvr.tasks.pictures import Picture, content_of, digests, placed
 from swift_rlvr.tasks.task import Gold, Row, RowError, columns_named, normalised, shown
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -178,15 +178,13 @@ class _Change:
             raise RowError("boxes", problem, "box that is empty", self.column)
 
         before, after = _sides(self.scale, self.size), self.canvas
-        if before is not None:
-            for number, side in zip(at, before * 2, strict=False):
-                if not -0.01 * side <= number <= 1.01 * side:
-                    problem = (
-                        f"{spot} goes beyond the picture of {before[0]} x {before[1]}; {_GOLD_BOXES} "
-                        f"({XYXY}, {XYWH}) and {_GOLD_COORDINATES} ({RELATIVE}, {UNIT}, {ABSOLUTE}) "
-                        "say how boxes are read"
-                    )
-                    raise RowError("boxes", problem, "box beyond the picture", self.column)
+        if before is not None and _is_beyond(at, before):
+            problem = (
+                f"{spot} goes beyond the picture of {before[0]} x {before[1]}; {_GOLD_BOXES} "
+                f"({XYXY}, {XYWH}) and {_GOLD_COORDINATES} ({RELATIVE}, {UNIT}, {ABSOLUTE}) "
+                "say how boxes are read"
+            )
+            raise RowError("boxes", problem, "box beyond the picture", self.column)
         if self.scale != self.coordinates or before != after:
             if before is None or after is None:
                 problem = (
@@ -198,17 +196,21 @@ class _Change:
             sides = zip(before * 2, after * 2, strict=True)
             at = tuple(n * new / old for n, (old, new) in zip(at, sides, strict=False))
 
-        digits = 4 if self.coordinates == UNIT else 2
-        changed = Spot(tuple(_rounded(number, digits) for number in at), spot.label)
+        rounded = []
+        for number in at:
+            number = round(number, 4 if self.coordinates == UNIT else 2)
+            rounded.append(int(number) if number == int(number) else number)
+        changed = Spot(tuple(rounded), spot.label)
         if changed.is_empty:
             problem = f"{spot} is too small for answers in {self.coordinates} coordinates"
             raise RowError("boxes", problem, "box that is too small", self.column)
         return changed
 
 
-def _rounded(number: float, digits: int) -> float:
-    number = round(number, digits)
-    return int(number) if number == int(number) else number
+def _is_beyond(at: Sequence[float], size: tuple[int, int]) -> bool:
+    """Whether a box or point leaves a picture by more than a hundredth of it."""
+    pairs = zip(at, size * 2, strict=False)
+    return any(not -0.01 * side <= number <= 1.01 * side for number, side in pairs)
 
 
 def _sides(scale: str, size: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -279,19 +281,7 @@ def _read(row: Row) -> _Asked:
         usual = "they are looked for in images, image"
         raise RowError("images", f"no image in the columns {where}; {usual}")
     written = _golds_of(row, column, text)
-    size = _size_in_columns(row)
-    content = content_of(kept["images"][0])
-    seen = (content.width, content.height) if content else size
-    if size is not None and seen is not None:
-        _require_one_shape(size, seen)
-    change = _Change(
-        scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
-        form=settings.gold_boxes or written.form or XYXY,
-        coordinates=settings.coordinates,
-        size=size or seen,
-        seen=seen,
-        column=written.column,
-    )
+    change = _change_of(row, written, kept["images"][0], settings)
     is_said = bool(settings.gold_coordinates or written.scale)
     _require_one_scale(text, settings.coordinates, change.scale, is_said)
     golds = [change.of(spot) for spot in written.spots]
@@ -311,6 +301,22 @@ def _read(row: Row) -> _Asked:
     messages = [*messages[:-1], {**last, "content": asked}]
     messages, kept["images"] = placed(messages, kept["images"])
     return _Asked(messages, golds, change.canvas, asks_for, kept, used)
+
+
+def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSettings) -> _Change:
+    size = _size_in_columns(row)
+    content = content_of(image)
+    seen = (content.width, content.height) if content else size
+    if size is not None and seen is not None:
+        _require_one_shape(size, seen)
+    return _Change(
+        scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
+        form=settings.gold_boxes or written.form or XYXY,
+        coordinates=settings.coordinates,
+        size=size or seen,
+        seen=seen,
+        column=written.column,
+    )
 
 
 def _require_one_scale(question: str, coordinates: str, scale: str, is_said: bool) -> None:
@@ -454,21 +460,12 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
 
     question: its column. asked: its text.
     """
-    values = {}
-    empty = None
-    for column in columns_named(GOLDS, row):
-        value = parsed(value_at(row, column))
-        if column == question or value is None or value == "":
-            continue
-        if value == []:
-            empty = empty or column
-            continue
-        values[column] = value
-    turns = turns_of(parsed(value_at(row, question)))
-    if turns and turns[-1]["role"] == "assistant":
-        values[question] = turns[-1].get("content")
+    empty = []
     problems = []
-    for column, value in values.items():
+    for column, value in _possible_golds(row, question).items():
+        if value == []:
+            empty.append(column)
+            continue
         try:
             if isinstance(value, Mapping) and "bbox" in value and column == "objects":
                 return _in_objects(value, column, asked, row)
@@ -476,15 +473,31 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
         except RowError as error:
             problems.append(error)
             continue
-        return _Written(column, spots, _scale_named(column, spots), _form_of(column, row))
+        scale = ""
+        if "norm" in column.casefold():
+            scale = UNIT if _scale_of(spots) == UNIT else RELATIVE
+        return _Written(column, spots, scale, _form_of(column, row))
     if problems:
         raise problems[0]
-    if empty is not None:
+    if empty:
         problem = "an empty list: a row of which nothing is right to find cannot be graded"
-        raise RowError("boxes", problem, "no boxes", empty)
+        raise RowError("boxes", problem, "no boxes", empty[0])
     where = ", ".join(map(str, row)) or "none"
     flag = """--columns '{"NAME OF THE BOXES": "boxes"}'"""
     raise RowError("boxes", f"no boxes in the columns {where}; rename them with {flag}")
+
+
+def _possible_golds(row: Row, question: str) -> dict[str, Any]:
+    """What may be the right boxes, by column, the likeliest first; also the assistant's last turn."""
+    values = {}
+    for column in columns_named(GOLDS, row):
+        value = parsed(value_at(row, column))
+        if column != question and value is not None and value != "":
+            values[column] = value
+    turns = turns_of(parsed(value_at(row, question)))
+    if turns and turns[-1]["role"] == "assistant":
+        values[question] = turns[-1].get("content")
+    return values
 
 
 def _spots(value: Any, column: str) -> list[Spot]:
@@ -524,13 +537,6 @@ def _form_of(column: str, row: Row) -> str:
     if XYWH in column.casefold() or _is_coco(row) or has_areas:
         return XYWH
     return XYXY if XYXY in column.casefold() else ""
-
-
-def _scale_named(column: str, spots: Iterable[Spot]) -> str:
-    """The scale that the name of a column says."""
-    if "norm" not in column.casefold():
-        return ""
-    return UNIT if _scale_of(spots) == UNIT else RELATIVE
 
 
 def _scale_of(spots: Iterable[Spot]) -> str:

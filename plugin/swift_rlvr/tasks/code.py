@@ -137,9 +137,9 @@ def tests_of(row: Row) -> tuple[Any, str | None]:
     row = _known_names(row)
     entry_point = next((row[name] for name in _FUNCTION if row.get(name)), None)
     if column == "test_list":
-        setup = _setup(row)
         tests = _decoded(tests, tests)
-        tests = [*setup, *tests] if setup and isinstance(tests, (list, tuple)) else tests
+        if isinstance(tests, (list, tuple)):
+            tests = [*_setup(row), *tests]
     elif column in _MORE_CASES:
         tests = _all_cases(row, column)
         entry_point = entry_point or _decoded(row.get("metadata"), {}).get("func_name")
@@ -317,7 +317,9 @@ def references_of(row: Row) -> list[str]:
             continue
         value = _decoded(value, value)
         if isinstance(value, Mapping):
-            value = _of_languages(value)
+            # code_contests' {"language": [...], "solution": [...]}
+            pairs = zip(value.get("language") or (), value.get("solution") or (), strict=False)
+            value = [source for language, source in pairs if language in _PYTHON]
         sources += value if isinstance(value, (list, tuple)) else [value]
     extra = row.get("extra_info")
     if isinstance(extra, Mapping):
@@ -329,14 +331,6 @@ def references_of(row: Row) -> list[str]:
         if code is not None and code not in references:
             references.append(code)
     return references
-
-
-def _of_languages(solutions: Mapping[str, Any]) -> list[Any]:
-    """Those in Python of code_contests' `{"language": [...], "solution": [...]}`."""
-    languages = solutions.get("language") or ()
-    sources = solutions.get("solution") or ()
-    pairs = zip(languages, sources, strict=False)
-    return [source for language, source in pairs if language in _PYTHON]
 
 
 def _python_of(source: Any, row: Row) -> str | None:

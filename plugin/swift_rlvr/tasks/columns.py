@@ -191,18 +191,16 @@ def passage_of(row: Row, question: str, used: Iterable[str]) -> str:
     used: the columns that hold question and answer.
     """
     passages: list[str] = []
-    for name in _passage_columns(row, used):
+    names_used = {name.partition(".")[0] for name in used}
+    for name in columns_named(PASSAGES, row):
+        if name in names_used:
+            continue
         text = passage_text(row[name])
         # One with the question in it is the prompt of another trainer, perhaps with the answer.
         is_new = text and text not in question and question not in text
         if is_new and text not in passages:
             passages.append(text)
     return "\n\n".join(passages)
-
-
-def _passage_columns(row: Row, used: Iterable[str]) -> list[str]:
-    used = {name.partition(".")[0] for name in used}
-    return [name for name in columns_named(PASSAGES, row) if name not in used]
 
 
 def passage_text(value: Any) -> str:
@@ -274,6 +272,12 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
                 value = list(value) if isinstance(value, (list, tuple)) else [value]
                 _require_files(value, column)
             kept[name] = value
+    _require_what_is_shown(row, kept, prompt, question)
+    return kept
+
+
+def _require_what_is_shown(row: Row, kept: Row, prompt: str, question: str) -> None:
+    """RowError where a prompt shows more images, videos or audios than a row has."""
     in_words = CODE.sub("", prompt)
     for name, tag in _TAGS.items():
         shown = in_words.count(tag)
@@ -299,7 +303,6 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
     written = _SHOWN_IMAGE.search(text)
     if written and not images:
         raise RowError("images", f"the question has {written[0]:.80}, and the row has 0 images")
-    return kept
 
 
 def with_kept(prepared: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,11 @@ def folder_files(folder: Path, split: str | None = None) -> list[Path]:
     there are none.
     """
     files = sorted(path for path in folder.iterdir() if path.is_file() and data_suffix(path))
-    by_split = {name: _of_split(files, name) for name in _SPLITS}
+    by_split = {}
+    for name in _SPLITS:
+        # As a word of the file's name: train-00000.parquet, my_test.jsonl.
+        word = re.compile(rf"(?:^|[^a-z0-9]){name}(?:[^a-z0-9]|$)")
+        by_split[name] = [path for path in files if word.search(path.name.lower())]
     if split is not None:
         chosen = by_split.get(split, [])
     else:
@@ -83,12 +87,6 @@ def left_out_files(folder: Path, split: str | None = None) -> list[Path]:
     read = folder_files(folder, split)
     others = [path for path in folder.iterdir() if path not in read]
     return sorted(path for path in others if not path.name.startswith("."))
-
-
-def _of_split(files: Iterable[Path], split: str) -> list[Path]:
-    """The files with a split as a word of their names: train-00000.parquet, my_test.jsonl."""
-    word = re.compile(rf"(?:^|[^a-z0-9]){split}(?:[^a-z0-9]|$)")
-    return [path for path in files if word.search(path.name.lower())]
 
 
 def file_rows(path: Path, split: str | None = None) -> Numbered:

@@ -69,7 +69,8 @@ def _read(row: Row) -> _Asked:
         raise RowError("problem", problem)
     used.insert(0, column)
     messages = prompt_of(row, question, used)
-    if not _holds(messages, schema):
+    # The prompt may show it already, in JSON or as Python writes it.
+    if _bare(schema) not in _bare("".join(str(message["content"]) for message in messages)):
         last = messages[-1]
         asked = f"{last['content']}\n\n{ASKS}\n\n```json\n{schema}\n```"
         messages = [*messages[:-1], {**last, "content": asked}]
@@ -135,12 +136,6 @@ def _solution_of(row: Row, question: str, columns: Sequence[str], schema: str) -
         name, problem = problems[0]
         raise RowError("solution", problem, "right answer that is not JSON", name)
     return None
-
-
-def _holds(messages: Iterable[Mapping[str, Any]], schema: str) -> bool:
-    """Whether a prompt shows the schema, in JSON or as Python writes it."""
-    text = "".join(str(message["content"]) for message in messages)
-    return _bare(schema) in _bare(text)
 
 
 def _bare(text: str) -> str:

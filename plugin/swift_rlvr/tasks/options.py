@@ -56,7 +56,9 @@ def choices_by_label(value: Any) -> dict[str, str]:
     """
     by_label: dict[str, str] = {}
     for label, choice in _labelled(value):
-        text = _text(choice)
+        text = ""
+        if isinstance(choice, (str, int, float)) and not isinstance(choice, bool):
+            text = str(choice).strip()
         if not text or label in by_label:
             return {}
         by_label[label] = text
@@ -105,15 +107,6 @@ def _with_labels_taken_off(choices: list[tuple[str, Any]]) -> list[tuple[str, An
             return choices
         bare.append((label, match[2]))
     return bare
-
-
-def _text(choice: Any) -> str:
-    """A choice as text; empty where it is none."""
-    if isinstance(choice, str):
-        return choice.strip()
-    if isinstance(choice, (int, float)) and not isinstance(choice, bool):
-        return str(choice)
-    return ""
 
 
 def choices_in_text(text: str) -> dict[str, str]:

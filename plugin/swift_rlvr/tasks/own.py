@@ -150,12 +150,6 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
     return turns
 
 
-def _last_answer(messages: Any) -> str | None:
-    """What the assistant says in the last turn; None where that is another's."""
-    turns = turns_of(messages)
-    return turns[-1].get("content") if turns and turns[-1]["role"] == "assistant" else None
-
-
 @dataclass(frozen=True)
 class _Question:
     """What of a row becomes the prompt.
@@ -196,7 +190,9 @@ def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
     for name in columns:
         value = value_at(row, name)
         if folded_name(name) in MESSAGES:
-            value = _last_answer(value)
+            turns = turns_of(value)
+            is_answered = bool(turns) and turns[-1]["role"] == "assistant"
+            value = turns[-1].get("content") if is_answered else None
         if value is not None:
             answers[name] = value
     return answers
@@ -246,28 +242,31 @@ def golds_in(answer: Any) -> list[Any]:
     ['Rhine', 'Rhein']
     """
     value = parsed(answer)
+    golds = [value]
     is_text = isinstance(answer, str)
-    has_text = isinstance(value, list) and any(isinstance(each, (str, dict)) for each in value)
-    if is_text and isinstance(value, list) and value and not has_text:
-        return [answer]
     if isinstance(value, Mapping):
-        names = columns_named(_GOLD_KEYS, value)
-        held = [value[name] for name in names if value[name] not in (None, "", [])]
-        golds = golds_in(held[0]) if held else []
-        golds += list(value.get("aliases") or [])
+        golds = _golds_in_object(value)
         if not golds and is_text:
             return [answer]
     elif isinstance(value, (list, tuple)):
+        has_text = any(isinstance(each, (str, dict)) for each in value)
+        if is_text and value and not has_text:
+            return [answer]
         golds = []
         for each in value:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
-    else:
-        golds = [value]
     different: list[Any] = []
     for gold in golds:
         if gold not in different or isinstance(gold, bool):
             different.append(gold)
     return different
+
+
+def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:
+    names = columns_named(_GOLD_KEYS, value)
+    held = [value[name] for name in names if value[name] not in (None, "", [])]
+    golds = golds_in(held[0]) if held else []
+    return golds + list(value.get("aliases") or [])
 
 
 def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:

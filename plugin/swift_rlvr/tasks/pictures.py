@@ -182,22 +182,18 @@ def content_of(picture: Picture) -> Content | None:
         key = (sha256(held).digest(),)
         if key in _seen:
             return _seen[key]
-    _seen[key] = content = _decode(held, path or "a picture")
-    return content
-
-
-def _decode(held: bytes, name: str) -> Content:
     require("PIL", extra="pictures", purpose="reading pictures")
     # Pillow's warnings, as of a picture that may be a decompression bomb, name no file.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        content = _decode_with_warnings(held)
+        _seen[key] = content = _decode(held)
     for warning in caught:
-        warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=2)
+        text = f"{path or 'a picture'}: {warning.message}"
+        warnings.warn(text, warning.category, stacklevel=2)
     return content
 
 
-def _decode_with_warnings(held: bytes) -> Content:
+def _decode(held: bytes) -> Content:
     from PIL import Image
 
     digest = sha256(held).hexdigest()

@@ -9,7 +9,7 @@ draws N at random). `FILE` alone is enough where its columns tell the task. Rows
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -112,13 +112,33 @@ class Source:
         assert name is not None, self  # parse_source has checked it
         # As in ms-swift, a folder of that name is read instead.
         hub = get_hub(self.use_hf or Path(name).is_dir())
-        subset = self.subset or _known_subset(name) or task.subset
+        subset = self.subset or task.subset
+        if not self.subset:
+            # It may be the dataset of another one of our tasks.
+            for other in TASKS.values():
+                if name in (other.hf_dataset_id, other.ms_dataset_id):
+                    subset = other.subset
+                    break
+        loaded, problem = self._loaded(hub, name, subset, options)
+        if problem is None:
+            # ModelScope's own class around it
+            return getattr(loaded, "_hf_ds", loaded)
+        where = "Hugging Face" if self.use_hf else "ModelScope"
+        # What the libraries say without a network is long, and Chinese from ModelScope's.
+        answered = Path(name).is_dir() or _LISTED.search(str(problem))
+        why = None if answered else why_no_hub(self.use_hf)
+        text = f"{name} cannot be loaded from {where} ({why or problem})"
+        remedy = f"to read a file, use {task.name}:FILE; a configuration is {task.name}:{name}/CONFIGURATION"
+        raise InputError(f"{text}; {remedy}") from problem
+
+    def _loaded(
+        self, hub: Any, name: str, subset: str, options: Mapping[str, Any]
+    ) -> tuple[Any, Exception | None]:
+        """What a hub has loaded, or its error, after those names that it says instead were tried."""
         split = self.split or "train"
         for _ in range(3):  # the names as they are, another configuration, another split
             try:
-                loaded = hub.load_dataset(name, subset, split, **options)
-                # ModelScope's own class around it
-                return getattr(loaded, "_hf_ds", loaded)
+                return hub.load_dataset(name, subset, split, **options), None
             except Exception as error:  # the hubs' libraries raise all kinds of errors
                 problem = error
             other = _named_instead(str(problem), subset, split)
@@ -127,13 +147,7 @@ class Source:
             if other[0] != subset and self.subset or other[1] != split and self.split:
                 break  # it was named, and there is none of that name
             subset, split = other
-        where = "Hugging Face" if self.use_hf else "ModelScope"
-        # What the libraries say without a network is long, and Chinese from ModelScope's.
-        answered = Path(name).is_dir() or _LISTED.search(str(problem))
-        why = None if answered else why_no_hub(self.use_hf)
-        text = f"{name} cannot be loaded from {where} ({why or problem})"
-        remedy = f"to read a file, use {task.name}:FILE; a configuration is {task.name}:{name}/CONFIGURATION"
-        raise InputError(f"{text}; {remedy}") from problem
+        return None, problem
 
     def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
         """The rows that the task can use, as in `rows`, and a text that names the others; empty
@@ -243,12 +257,17 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
             return Source(task, None, split or None, limit, use_hf, hub_id=folder)
         return Source(task, Path(folder), split or None, limit, use_hf)
     _refuse_other_file(Path(rest))
-    if task.is_made:
-        if limit is None or not rest:
-            expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
-            raise InputError(f"{name}: expected {expected}")
-        task.make(rest)  # refuses what it cannot make
-        return Source(task, limit=limit, made=rest)
+    if not task.is_made:
+        return _source_on_a_hub(name, task, rest, limit, use_hf)
+    if limit is None or not rest:
+        expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
+        raise InputError(f"{name}: expected {expected}")
+    task.make(rest)  # refuses what it cannot make
+    return Source(task, limit=limit, made=rest)
+
+
+def _source_on_a_hub(name: str, task: Task, rest: str, limit: int | None, use_hf: bool) -> Source:
+    """The dataset of an id, or a split of the task's own one."""
     dataset, _, split = rest.partition(":")
     match = _HUB_ID.fullmatch(dataset)
     if match:
@@ -277,14 +296,6 @@ def _has_hub_layout(folder: Path) -> bool:
         return True
     has_files = any(data_suffix(path) for path in folder.iterdir())
     return not has_files and any(path.is_dir() for path in folder.iterdir())
-
-
-def _known_subset(hub_id: str) -> str | None:
-    """The configuration of a dataset that is one of our tasks'."""
-    for task in TASKS.values():
-        if hub_id in (task.hf_dataset_id, task.ms_dataset_id):
-            return task.subset
-    return None
 
 
 def _named_instead(problem: str, subset: str, split: str) -> tuple[str, str] | None:
@@ -349,18 +360,7 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
     first = rows[0]
     if "task" in first:
         return TASKS["mixed"]
-    # Under their own names the columns of `code` are those of no other task.
-    fitting = []
-    for task in TASKS.values():
-        is_known = task.name == "code" or not (task.is_mixed or task.any_columns)
-        if not is_known or not set(task.columns) <= first.keys():
-            continue
-        # Other datasets have columns of these names too, with other answers.
-        check = RowCheck()
-        for row in rows:
-            check.prepared(task, row, 0)
-        if 2 * check.usable >= check.total:
-            fitting.append(task)
+    fitting = [task for task in TASKS.values() if _fits(task, rows)]
     if not fitting:
         choices = [value_at(first, name) for name in columns_named(CHOICES, first)]
         likely = "choice" if any(choices) else "math"
@@ -372,6 +372,19 @@ def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
     # before other packages'.
     return min(fitting, key=lambda task: (task.name in TASKS.owners, len(task.name)))
+
+
+def _fits(task: Task, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows have the columns of a task, and it can use most of them."""
+    # Under their own names the columns of `code` are those of no other task.
+    is_known = task.name == "code" or not (task.is_mixed or task.any_columns)
+    if not is_known or not set(task.columns) <= rows[0].keys():
+        return False
+    # Other datasets have columns of these names too, with other answers.
+    check = RowCheck()
+    for row in rows:
+        check.prepared(task, row, 0)
+    return 2 * check.usable >= check.total
 
 
 def with_columns(
@@ -402,13 +415,15 @@ def with_columns(
                     "columns",
                 )
             new_row[new] = value
+        present = {name.casefold() for name in row}
+        found = {name for name in columns if name.casefold() in present}
         for path, new in paths.items():
             value = value_at(row, path)
-            if value is not None and path not in row:
+            if value is None:
+                continue
+            found.add(path)
+            if path not in row:
                 new_row[new] = value
-            if value is not None and renamed is not None:
-                renamed.add(path)
         if renamed is not None:
-            present = {name.casefold() for name in row}
-            renamed.update(name for name in columns if name.casefold() in present)
+            renamed |= found
         yield line, new_row

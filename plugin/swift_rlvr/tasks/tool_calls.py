@@ -142,31 +142,32 @@ def _conversation(value: Any, column: str) -> list[Turn]:
         raise RowError("problem", "a task of tool calls has no pictures", in_file=column)
     turns: list[Turn] = []
     for message in value if isinstance(value, (list, tuple)) else ():
-        if not isinstance(message, Mapping):
-            continue
-        role = message.get("role", message.get("from"))
-        content = text_of_parts(message.get("content", message.get("value")))
-        calls = message.get("tool_calls")
-        if role in _RESULTS:
-            turns.append({"role": "tool_response", "content": _as_text(content)})
-        elif role in _CALLING:
-            turns += _calls_of(content, column)
-        elif role in _USERS:
-            turns.append({"role": _USERS[role], "content": _as_text(content)})
-        else:
-            if _as_text(content) or not calls:
-                turns.append({"role": "assistant", "content": _as_text(content)})
-            if calls:
-                turns += _calls_of(calls, column)
+        if isinstance(message, Mapping):
+            turns += _turns_of_message(message, column)
     if not any(turn["role"] == "user" and turn["content"] for turn in turns):
         raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
     return turns
 
 
-def _as_text(content: Any) -> str:
-    if content is None:
-        return ""
-    return content.strip() if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+def _turns_of_message(message: Mapping[str, Any], column: str) -> list[Turn]:
+    role = message.get("role", message.get("from"))
+    content = text_of_parts(message.get("content", message.get("value")))
+    if role in _CALLING:
+        return _calls_of(content, column)
+    text = ""
+    if isinstance(content, str):
+        text = content.strip()
+    elif content is not None:
+        text = json.dumps(content, ensure_ascii=False)
+    if role in _RESULTS:
+        return [{"role": "tool_response", "content": text}]
+    if role in _USERS:
+        return [{"role": _USERS[role], "content": text}]
+    calls = message.get("tool_calls")
+    if not calls:
+        return [{"role": "assistant", "content": text}]
+    said = [{"role": "assistant", "content": text}] if text else []
+    return [*said, *_calls_of(calls, column)]
 
 
 def _calls_of(value: Any, column: str) -> list[Turn]:

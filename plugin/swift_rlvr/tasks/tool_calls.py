@@ -145,7 +145,10 @@ def _conversation(value: Any, column: str) -> list[Turn]:
         content = message.get("content", message.get("value"))
         calls = message.get("tool_calls")
         if role in _RESULTS:
-            turns.append({"role": "tool_response", "content": _as_text(content)})
+            result = _as_text(content)
+            # Hermes's own rows have the tags that are written around it.
+            result = result.removeprefix("<tool_response>").removesuffix("</tool_response>").strip()
+            turns.append({"role": "tool_response", "content": result})
         elif role in _CALLING:
             turns += _calls_of(content, column)
         elif role in _USERS:
@@ -175,8 +178,12 @@ def _calls_of(value: Any, column: str) -> list[Turn]:
         function = each.get("function", each) if isinstance(each, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RowError("problem", f"expected a call, got {shown(each)}", in_file=column)
-        arguments = parsed(function.get("arguments", function.get("parameters")))
+        written = function.get("arguments", function.get("parameters"))
+        arguments = parsed(written)
         arguments = arguments if isinstance(arguments, dict) else {}
+        if isinstance(written, Mapping):
+            # A table gives every call the arguments of all, as null.
+            arguments = {name: value for name, value in arguments.items() if value is not None}
         call = {"name": function["name"], "arguments": arguments}
         turns.append({"role": "tool_call", "content": json.dumps(call, ensure_ascii=False)})
     return turns

@@ -152,6 +152,10 @@ def test_a_name_may_be_no_name_of_python():
         ({"city": "Bonn", "days": 2}, {"city": "Bonn"}, 0.0),
         ({"city": "Bonn", "unit": "F"}, {"city": "Bonn"}, 0.0),
         ({"city": "Bonn", "unit": None}, {"city": "Bonn"}, 0.0),
+        # what a table has padded with null may be left out
+        ({"city": "Bonn"}, {"city": "Bonn", "days": None, "town": None}, 1.0),
+        ({"city": "Bonn", "days": 2}, {"city": "Bonn", "days": None}, 0.0),
+        ({}, {"city": None}, 0.0),
         ({"city": "Bonn", "town": "Bonn"}, {"city": "Bonn"}, 0.0),
         ({}, {"city": "Bonn"}, 0.0),
         # lists in order, objects without

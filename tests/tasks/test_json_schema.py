@@ -77,6 +77,28 @@ def test_public_columns_need_no_other_names(name):
     assert asked.form == "json"
 
 
+def test_a_table_gives_every_right_answer_the_fields_of_all():
+    # Other fields than the schema's are allowed, so what the table has added is valid.
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": ["null", "integer"]}},
+    }
+    padded = {**schema, "properties": {**schema["properties"], "town": None}}
+    row = {
+        "problem": "Ann.",
+        "schema": padded,
+        "answer": {"name": "Ann", "age": None, "town": None},
+    }
+    prepared = TASK.preprocess(row)
+    columns = {name: [prepared[name]] * 3 for name in ("schema", "solution")}
+    answers = ['{"name": "Ann", "age": null}', '{"name": "Ann"}', '{"name": "Bo", "age": null}']
+    assert REWARDS["json"]()(answers, **columns) == [1.0, 0.0, 0.0]
+
+
+def test_the_prompt_shows_the_schema_alone():
+    assert "json_schema" not in TASK.preprocess(OPENAI)["messages"][-1]["content"]
+
+
 def test_the_schema_stands_in_the_prompt_once():
     for name, row in SHAPES.items():
         prompt = ask(TASK, row).prompt.replace("'", '"')

@@ -315,6 +315,23 @@ def test_multiple_choice(columns, letter):
 
 
 @pytest.mark.parametrize(
+    ("columns", "letter"),
+    [
+        # MMLU's choices are texts, and its answer is an index where one of them is its number, too
+        ({"choices": ["8", "2", "24", "120"], "answer": 2}, "C"),
+        ({"choices": '["8", "2", "24", "120"]', "answer": 2.0}, "C"),
+        ({"A": "8", "B": "2", "C": "24", "D": "120", "answer": 2}, "C"),
+        ({"choices": ["8", "2", "24", "120"], "answer": "2"}, "B"),
+        ({"choices": ["8", "2", "24", "120"], "answer_idx": "2"}, "C"),
+        ({"choices": [8, 2, 24, 120], "answer": 2}, "B"),
+        ({"choices": ["2", "4", "6", "8"], "answer": 8}, "D"),
+    ],
+)
+def test_a_number_beside_choices_that_are_texts_is_an_index(columns, letter):
+    assert TASKS["choice"].preprocess({"question": "Which?", **columns})["solution"] == letter
+
+
+@pytest.mark.parametrize(
     ("answer", "accepted"),
     [
         ("Rhine", ["Rhine"]),

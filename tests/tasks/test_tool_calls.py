@@ -150,6 +150,36 @@ def test_earlier_calls_and_results_are_part_of_the_prompt():
     assert prepared["calls"] == "[]" and TASK.gold(row) is None
 
 
+def test_a_table_gives_every_call_and_tool_the_arguments_of_all():
+    # As Hugging Face's library writes two tools and their calls, to JSON lines and Parquet alike
+    days = {"name": "days", "parameters": {"properties": {"a": None, "city": {"type": "string"}}}}
+    add = json.loads(json.dumps(ADD))
+    add["parameters"]["properties"] |= {"c": {"type": "number"}, "city": None}
+    padded = {"name": "add", "arguments": {"a": 1.0, "b": 2.0, "c": None, "city": None}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [{"function": padded}]}
+    for row in (
+        {"query": "1 + 2?", "tools": [add, days], "answers": [padded]},
+        {
+            "query": "1 + 2?",
+            "tools": [add, days],
+            "answers": [{"add": {"a": [1], "b": [2], "c": None}}],
+        },
+        {"messages": [QUESTION, asked], "tools": [add, days]},
+    ):
+        prepared = TASK.preprocess(row)
+        assert '"city": {}' not in prepared["messages"][0]["content"]
+        columns = {name: [prepared[name]] for name in ("functions", "calls")}
+        for text, expected in (("[add(a=1, b=2)]", 1.0), ("[add(a=1, b=3)]", 0.0)):
+            assert REWARDS["tool_call"]()([text], **columns) == [expected], row
+    results = [{"role": "tool", "content": "<tool_response>\n3\n</tool_response>"}]
+    row = {"tools": [WRAPPED], "messages": [QUESTION, asked, *results]}
+    messages = TASK.preprocess(row | {"calls": "[]"})["messages"]
+    assert messages[2]["content"] == (
+        '<tool_call>\n{"name": "add", "arguments": {"a": 1.0, "b": 2.0}}\n</tool_call>'
+    )
+    assert messages[3]["content"] == "<tool_response>\n3\n</tool_response>"
+
+
 def test_the_words_are_those_of_a_chat_template_of_hermes():
     system = TASK.preprocess(XLAM)["messages"][0]["content"]
     start, end = "within <tools></tools> XML tags:\n<tools>\n", "\n</tools>"

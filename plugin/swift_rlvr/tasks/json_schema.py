@@ -9,7 +9,7 @@ assistant says at the end of the messages; without one the schema alone says wha
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -88,7 +88,10 @@ def _schema_of(row: Row) -> tuple[str, str]:
                 value = json.dumps(_without_padding(value), ensure_ascii=False)
             elif isinstance(value, bool):
                 value = json.dumps(value)
-            read_schema(value)
+            content = read_schema(value).content
+            if json.loads(value) != content:
+                # What surrounds a schema in a request to OpenAI is no part of it.
+                value = json.dumps(content, ensure_ascii=False)
         except (BadSchema, TypeError, ValueError) as error:
             problem = f"expected a JSON Schema, but {error}"
             raise RowError("schema", problem, "schema that cannot be used", column) from None
@@ -98,17 +101,30 @@ def _schema_of(row: Row) -> tuple[str, str]:
     raise RowError("schema", f"no schema in the columns {where}; rename it with {flag}")
 
 
-def _without_padding(value: Any) -> Any:
+def _without_padding(value: Any, may_be_null: Collection[str] = _MAY_BE_NULL) -> Any:
     """An object without the keys that a table has added to it with null, since other rows have them."""
     if isinstance(value, Mapping):
         kept = {}
         for key, inner in value.items():
-            if inner is not None or key in _MAY_BE_NULL:
-                kept[key] = _without_padding(inner)
+            if inner is not None or key in may_be_null:
+                kept[key] = _without_padding(inner, may_be_null)
         return kept
     if isinstance(value, (list, tuple)):
-        return [_without_padding(inner) for inner in value]
+        return [_without_padding(inner, may_be_null) for inner in value]
     return value
+
+
+def _properties_of(schema: Any) -> set[str]:
+    """The names of all properties that a schema or a part of it names."""
+    parts = schema if isinstance(schema, list) else []
+    names: set[str] = set()
+    if isinstance(schema, Mapping):
+        parts = list(schema.values())
+        properties = schema.get("properties")
+        names |= set(properties) if isinstance(properties, Mapping) else set()
+    for part in parts:
+        names |= _properties_of(part)
+    return names
 
 
 def _solution_of(row: Row, question: str, columns: Sequence[str], schema: str) -> str | None:
@@ -126,8 +142,11 @@ def _solution_of(row: Row, question: str, columns: Sequence[str], schema: str) -
         try:
             written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             gold = read_json(written)
-            if not isinstance(value, str) and read_schema(schema).errors(gold):
-                gold = _without_padding(gold)
+            if not isinstance(value, str):
+                names = _properties_of(json.loads(schema))
+                gold = _without_padding(gold, names) if names else gold
+                if read_schema(schema).errors(gold):
+                    gold = _without_padding(gold)
         except (NotJson, TypeError, ValueError, TooMuchWork) as error:
             problems.append((name, f"expected JSON, got {shown(value)}: {error}"))
             continue

@@ -438,14 +438,42 @@ def _right_choice(row: Row, question: _Question, choices: _Choices) -> str:
         golds = golds_in(answer)
         if len(golds) != 1:
             continue
-        number = number_of_gold(
-            golds[0], choices.by_label, _counted_from(column, golds[0], choices)
-        )
+        first = _counted_from(column, golds[0], choices)
+        number = _index_of(column, golds[0], _choices_value(row), first)
+        if number is None:
+            number = number_of_gold(golds[0], choices.by_label, first)
         if number is not None:
             return LETTERS[number]
     column, answer = list(question.answers.items())[-1]
     expected = f"one of {', '.join(choices.by_label)}, a choice or its index from 0"
     raise RowError("answer", f"expected {expected}, got {shown(answer)}", in_file=column)
+
+
+def _index_of(column: str, gold: Any, choices: Any, first: int) -> int | None:
+    """The index that a gold is where it is a number beside choices that are texts: MMLU's 2 is the third
+    of "8", "2", "24", "120". None where it may be a choice as it is written.
+
+    >>> texts = ["8", "2", "24", "120"]
+    >>> _index_of("answer", 2, texts, 0), _index_of("answer_idx", "2", texts, 0)
+    (2, 2)
+    >>> _index_of("answer", "2", texts, 0), _index_of("answer", 2, [8, 2, 24, 120], 0)
+    (None, None)
+    """
+    choices = parsed(choices)
+    if isinstance(choices, Mapping) and set(choices) <= set(LETTERS):
+        choices = list(choices.values())
+    if not isinstance(choices, (list, tuple)) or not all(isinstance(each, str) for each in choices):
+        return None
+    if (
+        folded_name(column).endswith(("index", "idx"))
+        and isinstance(gold, str)
+        and gold.isdecimal()
+    ):
+        gold = int(gold)
+    if isinstance(gold, bool) or not isinstance(gold, (int, float)) or gold != gold // 1:
+        return None
+    number = int(gold) - first
+    return number if 0 <= number < len(choices) else None
 
 
 def _counted_from(column: str, gold: Any, choices: _Choices) -> int:

@@ -160,6 +160,8 @@ def _turns_of_message(message: Mapping[str, Any], column: str) -> list[Turn]:
     elif content is not None:
         text = json.dumps(content, ensure_ascii=False)
     if role in _RESULTS:
+        # Hermes's own rows have the tags that are written around it.
+        text = text.removeprefix("<tool_response>").removesuffix("</tool_response>").strip()
         return [{"role": "tool_response", "content": text}]
     if role in _USERS:
         return [{"role": _USERS[role], "content": text}]
@@ -179,8 +181,12 @@ def _calls_of(value: Any, column: str) -> list[Turn]:
         function = each.get("function", each) if isinstance(each, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RowError("problem", f"expected a call, got {shown(each)}", in_file=column)
-        arguments = parsed(function.get("arguments", function.get("parameters")))
+        written = function.get("arguments", function.get("parameters"))
+        arguments = parsed(written)
         arguments = arguments if isinstance(arguments, dict) else {}
+        if isinstance(written, Mapping):
+            # A table gives every call the arguments of all, as null.
+            arguments = {name: value for name, value in arguments.items() if value is not None}
         call = {"name": function["name"], "arguments": arguments}
         turns.append({"role": "tool_call", "content": json.dumps(call, ensure_ascii=False)})
     return turns

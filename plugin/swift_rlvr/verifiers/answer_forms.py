@@ -144,6 +144,12 @@ _ONE_LINE = (HASH, MARKER, LAST_LINE)
 
 # A check asks for the form of each row's prompt again for every answer that it tries.
 @lru_cache(maxsize=1024)
+def _without_negated(prompt: str) -> str:
+    """A prompt without the forms that it does not want."""
+    return _NEGATED.sub(" ", prompt)
+
+
+@lru_cache(maxsize=1024)
 def asked_form(prompt: str) -> str | None:
     r"""The form in which a prompt, the text of its system and user turns, asks for the answer; None
     where it says nothing of that.
@@ -157,7 +163,7 @@ def asked_form(prompt: str) -> str | None:
     >>> asked_form("Place it between <SOLUTION> and </SOLUTION>."), asked_form("What is 3 + 4?")
     ('<SOLUTION>(.*?)</SOLUTION>', None)
     """
-    text = _NEGATED.sub(" ", prompt)
+    text = _without_negated(prompt)
     # `<answer>` alone may be the place of the answer, as in "#### <answer>".
     if "<answer>" in text and _ANSWER_TAGS.search(text):
         return TAGS
@@ -229,7 +235,7 @@ def ideal_completion(
     '<reasoning>\n3 + 4\n</reasoning>\n<answer>\n\\boxed{7}\n</answer>'
     """
     form = asked_form(prompt) or LAST_LINE
-    text = _NEGATED.sub(" ", prompt)
+    text = _without_negated(prompt)
     is_program = answer.lstrip().startswith("```")
     if is_program and form != TAGS:
         form = CODE

@@ -210,7 +210,11 @@ def _tool(function: Mapping[str, Any]) -> Tool:
             if "default" not in value and "optional" not in str(value.get("type")):
                 needed.append(name)
         required = needed
-    kept = {name: _with_types(value or {}) for name, value in properties.items()}
+    # A table, such as a Parquet file, gives every tool the arguments of all, as null.
+    kept = {}
+    for name, value in properties.items():
+        if value is not None or name in required:
+            kept[name] = _with_types(value or {})
     is_names = isinstance(required, (list, tuple))
     names = tuple(name for name in required if isinstance(name, str)) if is_names else ()
     return Tool(function["name"], kept, names, str(function.get("description") or ""))
@@ -289,10 +293,14 @@ def read_golds(value: Any, tools: Sequence[Tool]) -> list[GoldCall]:
                 golds += [_exact(call) for call in calls_in(each, tools)]
             else:
                 golds.append(_gold(each))
-    known = {tool.name for tool in tools}
+    known = {tool.name: tool for tool in tools}
     for gold in golds:
         if gold.name not in known:
             raise BadCall(f"{gold.name!r:.80} is not one of the tools {', '.join(known):.200}")
+        # A table gives every call the arguments of all, as null.
+        for name in set(gold.accepted) - set(known[gold.name].arguments):
+            if gold.accepted[name] == [None]:
+                del gold.accepted[name]
     return golds
 
 
@@ -305,6 +313,8 @@ def _gold(value: Any) -> GoldCall:
         return _exact(_call_of(value))
     if len(value) == 1:
         ((name, accepted),) = value.items()
+        if isinstance(accepted, Mapping):
+            accepted = {key: values for key, values in accepted.items() if values is not None}
         if isinstance(accepted, Mapping) and all(
             isinstance(values, list) and values for values in accepted.values()
         ):
@@ -782,6 +792,9 @@ class Comparer:
         if name in tool.required:
             return False
         if several and "" in accepted:
+            return True
+        # The null of a table; a type that takes null has a list of types, or none.
+        if accepted == [None] and tool.type_of(name):
             return True
         return any(self._is_default(name, value, tool) for value in accepted)
 

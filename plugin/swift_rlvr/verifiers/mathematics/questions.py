@@ -1,6 +1,7 @@
 """What a question says about its answer: whether the order of several values counts."""
 
 import re
+from functools import lru_cache
 
 # "in increasing order", "respectively", "the first five terms", 依次; but not "in any order".
 _IN_ORDER = re.compile(
@@ -20,6 +21,8 @@ _ALL_OF_THEM = re.compile(
 )
 
 
+# All completions of a group have one question, which may be a whole document.
+@lru_cache(maxsize=1024)
 def asks_for_order(question: str) -> bool:
     """Whether a question asks for several values in an order, rather than for all that there are.
 

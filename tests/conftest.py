@@ -7,6 +7,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from sharing import ByFile, longest_first
 from swift_rlvr.evaluation.models import SMOLLM2, folder_of
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.utils.errors import InputError
@@ -33,6 +34,19 @@ def pytest_configure():
         "LINES",
     ):
         os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(items):
+    """After pytest-randomly, which has shuffled them."""
+    longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # in the order of the items
+    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,7 @@
 """What the end-to-end tests share: one rollout server, and the trainings that many of them read.
 
 A rollout server takes half a minute to start and a training as long, so that one server serves
-everybody, and the tests of a module read what one training has left. `rollout_server` starts another
-server after a test that has killed it.
+everybody, and the tests of a module read what one training has left.
 """
 
 import atexit
@@ -16,6 +15,7 @@ import pytest
 
 from e2e.programs import Launcher, RolloutServer, Training, train_on
 from paths import DATASETS, words
+from sharing import ONE_SERVER
 from swift_rlvr.runs.folder import whole_checkpoints
 from swift_rlvr.training.ms_swift.patching import apply_patches
 from swift_rlvr.training.ms_swift.table import CPU
@@ -27,32 +27,19 @@ collect_ignore = ["plugins", "zero2_ranks.py"]
 
 
 def pytest_collection_modifyitems(items):
-    """The run that survives faults kills the server of all tests: it comes last, so that no other test
-    needs a second one.
-    """
-    items.sort(key=lambda item: "survives_one_fault" in item.name)
+    """In several processes each file with the server that is not known for it would start one more."""
+    for item in items:
+        file = item.location[0]
+        if "rollout_server" in item.fixturenames and file not in ONE_SERVER:
+            raise pytest.UsageError(f"{file} is missing in ONE_SERVER, tests/sharing.py")
 
 
 @pytest.fixture(scope="session")
-def server_of_session(tmp_path_factory):
-    """A function that returns the rollout server of all tests; it starts the first and, after a test
-    that has killed it, another.
-    """
-    started: list[RolloutServer] = []
-
-    def running() -> RolloutServer:
-        if not started or started[-1].command.process.poll() is not None:
-            started.append(RolloutServer(tmp_path_factory.mktemp("server")))
-        return started[-1]
-
-    yield running
-    for server in started:
-        server.stop()
-
-
-@pytest.fixture
-def rollout_server(server_of_session) -> RolloutServer:
-    return server_of_session()
+def rollout_server(tmp_path_factory):
+    """The rollout server of all tests. Whatever trains or sends weights changes what it samples from."""
+    server = RolloutServer(tmp_path_factory.mktemp("server"))
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -101,7 +88,7 @@ def tasks_of_three_kinds(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mixed(server_of_session, tmp_path_factory) -> Training:
+def mixed(rollout_server, tmp_path_factory) -> Training:
     """Four tasks of two datasets in one training on two nodes, which are two launches on this
     machine: test_training.py, test_mixed_tasks.py, test_nodes.py.
 
@@ -111,7 +98,7 @@ def mixed(server_of_session, tmp_path_factory) -> Training:
     """
     folder = tmp_path_factory.mktemp("mixed")
     launcher = Launcher(folder)
-    launcher.use(server_of_session())
+    launcher.use(rollout_server)
     flags = f"""
         --max_steps {STEPS} --seed 1 --log_completions true --report_to tensorboard
         --dataset mixed:{tasks_of_three_kinds(folder)} gsm8k:{DATASETS}/gsm8k/train.jsonl#8
@@ -159,17 +146,17 @@ CURRICULUM = f"""
 
 
 @pytest.fixture(scope="session")
-def curriculum(server_of_session, tmp_path_factory) -> Training:
+def curriculum(rollout_server, tmp_path_factory) -> Training:
     """Six steps with a curriculum and held-out evaluations before the first and after every second:
     test_curriculum.py, test_held_out.py.
     """
     folder = tmp_path_factory.mktemp("curriculum")
     flags = words(f"{CURRICULUM} --max_steps 6")
-    return train_on(server_of_session(), folder, *flags, **HELD_OUT)
+    return train_on(rollout_server, folder, *flags, **HELD_OUT)
 
 
 @pytest.fixture(scope="session")
-def continued_curriculum(curriculum, server_of_session, tmp_path_factory) -> Training:
+def continued_curriculum(curriculum, rollout_server, tmp_path_factory) -> Training:
     """`curriculum`, continued from its last checkpoint in another folder, as if its best held-out
     success had been 1.1. Nothing is better, so that its patience of two ends it at step 10.
     """
@@ -183,4 +170,4 @@ def continued_curriculum(curriculum, server_of_session, tmp_path_factory) -> Tra
     (checkpoint / "trainer_state.json").write_text(json.dumps(state))
     flags = words(f"{CURRICULUM} --max_steps 40 --resume_from_checkpoint {checkpoint}")
     variables = HELD_OUT | {"SWIFT_RLVR_HELD_OUT_PATIENCE": 2}
-    return train_on(server_of_session(), folder, *flags, **variables)
+    return train_on(rollout_server, folder, *flags, **variables)

@@ -13,8 +13,7 @@ import time
 import pytest
 
 from e2e.conftest import HELD_OUT
-from e2e.programs import HANG, interrupt, kill_all
-from paths import DATASETS
+from e2e.programs import RolloutServer, interrupt, kill_all
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -48,7 +47,21 @@ def step_of_checkpoint(path) -> int:
     return int(path.name.rpartition("-")[2])
 
 
-def test_one_run_survives_one_fault_after_another(launcher, rollout_server):
+@pytest.fixture
+def start_server(tmp_path):
+    """Starts a rollout server that outlives a training, and dies in the last fault."""
+    servers: list[RolloutServer] = []
+
+    def start() -> RolloutServer:
+        servers.append(RolloutServer(tmp_path))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.command.kill()
+
+
+def test_one_run_survives_one_fault_after_another(launcher, start_server):
     """Each start goes on from the last whole checkpoint of the one before; at the end the log has
     every step once.
     """
@@ -56,13 +69,14 @@ def test_one_run_survives_one_fault_after_another(launcher, rollout_server):
     # With a server of its own: one that outlived an interrupted update would wait for the rest of
     # it until its time limit, and meet no other trainer.
     ctrl_c_during_an_update(launcher)
-    launcher.use(rollout_server)
+    server = start_server()
+    launcher.use(server)
     disk_is_full(launcher)
     alarm_ends_the_run(launcher)
     last = launcher.step()
     assert launcher.logged() == list(range(1, last + 1))
     check_logs_of_completions(launcher, last)
-    updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, rollout_server)
+    updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server)
 
 
 def server_is_killed_during_an_update_and_then_the_launcher(launcher) -> None:
@@ -159,7 +173,7 @@ def check_logs_of_completions(launcher, last: int) -> None:
 
 def updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server) -> None:
     """Nothing says that an update was dropped but the log-probabilities. The server's death ends
-    rank 0, and the other rank does not wait for it. The next test gets a new server.
+    rank 0, and the other rank does not wait for it.
     """
     evaluating = HELD_OUT | {"SWIFT_RLVR_HELD_OUT_EVERY": 1}
     callbacks = ("--callbacks", "reward_reasons", "held_out")
@@ -177,66 +191,3 @@ def updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server) -
     assert "Connection" in (launcher.output / "trainer.log").read_text(errors="replace")
     for row in [row for _, row in read_jsonl(launcher.output / "logging.jsonl")][:2]:
         assert row["rollout_correction/k3_kl"] < 1e-4
-
-
-def test_a_signal_while_the_programs_start(launcher):
-    run = launcher.start()
-    for program in ("server", "trainer"):
-        run.wait_for(lambda: launcher.members(run, program), program)  # noqa: B023
-    run.process.terminate()
-    message = "Error: stopped by SIGTERM, before the first step"
-    launcher.ends(run, "SIGTERM while starting", 143, message)
-    assert "There is no checkpoint to resume from" in run.text()
-
-
-def test_of_three_launches_at_once_one_gets_the_ports(launcher):
-    """None of their programs listens yet when the others look."""
-    folders = [launcher.folder / f"run-{number}" for number in range(3)]
-    runs = [launcher.start("--output_dir", folder) for folder in folders]
-    end = time.monotonic() + HANG
-    while sum(run.process.poll() is None for run in runs) > 1 and time.monotonic() < end:
-        time.sleep(0.1)
-    (winner,) = [run for run in runs if run.process.poll() is None]
-    for run, folder in zip(runs, folders, strict=True):
-        if run is not winner:
-            launcher.refused(run, "another launch at once", "another launch uses it")
-            assert not folder.exists()
-    winner.wait_for(lambda: launcher.members(winner, "server"), "its server")
-    winner.process.terminate()
-    launcher.ends(winner, "SIGTERM of the one", 143, "Error: stopped by SIGTERM")
-
-
-# What is refused before anything starts
-
-
-def refused_at_once(launcher, run, fault: str, message: str) -> None:
-    launcher.refused(run, fault, message)
-    assert not (launcher.output / "trainer.log").exists()
-    assert not (launcher.output / "server.log").exists()
-
-
-@pytest.mark.parametrize("name", ["port", "sync_port"])
-def test_a_port_that_is_taken_is_named(launcher, name):
-    port = getattr(launcher, name)
-    with socket.create_server(("127.0.0.1", port)):
-        refused_at_once(launcher, launcher.start(), f"{name} taken", str(port))
-
-
-@pytest.mark.parametrize(
-    ("fault", "message", "written"),
-    [
-        ("malformed row", "line 1", ""),
-        ("missing column", "target", '"goal": '),
-        ("unreadable gold", "target", '"target": "six", "was": '),
-    ],
-)
-def test_a_file_that_cannot_be_trained_on_is_refused(launcher, fault, message, written):
-    samples = (DATASETS / "countdown" / "tiny_train.jsonl").read_text()
-    path = launcher.folder / "rows.jsonl"
-    path.write_text(samples.replace('"target": ', written))
-    refused_at_once(launcher, launcher.start("--dataset", f"countdown:{path}"), fault, message)
-
-
-def test_a_wrong_model_path_is_refused(launcher):
-    run = launcher.start("--model", "/no/such/model")
-    refused_at_once(launcher, run, "wrong model path", "/no/such/model")

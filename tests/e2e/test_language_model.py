@@ -1,5 +1,5 @@
-"""A language model of others, from the wheel: supervised training, GRPO of a LoRA adapter,
-evaluation of it merged.
+"""Supervised training, GRPO of a LoRA adapter, and evaluation of it merged: of the tiny model, and of a
+language model of others.
 """
 
 import json
@@ -9,6 +9,7 @@ import pytest
 
 from e2e.programs import SWIFT, SWIFT_RLVR, run_to_the_end
 from paths import words
+from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
 from swift_rlvr.utils.network import free_port
 
@@ -16,45 +17,61 @@ pytestmark = pytest.mark.e2e
 SUMS = "reasoning_gym:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"
 
 
+def test_the_tiny_model_from_right_answers_to_an_evaluated_adapter(tmp_path):
+    from_right_answers_to_an_evaluated_adapter(
+        str(TINY_MODEL), "--model_type qwen2 --template qwen2_5", tmp_path
+    )
+
+
+@pytest.mark.weekly  # the same steps, for two minutes and a half of a processor
 def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
+    from_right_answers_to_an_evaluated_adapter(
+        smollm2, "--model_type llama --template chatml", tmp_path
+    )
+
+
+def from_right_answers_to_an_evaluated_adapter(model: str, kind: str, tmp_path) -> None:
     rows, cold, output, evaluation = (
         tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation")
     )
 
     def run(program: tuple[str, ...], arguments: str, name: str, **variables: str) -> str:
-        return run_to_the_end(
-            program, words(arguments, smollm2), tmp_path / f"{name}.log", **variables
-        )
+        log = tmp_path / f"{name}.log"
+        return run_to_the_end(program, words(arguments, model), log, **variables)
 
     run(SWIFT_RLVR, f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
-    supervised = f"""sft scripts/configs/cold_start_cpu.yaml --model {smollm2} --model_type llama --template chatml
-        --dataset {rows} --output_dir {cold} --max_steps 10 --per_device_train_batch_size 4 --report_to none"""
+    supervised = f"""
+        sft scripts/configs/cold_start_cpu.yaml --model {model} {kind} --dataset {rows}
+        --output_dir {cold} --max_steps 10 --per_device_train_batch_size 4 --report_to none
+    """
     run(SWIFT, supervised, "cold_start")
     losses = [row["loss"] for _, row in read_jsonl(cold / "logging.jsonl") if "loss" in row]
     assert losses[-1] < losses[0] / 2
 
-    adapter = f"""train scripts/configs/smollm2_cpu.yaml --model {cold}/checkpoint-10 --dataset {SUMS}:train#100
-        --tuner_type lora --max_steps 2 --save_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1
-        --deepspeed zero2
-        --max_completion_length 32 --report_to none --output_dir {output} --learning_rate 1e-3
-        --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}"""
-    # Two ranks with ZeRO-3 would take minutes for the first step.
+    adapter = f"""
+        train scripts/configs/smollm2_cpu.yaml --model {cold}/checkpoint-10 {kind}
+        --dataset {SUMS}:train#100 --tuner_type lora --deepspeed zero2 --learning_rate 1e-3
+        --max_steps 2 --save_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1
+        --max_completion_length 32 --report_to none --output_dir {output}
+        --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
+    """
+    # Two ranks with ZeRO-3 would take minutes for the first step of SmolLM2.
     shown = run(SWIFT_RLVR, adapter, "grpo", NPROC_PER_NODE="1")
     assert "step 2/2" in shown
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
-    assert len(steps) == 2 and all(
-        math.isfinite(row["loss"]) and 0 <= row["success"] <= 1 for row in steps
-    )
+    assert len(steps) == 2
+    for step in steps:
+        assert math.isfinite(step["loss"])
+        assert 0 <= step["success"] <= 1
 
     last = output / "checkpoint-2"
     assert (last / "adapter_config.json").exists()
-    length = "--max_completion_length 32 --engine transformers"
-    run(
-        SWIFT_RLVR,
-        f"evaluate {last} --dataset {SUMS}:test#8 {length} --out {evaluation}",
-        "evaluation",
-    )
+    evaluate = f"""
+        evaluate {last} --dataset {SUMS}:test#8 --max_completion_length 32 --engine transformers
+        --out {evaluation}
+    """
+    run(SWIFT_RLVR, evaluate, "evaluation")
     summary = json.loads((evaluation / "summary.json").read_text())
-    assert summary["tasks"] == 8 and summary["settings"]["system"].startswith(
-        "A conversation"
-    )  # as in the training
+    assert summary["tasks"] == 8
+    # As in the training.
+    assert summary["settings"]["system"].startswith("A conversation")

@@ -22,13 +22,14 @@ SAME = {
 
 
 @pytest.fixture(scope="module")
-def training(server_of_session, tmp_path_factory) -> Training:
+def training(rollout_server, tmp_path_factory) -> Training:
     folder = tmp_path_factory.mktemp("own")
     flags = words(f"""
         --external_plugins {OWN} plugin/rlvr_plugin.py --max_steps 2
+        --per_device_train_batch_size 16
         --reward_funcs external_countdown external_sometimes {" ".join(SAME)}
     """)
-    return train_on(server_of_session(), folder, *flags)
+    return train_on(rollout_server, folder, *flags, NPROC_PER_NODE=1)
 
 
 def test_every_kind_earns_the_same(training):

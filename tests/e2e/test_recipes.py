@@ -63,6 +63,7 @@ def test_gsm8k_reaches_a_checkpoint(trained):
     assert training.records("eval") == []
 
 
+@pytest.mark.weekly  # as above with other rows; test_training.py has an evaluation of ms-swift's
 def test_r1_zero_reaches_a_checkpoint_and_is_evaluated(trained):
     data = DATASETS / "numina_math_tir"
     training = trained(

@@ -194,7 +194,7 @@ def answer_in(text: str) -> str:
 
 
 def read_gold(written: object, schema: Schema) -> Any:
-    """The right answer of a row, JSON as text or its value; ValueError where it is none, or no valid
+    """The right answer of a row, JSON as text or its value; ValueError if it is none, or no valid
     one.
     """
     text = written if isinstance(written, str) else json.dumps(written, default=str)

@@ -67,7 +67,7 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
 
 
 def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:
-    """Whether an answer is the right choice; None where the choices say nothing about it.
+    """Whether an answer is the right choice; None if the choices say nothing about it.
 
     stated: the choices that its value is. is_gold: whether the value equals the gold.
     """
@@ -84,7 +84,7 @@ def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> 
 
 
 def _choices(options: object) -> dict[str, str]:
-    """The choices by their letters; empty where they have other labels, or are letters
+    """The choices by their letters; empty if they have other labels, or are letters
     themselves.
     """
     choices = choices_by_label(options)
@@ -96,7 +96,7 @@ def _choices(options: object) -> dict[str, str]:
 
 
 def _right_letter(gold: object, gold_text: str | None, choices: dict[str, str]) -> str | None:
-    """The letter of the right choice; None where the gold is none of them, or could be two."""
+    """The letter of the right choice; None if the gold is none of them, or could be two."""
     if not choices or not isinstance(gold, (str, int, float)) or isinstance(gold, bool):
         return None
     text = gold_text or str(gold)

@@ -154,7 +154,7 @@ def _parameter_of_completions(parameters: Mapping[str, inspect.Parameter]) -> st
 
 
 def _check_call(signature: inspect.Signature, takes: Signature, name: str) -> None:
-    """ValueError where the function cannot be called with what it is said to take."""
+    """ValueError if the function cannot be called with what it is said to take."""
     arguments = dict.fromkeys([*takes.needed, *takes.optional, *takes.trainers])
     try:
         if takes.first is None:

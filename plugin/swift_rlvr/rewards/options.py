@@ -58,8 +58,11 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
     answer = _read(verdict.answer, choices)
     stated = _letters_of(answer.value, choices, leniency) if answer.value else []
     is_right = _is_right(answer, right, stated, verdict.reason is Reason.CORRECT)
-    if _others_in_brackets(answer, right, choices):
-        is_right = False
+    # "7, or (B)" names another choice beside its value.
+    if answer.value not in choices.values():
+        letters = {letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)}
+        if letters & choices.keys() - {right}:
+            is_right = False
     if is_right is None:
         return verdict
     reason = Reason.CORRECT if is_right else Reason.WRONG
@@ -141,11 +144,3 @@ def _letters_of(value: str, choices: dict[str, str], leniency: Leniency) -> list
         for letter, text in choices.items()
         if grade(completion, text, leniency).reason is Reason.CORRECT
     ]
-
-
-def _others_in_brackets(answer: _Answer, right: str, choices: dict[str, str]) -> bool:
-    """Whether the value names another choice: "7, or (B)"."""
-    if answer.value in choices.values():
-        return False
-    letters = [letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)]
-    return any(letter in choices and letter != right for letter in letters)

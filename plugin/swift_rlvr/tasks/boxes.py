@@ -185,19 +185,19 @@ class _Change:
                 "say how boxes are read"
             )
             raise RowError("boxes", problem, "box beyond the picture", self.column)
-        if self.scale != self.coordinates or before != after:
-            if before is None or after is None:
-                problem = (
-                    f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
-                    "the image is needed: columns width and height, img_size, or an image whose "
-                    "file can be read, with the package pillow"
-                )
-                raise RowError("boxes", problem, "no size of the image", self.column)
-            sides = zip(before * 2, after * 2, strict=True)
-            at = tuple(n * new / old for n, (old, new) in zip(at, sides, strict=False))
+        if self.scale == self.coordinates and before == after:
+            before = after = (1, 1)
+        if before is None or after is None:
+            problem = (
+                f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
+                "the image is needed: columns width and height, img_size, or an image whose "
+                "file can be read, with the package pillow"
+            )
+            raise RowError("boxes", problem, "no size of the image", self.column)
 
         rounded = []
-        for number in at:
+        for number, old, new in zip(at, before * 2, after * 2, strict=False):
+            number = number * new / old
             number = round(number, 4 if self.coordinates == UNIT else 2)
             rounded.append(int(number) if number == int(number) else number)
         changed = Spot(tuple(rounded), spot.label)

@@ -102,7 +102,7 @@ def key_of(reward: Any) -> str:
 
 
 def role_of(reward: Any) -> str | None:
-    """The role of a reward, or of the name of a reward that is not ours; None where it is unknown.
+    """The role of a reward, or of the name of a reward that is not ours; None if it is unknown.
 
     What the variable SWIFT_RLVR_ROLES says comes first, then the attribute `role`, then the table
     KNOWN_ROLES. InputError for a role that does not exist.
@@ -129,7 +129,7 @@ def _role_by_name(names: Iterable[str], roles: Mapping[str, str]) -> str | None:
 
 
 def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The roles that SWIFT_RLVR_ROLES gives to rewards that cannot declare one; InputError where it
+    """The roles that SWIFT_RLVR_ROLES gives to rewards that cannot declare one; InputError if it
     is malformed.
 
     >>> roles_in_environment({"SWIFT_RLVR_ROLES": "MyReward=verifier, style=shaping"})
@@ -156,7 +156,7 @@ def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, 
 class Judge:
     """What there is to know of a reward of a run.
 
-    role: None where it is unknown. logged: its name in the log. full: what it pays at most.
+    role: None if it is unknown. logged: its name in the log. full: what it pays at most.
     neutral: what it pays for a row that it cannot grade, if not None; such a completion counts for
     nothing.
     """
@@ -199,7 +199,7 @@ class Judges:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Judges":
-        """The judges that `as_json` has written; InputError where it is something else."""
+        """The judges that `as_json` has written; InputError if it is something else."""
         judges = {}
         try:
             for key, judge in value.items():

@@ -221,7 +221,10 @@ def test_rows_that_cannot_be_used_say_why(row, message):
 
 
 def test_openais_parts_of_text_are_read_and_pictures_refused():
-    parts = [{"type": "text", "text": "How much is "}, {"type": "text", "text": "1 + 2?"}]
+    parts: list[Any] = [
+        {"type": "text", "text": "How much is "},
+        {"type": "text", "text": "1 + 2?"},
+    ]
     row = {"messages": [{"role": "user", "content": parts}], "tools": [WRAPPED], "calls": [CALL]}
     assert TASK.preprocess(row)["messages"][-1] == QUESTION
     parts.append({"type": "image_url", "image_url": {"url": "https://example.org/1.png"}})

@@ -127,7 +127,7 @@ class AccuracyReward(Reward):
             row = {name: values[index] for name, values in columns.items()}
             ordered: bool | None = parameters.ordered == "yes"
             if parameters.ordered == "auto":
-                # None where nothing is known of the question.
+                # None if nothing is known of the question.
                 question = question_in(row)
                 ordered = asks_for_order(question) if question else None
             leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)

@@ -27,7 +27,7 @@ Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
 class Grade(NamedTuple):
     """What a reward gives for one completion.
 
-    reward: None where the row cannot be graded; the trainers leave it out of the row's sum.
+    reward: None if the row cannot be graded; the trainers leave it out of the row's sum.
     reason: one of the reward's `reasons`.
     """
 
@@ -38,7 +38,7 @@ class Grade(NamedTuple):
 class Rule(NamedTuple):
     """One rule that a reward checks, for people who ask why.
 
-    passed: None where the rule was not checked, or is a measurement that cannot fail.
+    passed: None if the rule was not checked, or is a measurement that cannot fail.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
 class Explanation(NamedTuple):
     """A grade with its rules, in the order in which they are checked.
 
-    extracted: the part of the completion that was judged; None where there is none.
+    extracted: the part of the completion that was judged; None if there is none.
     """
 
     reward: float | None
@@ -145,7 +145,7 @@ class Reward:
     # Whether it runs code that the policy wrote. Such a reward is used only where people ask for it.
     runs_code: bool = False
     # What `swift-rlvr dataset check` says of rows without a right answer, where their other columns
-    # say what is right; empty where a row needs one.
+    # say what is right; empty if a row needs one.
     without_gold: ClassVar[str] = ""
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
@@ -198,7 +198,7 @@ class Reward:
     def grade(self, text: str | None, row: Row) -> Grade | Explanation:
         """Grade one completion of one row; return an Explanation where the rules are worth listing.
 
-        text: the completion's text; None where it has none.
+        text: the completion's text; None if it has none.
         row: every column of `columns` and `optional_columns`; an optional one that is absent is
         None.
 
@@ -245,7 +245,7 @@ class Reward:
                 completions. TRL passes both from 1.0 on.
             log_metric: `log_metric(name, value)` adds a figure to the trainer's log.
 
-        ValueError where a needed column is missing, or a column has another length.
+        ValueError if a needed column is missing, or a column has another length.
         """
         logs = {"log_extra": log_extra, "log_metric": log_metric}
         handed = {name: log for name, log in logs.items() if log is not None}

@@ -255,7 +255,7 @@ def _answer_in(text: str) -> tuple[str, str | None]:
 
 
 def _why_no_answer(spots: Sequence[Spot], asked: str) -> tuple[str, str]:
-    """Why boxes or points that could be read are not compared, with a detail; empty where they are."""
+    """Why boxes or points that could be read are not compared, with a detail; empty if they are."""
     if not spots:
         return "no box", ""
     if len(spots) > MOST:
@@ -277,7 +277,7 @@ def _gold(value: Any) -> list[Spot]:
 
 
 def _canvas(value: Any) -> tuple[float, float] | None:
-    """The width and the height of the coordinates; None where a row does not say them."""
+    """The width and the height of the coordinates; None if a row does not say them."""
     if value is None or value == "":
         return None
     try:

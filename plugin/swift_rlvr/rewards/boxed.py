@@ -29,7 +29,7 @@ def plain(answer: str) -> str:
 
 
 def gold_text(gold: object) -> str | None:
-    r"""The gold as `plain` text, or None where it cannot be read.
+    r"""The gold as `plain` text, or None if it cannot be read.
 
     The gold is a number, or a text whose answer `marked_answer` finds, or all of the text.
 

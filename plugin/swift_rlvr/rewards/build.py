@@ -32,7 +32,7 @@ def build_rewards(names: Iterable[str]) -> list[Reward]:
 
 
 def reward_class(name: str) -> type[Reward]:
-    """The class of a reward by its name or import path; InputError where there is none."""
+    """The class of a reward by its name or import path; InputError if there is none."""
     if is_import_path(name):
         return import_reward(name)
     if name.endswith(".py"):
@@ -76,7 +76,7 @@ def rewards_without_rows(
 
 
 def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, list]:
-    """The columns that a reward uses, one value per row, None where a row has none, as in
+    """The columns that a reward uses, one value per row, None if a row has none, as in
     ms-swift.
     """
     names = dict.fromkeys((*reward.columns, *reward.optional_columns, *OPENED_BY, "task"))

@@ -126,7 +126,7 @@ class ExactMatchReward(Reward):
 
 
 def golds_of(value: object) -> list[str] | None:
-    """The accepted texts of a row; None where they cannot be read."""
+    """The accepted texts of a row; None if they cannot be read."""
     golds = [value] if isinstance(value, str) else value
     if not isinstance(golds, (list, tuple)) or not golds:
         return None

@@ -22,7 +22,7 @@ _PLAIN = re.compile(
 
 
 class Feedback(NamedTuple):
-    """What follows an answer: the next message of the user, None where none helps, and the
+    """What follows an answer: the next message of the user, None if none helps, and the
     verdict's reason.
     """
 

@@ -108,7 +108,7 @@ class FunctionReward(Reward):
         return grades
 
     def _refused(self, text: str | None, columns: Columns, index: int) -> Explanation | None:
-        """The grade of a completion about which the function is not asked; None where it is."""
+        """The grade of a completion about which the function is not asked; None if it is."""
         for name in self.columns:
             if columns[name][index] is None:
                 rule = Rule("the row has its columns", False, f"there is nothing in {name!r}")
@@ -136,7 +136,7 @@ class FunctionReward(Reward):
         return used
 
     def _add_by_other_names(self, used: dict[str, Sequence[Any]], columns: Row) -> None:
-        """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; ValueError where a
+        """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; ValueError if a
         function needs one that neither has handed over.
         """
         takes = self.signature
@@ -293,7 +293,7 @@ class FunctionReward(Reward):
         return Grade(reward, reason)
 
     def _end_if_it_only_fails(self, outcomes: Sequence[Grade | Exception]) -> None:
-        """InputError where nothing was graded so far, and it is not for one strange completion."""
+        """InputError if nothing was graded so far, and it is not for one strange completion."""
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if len(failures) < len(outcomes):
             self.has_graded = True
@@ -392,7 +392,7 @@ def reward(
     """Make a function a reward, and register it for ms-swift, TRL and every command here.
 
     The function takes one completion and the row's columns by name, and returns the reward as a
-    number, or None where the row cannot be graded, or either with a reason: ``return 0.0, "too
+    number, or None if the row cannot be graded, or either with a reason: ``return 0.0, "too
     long"``. Or it takes all `completions` of a batch and the columns as lists, and returns a list.
     It may be asynchronous, and have ``**kwargs`` for all other columns. Afterwards its name is the
     reward: call it with lists, as the trainers do, or ask `explain` about one completion.

@@ -48,7 +48,7 @@ class GateParameters(BaseParameters):
 
 
 def is_right(verifier: Reward, verdict: float | None) -> bool | None:
-    """Whether a verifier's reward is its full one; None where it cannot grade the row."""
+    """Whether a verifier's reward is its full one; None if it cannot grade the row."""
     return None if verdict is None else verdict >= verifier.full_reward
 
 

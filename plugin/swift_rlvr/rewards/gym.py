@@ -47,7 +47,7 @@ _ROW = {"entry": json.dumps(_ENTRY)}
 class ReasoningGymReward(Reward):
     """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other.
 
-    With ``partial=True`` a partly right answer gets the scorer's partial credit. None where the
+    With ``partial=True`` a partly right answer gets the scorer's partial credit. None if the
     column `entry` cannot be read or the task is refused; see
     docs/rewards/reasoning_gym.md.
 

@@ -3,7 +3,7 @@
 The path is ``module:function`` or ``file.py:function``. It may name
 
 - a function of a batch, as TRL, open-r1 and ms-swift have them: ``f(completions, **columns)``
-  returns a list of numbers, None where it does not grade. It may be async, an object with
+  returns a list of numbers, None if it does not grade. It may be async, an object with
   `__call__`, or a class whose objects have one;
 - a function of one completion: ``f(completion, **columns)``;
 - a reward of this kind already: what `@reward` made, or a subclass of `Reward`.
@@ -57,7 +57,7 @@ def reward_names(argv: Sequence[str]) -> list[str]:
 
 @functools.cache
 def import_reward(path: str) -> type[Reward]:
-    """Return the class of the reward at an import path; InputError where there is none.
+    """Return the class of the reward at an import path; InputError if there is none.
 
     >>> import_reward("builtins:no_such_function")
     Traceback (most recent call last):
@@ -84,7 +84,7 @@ def import_reward(path: str) -> type[Reward]:
 
 
 def paths_in_file(file: str) -> list[str]:
-    """The import paths of the rewards that a file defines, in its order; InputError where there is
+    """The import paths of the rewards that a file defines, in its order; InputError if there is
     none.
 
     A reward is what `@reward` made, or a subclass of `Reward` with a name.
@@ -106,7 +106,7 @@ def paths_in_file(file: str) -> list[str]:
 
 def possible_paths(file: str) -> list[str]:
     """The import paths of all in a file that can be a reward: what `@reward` made, and its functions
-    of completions; InputError where the file cannot be imported.
+    of completions; InputError if the file cannot be imported.
     """
     module = _module(file)
     paths = []
@@ -122,7 +122,7 @@ def possible_paths(file: str) -> list[str]:
 
 
 def _module(name: str) -> ModuleType:
-    """The module, or that of the file, with a name; InputError where it cannot be imported."""
+    """The module, or that of the file, with a name; InputError if it cannot be imported."""
     if name.endswith(".py"):
         if not Path(name).is_file():
             raise InputError(f"there is no file {name}", FIELD)

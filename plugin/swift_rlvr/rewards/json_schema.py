@@ -169,17 +169,15 @@ class JsonReward(Reward):
         right = [field for field in fields if field.is_right and field.path not in is_wrong]
         rules = [Rule(f"{path} is valid", False, problem) for path, problem in errors]
         rules += [Rule(f"{field.path} is right", field.is_right, field.detail) for field in fields]
-        share = 0.0
         if errors:
             reason = "not valid"
         elif not golds:
-            is_empty = answer in ({}, []) and not parameters.empty
-            reason = "empty" if is_empty else "valid"
-            share = 0.0 if is_empty else 1.0
+            reason = "empty" if answer in ({}, []) and not parameters.empty else "valid"
         elif len(right) == len(fields):
-            reason, share = "correct", 1.0
+            reason = "correct"
         else:
             reason = "partly right" if right else "wrong answer"
+        share = float(reason in ("valid", "correct"))
         if parameters.partial and fields and share < 1:
             share = min(_MOST_PARTIAL, len(right) / len(fields))
         return explained_by(RULES, share, reason, extracted, further=rules)
@@ -194,7 +192,7 @@ def answer_in(text: str) -> str:
 
 
 def read_gold(written: object, schema: Schema) -> Any:
-    """The right answer of a row, JSON as text or its value; ValueError where it is none, or no valid
+    """The right answer of a row, JSON as text or its value; ValueError if it is none, or no valid
     one.
     """
     text = written if isinstance(written, str) else json.dumps(written, default=str)

@@ -18,7 +18,7 @@ UNITS = ("characters", "tokens")
 
 
 def token_ids(row: Row) -> Sequence[int] | None:
-    """The token ids of a completion, those of all turns in one list, or None where the row has
+    """The token ids of a completion, those of all turns in one list, or None if the row has
     none.
 
     A column is skipped if it is not a list of whole numbers, or empty, with which ms-swift says

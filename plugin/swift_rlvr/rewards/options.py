@@ -58,8 +58,11 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
     answer = _read(verdict.answer, choices)
     stated = _letters_of(answer.value, choices, leniency) if answer.value else []
     is_right = _is_right(answer, right, stated, verdict.reason is Reason.CORRECT)
-    if _others_in_brackets(answer, right, choices):
-        is_right = False
+    # "7, or (B)" names another choice beside its value.
+    if answer.value not in choices.values():
+        letters = {letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)}
+        if letters & choices.keys() - {right}:
+            is_right = False
     if is_right is None:
         return verdict
     reason = Reason.CORRECT if is_right else Reason.WRONG
@@ -67,7 +70,7 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
 
 
 def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:
-    """Whether an answer is the right choice; None where the choices say nothing about it.
+    """Whether an answer is the right choice; None if the choices say nothing about it.
 
     stated: the choices that its value is. is_gold: whether the value equals the gold.
     """
@@ -84,7 +87,7 @@ def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> 
 
 
 def _choices(options: object) -> dict[str, str]:
-    """The choices by their letters; empty where they have other labels, or are letters
+    """The choices by their letters; empty if they have other labels, or are letters
     themselves.
     """
     choices = choices_by_label(options)
@@ -96,7 +99,7 @@ def _choices(options: object) -> dict[str, str]:
 
 
 def _right_letter(gold: object, gold_text: str | None, choices: dict[str, str]) -> str | None:
-    """The letter of the right choice; None where the gold is none of them, or could be two."""
+    """The letter of the right choice; None if the gold is none of them, or could be two."""
     if not choices or not isinstance(gold, (str, int, float)) or isinstance(gold, bool):
         return None
     text = gold_text or str(gold)
@@ -141,11 +144,3 @@ def _letters_of(value: str, choices: dict[str, str], leniency: Leniency) -> list
         for letter, text in choices.items()
         if grade(completion, text, leniency).reason is Reason.CORRECT
     ]
-
-
-def _others_in_brackets(answer: _Answer, right: str, choices: dict[str, str]) -> bool:
-    """Whether the value names another choice: "7, or (B)"."""
-    if answer.value in choices.values():
-        return False
-    letters = [letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)]
-    return any(letter in choices and letter != right for letter in letters)

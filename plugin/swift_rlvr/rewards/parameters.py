@@ -102,7 +102,7 @@ def names_elsewhere(cls: type[BaseParameters]) -> dict[str, tuple[str, Field]]:
 def flag_elsewhere(
     flag: str, rewards: Iterable[tuple[str, type[BaseParameters]]], variables: bool = False
 ) -> str:
-    """What another library's flag for a parameter of a reward is called here; empty where it is no
+    """What another library's flag for a parameter of a reward is called here; empty if it is no
     such flag.
 
     Args:

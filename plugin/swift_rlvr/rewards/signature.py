@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 BATCH, SINGLE = "completions", ("completion", "text")  # names of the parameter
@@ -111,6 +111,20 @@ def read_signature(
             )
         batch = first == BATCH
 
+    if messages is None:
+        messages = _reads_messages(function, first, parameters)
+    takes = _signature_of(parameters, first, batch, messages)
+    if columns is not None:
+        optional = tuple(column for column in takes.optional if column not in columns)
+        takes = replace(takes, needed=tuple(columns), optional=optional)
+    _check_call(signature, takes, name)
+    return takes
+
+
+def _signature_of(
+    parameters: Mapping[str, inspect.Parameter], first: str | None, batch: bool, messages: bool
+) -> Signature:
+    """What a function takes by its parameters, of which the first is handed the completions."""
     needed, optional, trainers, with_default = [], [], [], []
     for parameter in parameters.values():
         if parameter.name == first or parameter.kind not in _BY_NAME:
@@ -124,13 +138,10 @@ def read_signature(
             optional.append(parameter.name)
         else:
             needed.append(parameter.name)
-    if columns is not None:
-        needed = list(columns)
-        optional = [column for column in optional if column not in needed]
     by_name = first is not None and parameters[first].kind in _BY_NAME
-    takes = Signature(
+    return Signature(
         batch=batch,
-        messages=_reads_messages(function, first, parameters) if messages is None else messages,
+        messages=messages,
         first=first if by_name else None,
         needed=tuple(needed),
         optional=tuple(optional),
@@ -138,8 +149,6 @@ def read_signature(
         with_default=tuple(with_default),
         takes_all=any(each.kind == each.VAR_KEYWORD for each in parameters.values()),
     )
-    _check_call(signature, takes, name)
-    return takes
 
 
 def _parameter_of_completions(parameters: Mapping[str, inspect.Parameter]) -> str | None:
@@ -154,7 +163,7 @@ def _parameter_of_completions(parameters: Mapping[str, inspect.Parameter]) -> st
 
 
 def _check_call(signature: inspect.Signature, takes: Signature, name: str) -> None:
-    """ValueError where the function cannot be called with what it is said to take."""
+    """ValueError if the function cannot be called with what it is said to take."""
     arguments = dict.fromkeys([*takes.needed, *takes.optional, *takes.trainers])
     try:
         if takes.first is None:

@@ -40,9 +40,9 @@ class SqlReward(Reward):
     with its schema; else 0.0.
 
     Rows that occur twice have to occur twice, and their order counts where the gold's outermost
-    query has ORDER BY, but for ties. None where the gold does not run, or gives the same on every
+    query has ORDER BY, but for ties. None if the gold does not run, or gives the same on every
     database, as a constant does. `swift_rlvr.verifiers.sql` says what a query cannot do, and
-    `verifiers.sql.further` how databases are made. ValueError where the file of a database is not
+    `verifiers.sql.further` how databases are made. ValueError if the file of a database is not
     there. The metric is execution accuracy, on a test suite as in Zhong et al. 2020 (arXiv
     2010.02840).
 

@@ -61,7 +61,7 @@ class CurriculumSettings(Settings):
 
 
 def check_has_verifier(rewards: Sequence[Any]) -> None:
-    """InputError where no reward says what is right, which a curriculum goes by."""
+    """InputError if no reward says what is right, which a curriculum goes by."""
     if not Judges.from_rewards(rewards).has_verifier:
         raise InputError(
             "must include a verifier, because curriculum follows success",
@@ -72,7 +72,7 @@ def check_has_verifier(rewards: Sequence[Any]) -> None:
 def curriculum_of(
     rows: Sequence[Mapping[str, Any]], settings: CurriculumSettings, seed: int
 ) -> "Curriculum | None":
-    """The curriculum of a run with these rows; None where it is not switched on."""
+    """The curriculum of a run with these rows; None if it is not switched on."""
     if not settings.curriculum:
         return None
     return Curriculum([row.get(COLUMN) for row in rows], settings, seed)
@@ -81,7 +81,7 @@ def curriculum_of(
 class Curriculum:
     """Draws the rows of each batch, and takes note of their rewards. `state` goes into checkpoints.
 
-    levels: that of each row. InputError where one is no whole number, or where there is only one.
+    levels: that of each row. InputError if one is no whole number, or where there is only one.
     """
 
     def __init__(self, levels: Sequence[Any], settings: CurriculumSettings, seed: int):
@@ -181,7 +181,7 @@ class Curriculum:
         return drawn
 
     def record(self, rows: Sequence[int], successes: Sequence[bool | None]) -> dict[str, float]:
-        """Take note of a batch: which completions are right, None where one could not be graded.
+        """Take note of a batch: which completions are right, None if one could not be graded.
 
         rows: the row of each completion. Returns what there is to log: the mean level of the batch,
         and for each level its share of the batch and its success as estimated now.
@@ -210,7 +210,7 @@ class Curriculum:
         return {"batches": self.batches, "levels": levels}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state; InputError where it is of other levels."""
+        """Go on from a state; InputError if it is of other levels."""
         levels = [level for level, *_ in state["levels"]]
         if levels != list(self.rows):
             raise InputError(

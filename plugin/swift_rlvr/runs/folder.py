@@ -149,7 +149,7 @@ def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
 
 def find_run(path: str | Path) -> Path:
     """The folder with LOG: `path` itself, the newest `v<N>-<time>` folder in it, or the only run one
-    folder below, as in the folder of the quickstart; InputError where there is none, or several.
+    folder below, as in the folder of the quickstart; InputError if there is none, or several.
     """
     path = Path(path)
     if (path / LOG).is_file():
@@ -199,7 +199,7 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
 
 
 def check_is_folder(folder: Path) -> None:
-    """InputError where a folder is or would be in a file."""
+    """InputError if a folder is or would be in a file."""
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
@@ -232,7 +232,7 @@ def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:
 
 
 def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> None:
-    """InputError where a run had other settings than those that it is to be resumed with."""
+    """InputError if a run had other settings than those that it is to be resumed with."""
     run = training_args(checkpoint)
     if run is None:
         raise InputError(

@@ -107,7 +107,7 @@ def _prompt_of(messages: Sequence[Any]) -> Messages:
 
 
 def _value(name: str, columns: Mapping[str, Any], index: int) -> Any:
-    """The value of a column for one completion; None where it is missing or not a column."""
+    """The value of a column for one completion; None if it is missing or not a column."""
     values = columns.get(name)
     if isinstance(values, Sequence) and len(values) > index:
         return values[index]

@@ -358,28 +358,19 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
         path = Path(folder) / name
         if not path.is_file():
             continue
-        lost_step = _cut_log(path, step)
-        if name == LOG:
-            last_lost = lost_step
-    return last_lost
-
-
-def _cut_log(path: Path, step: int) -> int | None:
-    """Cut one log; returns the last step that is lost, or None."""
-    last_lost = None
-    part = path.with_name(f"{path.name}.part")
-    removed = path.with_suffix(".lost.jsonl")
-    with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
-        for text in old:
-            number = _step_of(text)
-            is_kept = number is not None and number <= step
-            file = kept if is_kept else lost
-            file.write(text if text.endswith(b"\n") else text + b"\n")
-            if number is not None and not is_kept:
-                last_lost = max(number, last_lost or 0)
-    part.replace(path)
-    if not removed.stat().st_size:
-        removed.unlink()
+        part = path.with_name(f"{path.name}.part")
+        removed = path.with_suffix(".lost.jsonl")
+        with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
+            for text in old:
+                number = _step_of(text)
+                is_kept = number is not None and number <= step
+                file = kept if is_kept else lost
+                file.write(text.removesuffix(b"\n") + b"\n")
+                if name == LOG and number is not None and not is_kept:
+                    last_lost = max(number, last_lost or 0)
+        part.replace(path)
+        if not removed.stat().st_size:
+            removed.unlink()
     return last_lost
 
 

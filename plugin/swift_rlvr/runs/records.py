@@ -38,7 +38,7 @@ class Record:
         its step.
     completion: the text that was judged, the last answer of a conversation.
     rewards, reasons: by reward, under its name in the registry. A plain function is under the
-        name that is logged, and gives no reasons. A reward is None where it could not grade the row.
+        name that is logged, and gives no reasons. A reward is None if it could not grade the row.
     success, strict, format: see `swift_rlvr.success`.
     row: the columns that the rewards read. messages: the conversation before the completion.
     sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn

@@ -144,7 +144,7 @@ def _pass_at_powers_of_two(records: Sequence[Record]) -> dict[str, dict[str, Any
 
 
 def _success_by_task(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """The success of each kind of task; empty where all records are of one kind."""
+    """The success of each kind of task; empty if all records are of one kind."""
     by_task: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_task[record.task or "unknown task"].append(record)
@@ -175,7 +175,7 @@ def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:
 
 
 def _estimate(shares: Sequence[float]) -> tuple[float | None, list[float] | None]:
-    """The mean of shares with its interval; None where there are none."""
+    """The mean of shares with its interval; None if there are none."""
     if not shares:
         return None, None
     return fmean(shares), list(mean_interval(shares))

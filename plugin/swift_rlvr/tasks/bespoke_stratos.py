@@ -23,7 +23,7 @@ USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
 
 
 def turns(row: Row) -> tuple[str, str]:
-    """The user's first turn and the assistant's last; RowError where the conversation has another
+    """The user's first turn and the assistant's last; RowError if the conversation has another
     form.
     """
     conversation = row.get("conversations")

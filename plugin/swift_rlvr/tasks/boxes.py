@@ -136,7 +136,7 @@ _GOLD_BOXES = f"{PREFIX}GOLD_BOXES"
 class _Written:
     """Right boxes as a row has them.
 
-    scale, form: what the row says of their coordinates; empty where it says nothing.
+    scale, form: what the row says of their coordinates; empty if it says nothing.
     """
 
     column: str
@@ -150,7 +150,7 @@ class _Change:
     """From the coordinates of a row to those of answers.
 
     scale, form: the row's. size: the width and height that the row's pixels are of, from its columns or
-    else its image; seen: those of the image itself, which a model gets. None where nobody knows.
+    else its image; seen: those of the image itself, which a model gets. None if nobody knows.
     """
 
     scale: str
@@ -166,7 +166,7 @@ class _Change:
         return _sides(self.coordinates, self.seen)
 
     def of(self, spot: Spot) -> Spot:
-        """RowError where a box is empty, lies outside of the picture, or the picture's size lacks."""
+        """RowError if a box is empty, lies outside of the picture, or the picture's size lacks."""
         at = spot.at
         if self.form == XYWH and spot.form == BOX:
             at = (at[0], at[1], at[0] + at[2], at[1] + at[3])
@@ -185,19 +185,19 @@ class _Change:
                 "say how boxes are read"
             )
             raise RowError("boxes", problem, "box beyond the picture", self.column)
-        if self.scale != self.coordinates or before != after:
-            if before is None or after is None:
-                problem = (
-                    f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
-                    "the image is needed: columns width and height, img_size, or an image whose "
-                    "file can be read, with the package pillow"
-                )
-                raise RowError("boxes", problem, "no size of the image", self.column)
-            sides = zip(before * 2, after * 2, strict=True)
-            at = tuple(n * new / old for n, (old, new) in zip(at, sides, strict=False))
+        if self.scale == self.coordinates and before == after:
+            before = after = (1, 1)
+        if before is None or after is None:
+            problem = (
+                f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
+                "the image is needed: columns width and height, img_size, or an image whose "
+                "file can be read, with the package pillow"
+            )
+            raise RowError("boxes", problem, "no size of the image", self.column)
 
         rounded = []
-        for number in at:
+        for number, old, new in zip(at, before * 2, after * 2, strict=False):
+            number = number * new / old
             number = round(number, 4 if self.coordinates == UNIT else 2)
             rounded.append(int(number) if number == int(number) else number)
         changed = Spot(tuple(rounded), spot.label)
@@ -214,7 +214,7 @@ def _is_beyond(at: Sequence[float], size: tuple[int, int]) -> bool:
 
 
 def _sides(scale: str, size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The largest coordinates of a scale; None where they are the unknown size of an image."""
+    """The largest coordinates of a scale; None if they are the unknown size of an image."""
     if scale == UNIT:
         return 1, 1
     if scale == RELATIVE:
@@ -270,7 +270,7 @@ class _Asked:
 
 
 def _read(row: Row) -> _Asked:
-    """RowError where a row lacks something, or it cannot be used."""
+    """RowError if a row lacks something, or it cannot be used."""
     settings = BoxSettings.from_environment()
     column, question = _question_of(row)
     text = _text_of(question)
@@ -320,7 +320,7 @@ def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSetting
 
 
 def _require_one_scale(question: str, coordinates: str, scale: str, is_said: bool) -> None:
-    """RowError where a question says another scale than the rest of its prompt, or than the right boxes
+    """RowError if a question says another scale than the rest of its prompt, or than the right boxes
     seem to have and nothing but their numbers says so.
     """
     if not _COORDINATES.search(question):
@@ -456,7 +456,7 @@ def _lists(value: Any) -> list[Any]:
 
 
 def _golds_of(row: Row, question: str, asked: str) -> _Written:
-    """The right boxes of a row. RowError where none of its columns holds any.
+    """The right boxes of a row. RowError if none of its columns holds any.
 
     question: its column. asked: its text.
     """
@@ -549,7 +549,7 @@ def _scale_of(spots: Iterable[Spot]) -> str:
 
 
 def _require_one_shape(size: tuple[int, int], seen: tuple[int, int]) -> None:
-    """RowError where a row's size is that of no smaller or larger copy of its image."""
+    """RowError if a row's size is that of no smaller or larger copy of its image."""
     wider, higher = seen[0] / size[0], seen[1] / size[1]
     if max(wider, higher) > _MOST_DISTORTED * min(wider, higher):
         problem = (
@@ -560,7 +560,7 @@ def _require_one_shape(size: tuple[int, int], seen: tuple[int, int]) -> None:
 
 
 def _size_in_columns(row: Row) -> tuple[int, int] | None:
-    """The width and height of the first image in pixels, as columns say it; None where none does."""
+    """The width and height of the first image in pixels, as columns say it; None if none does."""
     for column in columns_named(_SIZES, row):
         value = parsed(value_at(row, column))
         if isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_side, value)):

@@ -308,7 +308,7 @@ def _is_python(text: str) -> bool:
 
 
 def references_of(row: Row) -> list[str]:
-    """The solutions in Python that a row brings, in its order; empty where it brings none."""
+    """The solutions in Python that a row brings, in its order; empty if it brings none."""
     row = _known_names(row)
     sources: list[Any] = []
     for name in REFERENCES:
@@ -388,7 +388,7 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """The reference solution; None where there is none, so that nothing has tried the tests. RowError
+    """The reference solution; None if there is none, so that nothing has tried the tests. RowError
     for a row that cannot be used.
     """
     messages_of(row)

@@ -132,7 +132,7 @@ def find_columns(present: Iterable[str], further: Sequence[str] = ()) -> dict[st
 
 
 def value_at(row: Row, path: str) -> Any:
-    """What is in a column, or within one at a path with dots; None where there is nothing.
+    """What is in a column, or within one at a path with dots; None if there is nothing.
 
     The path leads through objects, lists (`choices.0`) and texts that stand for them. A number that
     is none, as of an empty field, is nothing.
@@ -186,7 +186,7 @@ def parsed(value: Any) -> Any:
 
 
 def passage_of(row: Row, question: str, used: Iterable[str]) -> str:
-    """The passage that a question is about; empty where there is none, or the question holds it.
+    """The passage that a question is about; empty if there is none, or the question holds it.
 
     used: the columns that hold question and answer.
     """
@@ -255,7 +255,7 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
 
     prompt: all that the messages say. question: what the row asks, alone.
 
-    RowError where the question shows more images, videos or audios than the row has, or one of them
+    RowError if the question shows more images, videos or audios than the row has, or one of them
     is not there or cannot be read.
     """
     kept: dict[str, Any] = {}
@@ -277,7 +277,7 @@ def kept_columns(row: Row, prompt: str, question: str) -> dict[str, Any]:
 
 
 def _require_what_is_shown(row: Row, kept: Row, prompt: str, question: str) -> None:
-    """RowError where a prompt shows more images, videos or audios than a row has."""
+    """RowError if a prompt shows more images, videos or audios than a row has."""
     in_words = CODE.sub("", prompt)
     for name, tag in _TAGS.items():
         shown = in_words.count(tag)
@@ -315,7 +315,7 @@ def with_kept(prepared: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str,
 
 
 def pictures_in(row: Row) -> list[Picture]:
-    """The pictures of a row, each in one form; RowError where one cannot be read.
+    """The pictures of a row, each in one form; RowError if one cannot be read.
 
     They are in the first column with a usual name that has any. One with paths of files that are not
     here gives way to another.
@@ -377,7 +377,7 @@ def _present(value: Any) -> list[Any]:
 
 
 def _require_files(values: Iterable[Any], column: str) -> None:
-    """RowError where one of these videos or audios is the path of a file that is not there."""
+    """RowError if one of these videos or audios is the path of a file that is not there."""
     for value in values:
         path = value
         if isinstance(value, Mapping):

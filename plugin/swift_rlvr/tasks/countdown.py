@@ -66,7 +66,7 @@ def parse_row(row: Row) -> tuple[list[int], int]:
 
 
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:
-    """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is
+    """The numbers and the target that a prompt made of `PROMPT` asks for, or None if it is
     another prompt.
 
     For completions that were logged without the columns. The prompt may be rendered with a chat
@@ -108,7 +108,7 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """An equation that solves the row, or None where there is none, or where the numbers are too
+    """An equation that solves the row, or None if there is none, or where the numbers are too
     many or too large.
     """
     from swift_rlvr.verifiers.countdown import solver

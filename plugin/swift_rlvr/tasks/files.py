@@ -51,7 +51,7 @@ class UnreadableRow(dict[str, Any]):
 
 
 def data_suffix(path: Path) -> str:
-    """The suffix that tells how to read a file, without that of a compression; empty where it is
+    """The suffix that tells how to read a file, without that of a compression; empty if it is
     no data file.
 
     >>> data_suffix(Path("a.jsonl")), data_suffix(Path("a.csv.gz")), data_suffix(Path("a.tar.gz"))

@@ -49,7 +49,7 @@ def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _first(row: Row, column: str) -> Any:
-    """What is in the first of the columns that holds something; RowError where none does."""
+    """What is in the first of the columns that holds something; RowError if none does."""
     names = find_columns(row)[column]
     for name in names:
         head, _, rest = name.partition(".")
@@ -85,7 +85,7 @@ def messages_of(row: Row) -> Messages:
 
 
 def constraints_of(row: Row) -> str:
-    """The constraints of a row, as `external_instructions` reads them; RowError where one cannot be
+    """The constraints of a row, as `external_instructions` reads them; RowError if one cannot be
     read.
     """
     value = _first(row, "constraints")

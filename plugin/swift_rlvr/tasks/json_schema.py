@@ -55,7 +55,7 @@ class _Asked:
 
 
 def _read(row: Row) -> _Asked:
-    """RowError where a row lacks something, or its schema or its right answer cannot be used."""
+    """RowError if a row lacks something, or its schema or its right answer cannot be used."""
     schema_column, schema = _schema_of(row)
     gold_columns = [name for name in columns_named(GOLDS, row) if value_at(row, name) is not None]
     used = [schema_column, *gold_columns]
@@ -128,7 +128,7 @@ def _properties_of(schema: Any) -> set[str]:
 
 
 def _solution_of(row: Row, question: str, columns: Sequence[str], schema: str) -> str | None:
-    """The right answer as JSON; None where the row brings none. RowError where none that it brings is
+    """The right answer as JSON; None if the row brings none. RowError if none that it brings is
     JSON.
     """
     values = {name: value_at(row, name) for name in columns}
@@ -177,7 +177,7 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """The right answer of a raw row; None where the schema alone says what is right."""
+    """The right answer of a raw row; None if the schema alone says what is right."""
     solution = _read(row).solution
     return None if solution is None else Gold(solution)
 

@@ -14,7 +14,7 @@ from swift_rlvr.tasks.task import TASKS, Gold, Row, RowError, Task, shown
 
 
 def part_of(row: Row) -> Task:
-    """The task of a row, any that is registered; RowError where the row names none."""
+    """The task of a row, any that is registered; RowError if the row names none."""
     name = row.get("task")
     task = TASKS.data.get(name) if isinstance(name, str) else None
     if task is None or task.is_mixed:

@@ -45,7 +45,7 @@ _MARKS_OF_LABEL = "()[]{}.: "
 
 
 def choices_by_label(value: Any) -> dict[str, str]:
-    """The choices by their labels, at least two different texts; empty where there are none.
+    """The choices by their labels, at least two different texts; empty if there are none.
 
     >>> choices_by_label(["iron", "salt"]), choices_by_label({"text": ["iron", "salt"], "label": ["1", "2"]})
     ({'A': 'iron', 'B': 'salt'}, {'1': 'iron', '2': 'salt'})
@@ -110,7 +110,7 @@ def _with_labels_taken_off(choices: list[tuple[str, Any]]) -> list[tuple[str, An
 
 
 def choices_in_text(text: str) -> dict[str, str]:
-    """The choices that stand in a text, one after the other with their labels; empty where none do.
+    """The choices that stand in a text, one after the other with their labels; empty if none do.
 
     >>> choices_in_text("Which? A) iron B) salt"), choices_in_text("a ) 38 , b ) 27.5 , c ) none")
     ({'A': 'iron', 'B': 'salt'}, {'A': '38', 'B': '27.5', 'C': 'none'})
@@ -140,7 +140,7 @@ def choices_in_text(text: str) -> dict[str, str]:
 
 def choices_in_columns(row: Row) -> tuple[dict[str, str], int | None]:
     """The choices that have a column each, such as opa, opb or sol1, sol2, and the number that the
-    first one has in its name, None where it has a letter; empty where none have.
+    first one has in its name, None if it has a letter; empty if none have.
 
     >>> choices_in_columns({"question": "?", "opa": "iron", "opb": "salt", "cop": 1})
     ({'A': 'iron', 'B': 'salt'}, None)
@@ -181,7 +181,7 @@ def right_and_wrong(row: Row) -> tuple[Any, list[Any]]:
 
 def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int | None:
     r"""The number, from 0, of the choice that a gold means: by its label, its text, both, or its
-    number; None where it means none, or could mean two.
+    number; None if it means none, or could mean two.
 
     first: the number of the first choice, as the gold counts.
 

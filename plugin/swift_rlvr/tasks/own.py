@@ -112,7 +112,7 @@ def conversation(messages: Any) -> Messages:
 
 def question_of(messages: Any) -> Messages:
     """The messages without the assistant's answer at the end, in whatever form `turns_of` reads;
-    RowError where no question of the user comes before that.
+    RowError if no question of the user comes before that.
     """
     turns = turns_of(messages)
     if len(turns) > 1 and turns[-1]["role"] == "assistant":
@@ -164,7 +164,7 @@ class _Question:
 
 
 def _read(row: Row, further: Sequence[str] = ()) -> _Question:
-    """The messages of a row, and what may be its right answer; RowError where there is none.
+    """The messages of a row, and what may be its right answer; RowError if there is none.
 
     further: as in `find_columns`.
     """
@@ -293,7 +293,7 @@ def _pictures(row: Row) -> str:
 
 def math_answer(answers: Mapping[str, Any]) -> list[str]:
     """The right answers in what may be one, by column, as `external_accuracy` reads them: any will
-    do. RowError where none is.
+    do. RowError if none is.
     """
     in_words: list[str] = []
     for answer in answers.values():
@@ -360,7 +360,7 @@ def math_gold(row: Row) -> Gold:
 class _Choices:
     """The choices of a row and the right one.
 
-    in_question: whether the question shows them. right: None where a column says it. in_columns:
+    in_question: whether the question shows them. right: None if a column says it. in_columns:
     whether each has a column, and first: the number that the first one has in its name.
     """
 
@@ -372,7 +372,7 @@ class _Choices:
 
 
 def choices_of(row: Row) -> dict[str, str]:
-    """The choices by their labels; RowError where there are none."""
+    """The choices by their labels; RowError if there are none."""
     return _choices(row, _read(row, _RIGHT_CHOICE)).by_label
 
 
@@ -424,7 +424,7 @@ def _choices_value(row: Row) -> Any:
 
 
 def right_choice(row: Row) -> str:
-    """The letter of the right choice; RowError where the answer is none of them, or could be
+    """The letter of the right choice; RowError if the answer is none of them, or could be
     two.
     """
     question = _read(row, _RIGHT_CHOICE)
@@ -533,7 +533,7 @@ def choice_gold(row: Row) -> Gold:
 
 
 def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
-    """The texts of which each is a right answer, in what may be one, by column; RowError where there
+    """The texts of which each is a right answer, in what may be one, by column; RowError if there
     is none. True and Yes are one answer, False and No another.
     """
     aliases: list[str] = []
@@ -553,7 +553,7 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
 
 
 def _as_text(value: Any) -> str:
-    """A gold as text; empty where it is none."""
+    """A gold as text; empty if it is none."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     if isinstance(value, float) and value.is_integer():

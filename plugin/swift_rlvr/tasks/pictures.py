@@ -64,7 +64,7 @@ _BROKEN = (
 class Content:
     """What is in the file of a picture.
 
-    problem: why no trainer can use it; empty where one can. digest: of its bytes. format: as Pillow
+    problem: why no trainer can use it; empty if one can. digest: of its bytes. format: as Pillow
     calls it, such as PNG.
     """
 
@@ -145,7 +145,7 @@ def _is_url(text: str | None) -> bool:
 
 
 def file_of(path: str) -> Path | None:
-    """The file of a path, where ms-swift looks for it; None where there is none."""
+    """The file of a path, where ms-swift looks for it; None if there is none."""
     if len(path) > LONGEST_PATH:
         return None
     in_folder = os.path.join(os.environ.get("ROOT_IMAGE_DIR", ""), path)
@@ -393,7 +393,7 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
     the text does not name come first, at the beginning of the first user turn, as in ms-swift. In
     code the tag is written ``< image >``, because ms-swift would put a picture there too.
 
-    RowError where the text names more pictures than there are.
+    RowError if the text names more pictures than there are.
     """
     texts = [turn["content"] for turn in messages if isinstance(turn["content"], str)]
     plain = 0

@@ -78,7 +78,7 @@ def _entry(row: Row) -> dict[str, Any]:
 
 
 def gold_text(row: Row) -> str:
-    """The answer in the JSON of a row; empty where there is none."""
+    """The answer in the JSON of a row; empty if there is none."""
     try:
         return str(json.loads(row["entry"])["answer"])
     except (KeyError, TypeError, ValueError, RecursionError):

@@ -33,7 +33,7 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
 
 def _renaming(task: Task, missing: Sequence[str], present: Sequence[str]) -> str:
     """The flag that names the missing columns, with those present whose names are the nearest;
-    empty where nothing is near and the file may be of another task.
+    empty if nothing is near and the file may be of another task.
     """
     columns = {}
     variables = []

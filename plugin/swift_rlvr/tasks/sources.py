@@ -68,7 +68,7 @@ class Source:
 
         renamed: gets those names of `columns` that a row has.
 
-        InputError where the file cannot be opened, its first row lacks a column of the task, or
+        InputError if the file cannot be opened, its first row lacks a column of the task, or
         there is none.
         """
         rows: Iterator[tuple[int, dict[str, Any]]]
@@ -151,7 +151,7 @@ class Source:
 
     def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
         """The rows that the task can use, as in `rows`, and a text that names the others; empty
-        where there are none.
+        if there are none.
 
         InputError as in `rows`, and where too many cannot be used (`RowCheck.excess`).
         """
@@ -169,7 +169,7 @@ class Source:
         return usable, problems
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
-        """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
+        """`(line, raw row)` of row `number`, from 1; InputError if there is no such row."""
         row = next(islice(self.rows(), number - 1, None), None)
         if row is None:
             raise InputError(f"{self} has no row {number}")
@@ -300,7 +300,7 @@ def _has_hub_layout(folder: Path) -> bool:
 
 def _named_instead(problem: str, subset: str, split: str) -> tuple[str, str] | None:
     """The configuration and the split to ask for, where a hub's loader says which there are; None
-    where it does not, or leaves the choice open.
+    if it does not, or leaves the choice open.
     """
     listed = _LISTED.findall(problem)
     try:
@@ -347,7 +347,7 @@ def with_pictures_beside(
 
 def guess_task(path: Path, columns: Mapping[str, str]) -> Task:
     """The task whose columns the rows of a file have and that can use most of them; InputError
-    where there is none.
+    if there is none.
 
     columns: as in `Source`.
     """
@@ -398,7 +398,7 @@ def with_columns(
 
     renamed: gets those names of `columns` that a row has.
 
-    InputError where two columns would get the same name.
+    InputError if two columns would get the same name.
     """
     new_names = {name.casefold(): new for name, new in columns.items()}
     paths = {name: new for name, new in columns.items() if "." in name}

@@ -91,7 +91,7 @@ def _nothing_in(column: str, names: Sequence[str], row: Row, expected: str) -> R
 
 
 def gold_of(row: Row) -> str:
-    """The gold's query; RowError where there is none, or it writes.
+    """The gold's query; RowError if there is none, or it writes.
 
     >>> gold_of({"query": "SELECT 1;", "sql": {"select": [False, []]}})
     'SELECT 1'
@@ -112,7 +112,7 @@ def gold_of(row: Row) -> str:
 
 
 def database_of(row: Row) -> str:
-    """The path of a row's database, or the statements that make one; RowError where there is
+    """The path of a row's database, or the statements that make one; RowError if there is
     neither.
     """
     for name in columns_named(_STATEMENTS, row):

@@ -54,7 +54,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class Task:
-    """One dataset. Its functions take a raw row and raise RowError where that cannot be used.
+    """One dataset. Its functions take a raw row and raise RowError if that cannot be used.
 
     ms-swift caches preprocessed rows under a hash of this object.
     """
@@ -67,7 +67,7 @@ class Task:
     preprocess: Callable[[Row], dict[str, Any]]
     # A text that is the same for rows that ask the same.
     identity: Callable[[Row], str]
-    # The right answer, or None where there is none.
+    # The right answer, or None if there is none.
     gold: Callable[[Row], Gold | None]
     system: str
     # Whether `preprocess` makes it the messages' system turn; else it goes with `--system`, and the
@@ -99,7 +99,7 @@ class Task:
     # The right answer of a preprocessed row as the report shows it; None: what its column holds.
     gold_text: Callable[[Row], str] | None = None
     # The reward columns that a prompt of this task tells, for completions that were logged without
-    # them; None where it is another prompt.
+    # them; None if it is another prompt.
     columns_in_prompt: Callable[[str], dict[str, Any] | None] | None = None
     # What an experiment with this task has seen, by the report's names of what there is to observe.
     seen_in_experiment: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -112,7 +112,7 @@ class Task:
     any_columns: ClassVar[bool] = False  # its columns may have other names: `find_columns`
 
     def of(self, row: Row) -> Task:
-        """The task of a row, raw or preprocessed; RowError where a mixed row names none."""
+        """The task of a row, raw or preprocessed; RowError if a mixed row names none."""
         return self
 
     def make(self, text: str) -> Iterator[Row]:
@@ -159,7 +159,7 @@ class Task:
         return prepared
 
     def form_of(self, prompt: str) -> str | None:
-        """The form in which a prompt of this task asks for the answer; None where it does not say."""
+        """The form in which a prompt of this task asks for the answer; None if it does not say."""
         return asked_form(prompt)
 
     def completion(
@@ -175,7 +175,7 @@ class Task:
         messages: Messages | None = None,
         thinking_opened: bool = False,
     ) -> str | None:
-        """A completion for a raw row as its prompt asks for it; None where no right answer is
+        """A completion for a raw row as its prompt asks for it; None if no right answer is
         known. It must earn all of `rewards` in full.
 
         worked: with the reasoning of the function of that name.
@@ -304,7 +304,7 @@ def shown(value: Any) -> str:
 
 
 def text_of(row: Row, column: str, example: str) -> str:
-    """The text in a column, without white space around it; RowError where there is none."""
+    """The text in a column, without white space around it; RowError if there is none."""
     value = row.get(column)
     if not isinstance(value, str) or not value.strip():
         raise RowError(column, f"expected a text such as {example!r}, got {shown(value)}")

@@ -77,7 +77,7 @@ class ToolSettings(Settings):
 @dataclass(frozen=True)
 class _Asked:
     """What a row holds. said: the calls in the words of the row's own assistant, where it has them.
-    native: the turns without the tools, calls and results as ms-swift has them; None where the
+    native: the turns without the tools, calls and results as ms-swift has them; None if the
     tools stand in the row's own system turn.
     """
 
@@ -89,7 +89,7 @@ class _Asked:
 
 
 def _read(row: Row) -> _Asked:
-    """RowError where a row lacks something, or it cannot be used."""
+    """RowError if a row lacks something, or it cannot be used."""
     native, turns, last = _turns_of(row)
     tools = _tools_of(row, turns)
     golds, said = _golds_of(row, last, tools)
@@ -290,7 +290,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 
 def refuse_native_tools(rows: Iterable[Row], trainer: str) -> None:
-    """InputError where rows hand on tools to a trainer that would show the model none."""
+    """InputError if rows hand on tools to a trainer that would show the model none."""
     for row in rows:
         if row.get("task") == TASK.name and row.get("tools"):
             variable = f"{PREFIX}NATIVE_TOOLS"
@@ -310,7 +310,7 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """The right calls of a raw row; None where no call is right."""
+    """The right calls of a raw row; None if no call is right."""
     asked = _read(row)
     if not asked.golds:
         return None

@@ -138,7 +138,7 @@ def read_command(words: Sequence[str]) -> Command:
 
 
 def _converted(value: Any, hint: Any, name: str) -> Any:
-    """A value that YAML has read as one of the hint's type; InputError where it stands for none.
+    """A value that YAML has read as one of the hint's type; InputError if it stands for none.
 
     What a hint such as `dict | str` accepts is left to the class.
     """

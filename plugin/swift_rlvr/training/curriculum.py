@@ -110,7 +110,7 @@ def _check_trainer(args: Any, trainer: Any) -> None:
 
 
 def levels_of(dataset: Any) -> Sequence[Any]:
-    """The level of each row of a trainer's dataset, None where a row has none."""
+    """The level of each row of a trainer's dataset, None if a row has none."""
     columns = getattr(dataset, "column_names", None)
     if columns is None:
         return [row.get(COLUMN) for row in dataset]

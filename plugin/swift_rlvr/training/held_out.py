@@ -187,7 +187,7 @@ def held_out_rows(
     rows: Sequence[Mapping[str, Any]],
     console: Console,
 ) -> HeldOut | None:
-    """The held-out rows of a run with TRL, none of them among `rows`; None where none are asked."""
+    """The held-out rows of a run with TRL, none of them among `rows`; None if none are asked."""
     if settings.held_out_dataset is None:
         settings.check_unset("held_out_dataset")
         return None

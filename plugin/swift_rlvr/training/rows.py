@@ -91,7 +91,7 @@ def _warn_of_tasks_that_nobody_verifies(
 def _check_what_the_model_sees(
     source: Source, rows: Sequence[dict], columns: Sequence[str], console: Console
 ) -> None:
-    """InputError where rows have pictures and the like besides these columns; a warning for others."""
+    """InputError if rows have pictures and the like besides these columns; a warning for others."""
     unseen = {name for row in rows for name in KEPT if name in row and name not in columns}
     media = sorted(unseen & {IMAGES, "videos", "audios"})
     if media:

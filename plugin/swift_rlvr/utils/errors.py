@@ -68,7 +68,7 @@ def where_raised(error: BaseException, file: str | None = None) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy that names the nearest of the known names; empty where none is near."""
+    """A remedy that names the nearest of the known names; empty if none is near."""
     close = get_close_matches(name, list(known), 1)
     return f"did you mean {close[0]}?" if close else ""
 

@@ -23,7 +23,7 @@ class LineError(ValueError):
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The file, opened for reading; InputError where that fails."""
+    """The file, opened for reading; InputError if that fails."""
     try:
         with Path(path).open("rb") as file:
             yield file
@@ -111,7 +111,7 @@ def parse_lines(
 
 
 def check_jsonl(path: str | Path) -> int:
-    """The number of rows of a dataset file; InputError where it has none, or none is an object. One
+    """The number of rows of a dataset file; InputError if it has none, or none is an object. One
     that is no object is a row that cannot be used.
     """
     rows = 0

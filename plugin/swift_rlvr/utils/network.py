@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal_of_server(host: str, port: int) -> str | None:
-    """Why no rollout server answers at an address; None where one does. No proxy is asked."""
+    """Why no rollout server answers at an address; None if one does. No proxy is asked."""
     # A server that listens on all interfaces answers on this one.
     address = LOOPBACK if host in ("0.0.0.0", "::") else host
     connection = http.client.HTTPConnection(address, port, timeout=2)
@@ -46,7 +46,7 @@ def refusal_of_server(host: str, port: int) -> str | None:
 
 
 def why_no_hub(use_hf: bool) -> str | None:
-    """Why ModelScope or Hugging Face cannot be reached; None where it can, or behind a proxy.
+    """Why ModelScope or Hugging Face cannot be reached; None if it can, or behind a proxy.
 
     Their own libraries would try for minutes.
     """
@@ -85,7 +85,7 @@ def is_held(port: int) -> bool:
 
 
 def why_not_free(port: int, reuse: bool = True) -> OSError | None:
-    """The error with which listening on a port of this machine fails; None where it is free.
+    """The error with which listening on a port of this machine fails; None if it is free.
 
     reuse: whether a port that the system only holds counts as free.
     """
@@ -119,7 +119,7 @@ def reserved(ports: Iterable[int]) -> Iterator[None]:
 
 
 def reserved_by(port: int) -> int | None:
-    """The process that has reserved a port, None where none has; 0 for one that does not answer."""
+    """The process that has reserved a port, None if none has; 0 for one that does not answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(1)
         try:

@@ -34,7 +34,7 @@ def choose_sampler(environ: MutableMapping[str, str]) -> None:
 
 def find_nvcc(environ: Mapping[str, str]) -> str | None:
     """The nvcc that FlashInfer will run with these variables: of CUDA_HOME, else CUDA_PATH, else the
-    PATH's, else /usr/local/cuda's; None where there is none.
+    PATH's, else /usr/local/cuda's; None if there is none.
 
     >>> find_nvcc({"CUDA_HOME": "/nowhere"}) is None
     True
@@ -73,7 +73,7 @@ def why_no_nvcc(environ: Mapping[str, str]) -> str:
 
 
 def nvcc_release(nvcc: str) -> tuple[int, int] | None:
-    """(12, 9) for CUDA 12.9; None where the program does not say."""
+    """(12, 9) for CUDA 12.9; None if the program does not say."""
     try:
         run = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.SubprocessError):

@@ -95,7 +95,7 @@ def map_within(
 ) -> Iterator[tuple[Item, Result | Exception]]:
     """Yield each item with function(item), in order, from a process with a time limit per item.
 
-    A failure takes the place of a result: a TimeoutError, a BrokenProcessPool where the process
+    A failure takes the place of a result: a TimeoutError, a BrokenProcessPool if the process
     ended, or what the function raised. After the first two, the next item gets a new process.
 
     Args:
@@ -167,7 +167,7 @@ class _Worker:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """The pipe to the worker; BrokenProcessPool where the worker turns out to have ended."""
+        """The pipe to the worker; BrokenProcessPool if the worker turns out to have ended."""
         try:
             yield self.pipe
         except (EOFError, OSError) as error:

@@ -55,7 +55,7 @@ class Registry(MutableMapping[str, Item]):
         self._loading = False
 
     def add(self, item: Any, owner: str = OWN) -> None:
-        """Add an item by its `name`; ValueError where that is taken, or the item cannot be used."""
+        """Add an item by its `name`; ValueError if that is taken, or the item cannot be used."""
         added: Any = self.read(item)
         name = added.name
         if name in self.present:

@@ -111,7 +111,7 @@ class Settings:
     group: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Convert every value to its type; InputError where that fails or is out of range."""
+        """Convert every value to its type; InputError if that fails or is out of range."""
         hints = _hints(type(self))  # type: ignore[arg-type]  # mypy sees the metaclass's __hash__
         for declared in fields(self):
             name = declared.name
@@ -129,7 +129,7 @@ class Settings:
             raise InputError(f"must be {accepted}, got {getattr(self, name)!r}", name)
 
     def check_unset(self, switch: str) -> None:
-        """InputError where a setting is not at its default: none has an effect without `switch`."""
+        """InputError if a setting is not at its default: none has an effect without `switch`."""
         default = type(self)()
         for declared in fields(self):
             if getattr(self, declared.name) != getattr(default, declared.name):
@@ -228,7 +228,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """The value as one of the hint's type; TypeError where it stands for none."""
+    """The value as one of the hint's type; TypeError if it stands for none."""
     if value is None and NoneType in get_args(hint):
         return None
     hint = _without_none(hint)

@@ -155,3 +155,21 @@ def test_unreadable_pictures_end_the_loading(tmp_path):
     assert "column 'image': " in str(caught.value) and "1.png: cannot be read as a picture" in str(
         caught.value
     )
+
+
+def test_the_model_sees_the_pictures_in_parts_of_messages_and_none_in_code(template, tmp_path):
+    rows = []
+    for count in (1, 2):
+        (tmp_path / f"{count}.png").write_bytes(content(dots(count)))
+        parts = [
+            {"type": "text", "text": "What is `<image>` in HTML, and how many dots are in "},
+            {"type": "image_url", "image_url": {"url": f"{count}.png"}},
+            {"type": "text", "text": "?"},
+        ]
+        rows.append({"messages": [{"role": "user", "content": parts}], "answer": str(count)})
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    for count, (_, inputs) in enumerate(
+        encoded(template, f"math:{tmp_path / 'rows.jsonl'}", tmp_path), start=1
+    ):
+        (pixels,) = shown(template, inputs)
+        assert torch.allclose(pixels.float(), pixels_of(template, dots(count)).float(), atol=1e-2)

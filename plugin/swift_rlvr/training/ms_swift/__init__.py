@@ -31,7 +31,7 @@ def register_vllm_plugin() -> None:
     """Patch this process of the rollout server and, if it is a child, tie it to the server.
 
     vLLM calls it in each of its processes (entry point ``vllm.general_plugins``). Where vLLM was
-    not started by the launcher it does nothing. Raises PatchError where an installed version lacks
+    not started by the launcher it does nothing. Raises PatchError if an installed version lacks
     what a patch replaces.
     """
     device = os.environ.get(LAUNCHED)

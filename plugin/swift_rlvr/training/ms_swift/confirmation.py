@@ -52,7 +52,7 @@ class LoadedParameters:
         model.load_weights = load_and_remember
 
     def check_all(self, is_quantized: bool) -> None:
-        """At the end of a full update. Raises WeightSyncError where it left parameters out."""
+        """At the end of a full update. Raises WeightSyncError if it left parameters out."""
         loaded = _without_wrapper(self.names)
         self.names = set()
         missing = _without_wrapper(dict(self.model.named_parameters())) - loaded

@@ -223,7 +223,7 @@ def _is_place(text: str) -> bool:
 
 
 def register_task(task: Task) -> None:
-    """Make a task known to `--dataset` by its name and its ids on the hubs; ValueError where the
+    """Make a task known to `--dataset` by its name and its ids on the hubs; ValueError if the
     name is taken.
 
     `NAME` alone is the first split, the others are `NAME:SPLIT`.

@@ -55,7 +55,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         self._conversations: dict[str, list[Feedback]] = {}  # by request
 
     async def on_trajectory_start(self, requests: list[Any]) -> None:
-        """Begin a conversation for each request; InputError where its row cannot be judged."""
+        """Begin a conversation for each request; InputError if its row cannot be judged."""
         for request in requests:
             self._reward(request.data_dict)
             self._conversations[request.uuid] = []
@@ -83,7 +83,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         return {"infer_request": infer_request}
 
     def _reward(self, row: Mapping[str, Any]) -> Reward:
-        """The reward that judges the row; InputError where there is none, or it lacks a column."""
+        """The reward that judges the row; InputError if there is none, or it lacks a column."""
         task = row.get("task")
         if task not in self._rewards:
             self._rewards[task] = self._reward_of(task, row)
@@ -113,7 +113,7 @@ class FeedbackScheduler(MultiTurnScheduler):
 
 
 def register_scheduler() -> None:
-    """Make the scheduler known to ms-swift where that has the hooks it needs; ValueError where the
+    """Make the scheduler known to ms-swift where that has the hooks it needs; ValueError if the
     name is taken.
     """
     if SCHEDULER in multi_turns:

@@ -86,7 +86,7 @@ def _import(module: str, distribution: str) -> None:
 
 
 def apply_patches(patches: tuple[Patch, ...]) -> None:
-    """Replace every target; a second call changes nothing. Raises PatchError where a package lacks
+    """Replace every target; a second call changes nothing. Raises PatchError if a package lacks
     its target.
 
     >>> import sys, types

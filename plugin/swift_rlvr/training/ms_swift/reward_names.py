@@ -53,7 +53,7 @@ def is_loaded() -> bool:
 
 
 def require_ours(names: Iterable[str]) -> None:
-    """ValueError where a plugin that was loaded after ours has replaced one of these rewards, or
+    """ValueError if a plugin that was loaded after ours has replaced one of these rewards, or
     came too late to have its own.
     """
     if not is_loaded():

@@ -142,7 +142,7 @@ class Reports:
         self._reports += 1
 
     def guarded(self, operation: Any, key: str, *args: Any) -> Any:
-        """An operation of the store on a key; WeightSyncError where it fails or takes too long."""
+        """An operation of the store on a key; WeightSyncError if it fails or takes too long."""
         start = time.monotonic()
         try:
             return operation(key, *args)
@@ -163,7 +163,7 @@ def _is_of_plain_peer(store: TCPStore) -> bool:
 
 
 def _refuse_plain_peer(store: TCPStore, peer: str) -> None:
-    """WeightSyncError where the other side is ms-swift without our patches, and would say nothing."""
+    """WeightSyncError if the other side is ms-swift without our patches, and would say nothing."""
     if _is_of_plain_peer(store):
         ours = "trainer" if peer == "rollout server" else "rollout server"
         problem = f"the {peer} is plain ms-swift, and this {ours} is patched by swift-rlvr"
@@ -171,7 +171,7 @@ def _refuse_plain_peer(store: TCPStore, peer: str) -> None:
 
 
 def _await_run(store: TCPStore, limit: timedelta) -> None:
-    """The first worker waits for the trainer's greeting; WeightSyncError where a plain one has come."""
+    """The first worker waits for the trainer's greeting; WeightSyncError if a plain one has come."""
     end = time.monotonic() + limit.total_seconds()
     plain_since = None
     while not store.check(["run"]) and time.monotonic() < end:

@@ -9,7 +9,9 @@ import pytest
 import commands
 from paths import DATASETS
 from swift_rlvr.contract.datasets import Paid, check_dataset
+from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards.imported import import_reward
+from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 
@@ -211,6 +213,14 @@ def test_leaks_of_every_task_are_found_however_the_question_is_spaced(tmp_path, 
     )
     assert found.shared == {str(evaluation): 1} and found.failed
     assert found.problems == [(4, f"is also in {evaluation}")]
+
+
+def test_a_row_of_a_mixed_file_has_the_prompt_of_its_task():
+    # JSON and nothing else is asked for, so no prompt may ask for thoughts first.
+    for name in ("json", "instructions", "tool_calls", "math"):
+        task = TASKS[name]
+        row = dict(task.examples[0])
+        assert ask(TASKS["mixed"], {"task": name, **row}).prompt == ask(task, row).prompt, name
 
 
 def test_a_mixed_file(tmp_path):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks import countdown, gsm8k
-from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.task import TASKS, Gold, Row, RowError, Task, shown
 
 
@@ -64,7 +63,8 @@ TASK = MixedTask(
     preprocess=preprocess,
     identity=identity,
     gold=gold,
-    system=SYSTEM_PROMPT,
+    # JSON, calls and instructions want none, and ms-swift gives none to rows that bring none.
+    system="",
     system_in_rows=False,  # of some tasks only
     reward_columns=(),
     verifier=None,

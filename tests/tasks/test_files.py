@@ -26,6 +26,8 @@ CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
         ("rows.jsonl", LINES),
         ("rows.jsonl.gz", gzip.compress(LINES, mtime=0)),
         ("rows.JSONL", LINES),
+        ("rows.jsonl", b"\xef\xbb\xbf" + LINES),
+        ("rows.json", b"\xef\xbb\xbf" + json.dumps(ROWS).encode()),
         ("rows.txt", LINES),
         ("rows.json", json.dumps(ROWS).encode()),
         ("rows.json", json.dumps({"version": 1, "data": ROWS}).encode()),
@@ -47,6 +49,16 @@ def test_what_is_read_without_a_package(tmp_path, monkeypatch, name, content):
     path.write_bytes(content)
     rows = [tuple(row.values()) for _, row in file_rows(path)]
     assert rows == [("1 + 1?", 2), ("2 + 2?", 4)]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_half_a_character_makes_a_row_unreadable(tmp_path, name):
+    rows = [{"question": "1 + 1? \ud83d", "answer": 2}, ROWS[1]]
+    path = tmp_path / name
+    path.write_text(json.dumps(rows) if name.endswith("json") else "\n".join(map(json.dumps, rows)))
+    (_, first), (_, second) = file_rows(path)
+    assert isinstance(first, UnreadableRow) and "\\ud83d" in first.problem
+    assert second == ROWS[1]
 
 
 def test_lines_of_text(tmp_path):

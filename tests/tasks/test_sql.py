@@ -80,14 +80,31 @@ def test_public_columns(folder, name):
     assert reward(answers, **columns_for(reward, [prepared] * 2)) == [1.0, 0.0]
 
 
-def test_messages_stay_as_they_are(folder):
-    messages = [{"role": "user", "content": "Count them. Answer in one ```sql block."}]
-    row = {
-        "messages": [*messages, {"role": "assistant", "content": "..."}],
-        "db_id": "band",
-        "sql": GOLD,
-    }
-    assert TASK.preprocess(row)["messages"][-1:] == messages
+def test_messages_stay_as_they_are_if_they_show_a_table(folder):
+    for asks in ("Count the rows of Singer. Answer in one ```sql block.", f"{CREATE}\n\n{ASK}"):
+        messages = [{"role": "user", "content": asks}]
+        row = {
+            "messages": [*messages, {"role": "assistant", "content": "..."}],
+            "db_id": "band",
+            "sql": GOLD,
+        }
+        assert TASK.preprocess(row)["messages"][-1:] == messages
+
+
+def test_messages_without_a_table_get_the_schema_and_the_evidence(folder):
+    # "singers" is no table.
+    messages = [
+        {"role": "system", "content": "You write SQL."},
+        {"role": "user", "content": "How many singers are there?"},
+    ]
+    row = {"messages": messages, "db_id": "band", "sql": GOLD, "evidence": "a row is a person"}
+    prepared = TASK.preprocess(row)
+    system, user = prepared["messages"]
+    assert system == messages[0]
+    assert "CREATE TABLE singer" in user["content"] and "a row is a person" in user["content"]
+    assert user["content"].endswith(messages[1]["content"])
+    # ... once, also when a row that training has prepared is read again.
+    assert TASK.preprocess(prepared)["messages"] == prepared["messages"]
 
 
 def test_where_a_database_is(folder, tmp_path):

@@ -134,20 +134,42 @@ def test_earlier_calls_and_results_are_part_of_the_prompt():
         QUESTION,
         {"role": "tool_call", "content": json.dumps(CALL)},
         {"role": "tool_response", "content": "3"},
+        {"role": "assistant", "content": "It is 3."},
+        {"role": "user", "content": "Thank you."},
     ]
-    row = {"tools": [WRAPPED], "messages": [*turns, {"role": "assistant", "content": "It is 3."}]}
-    prepared = TASK.preprocess(row)
-    assert [turn["role"] for turn in prepared["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-    ]
-    assert prepared["messages"][0]["content"].startswith("Be brief.\n\n# Tools")
-    assert prepared["messages"][2]["content"].startswith("<tool_call>")
-    assert prepared["messages"][3]["content"] == "<tool_response>\n3\n</tool_response>"
-    # The assistant's last turn makes no call, so none is right.
-    assert prepared["calls"] == "[]" and TASK.gold(row) is None
+    row = {"tools": [WRAPPED], "messages": [*turns, {"role": "assistant", "content": "Goodbye."}]}
+    messages = TASK.preprocess(row)["messages"]
+    roles = [turn["role"] for turn in messages]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert messages[0]["content"].startswith("Be brief.\n\n# Tools")
+    assert messages[2]["content"].startswith("<tool_call>")
+    assert messages[3]["content"] == "<tool_response>\n3\n</tool_response>"
+    # The assistant answers the user without a call, so none is right.
+    assert TASK.preprocess(row)["calls"] == "[]" and TASK.gold(row) is None
+
+
+def test_a_conversation_that_ends_with_what_results_say_is_read_up_to_its_last_calls():
+    said = {"role": "assistant", "content": "It is 3."}
+    openai = {"role": "assistant", "content": None, "tool_calls": [OPENAI_CALL]}
+    toolace = {"from": "assistant", "value": "[add(a=1, b=2)]"}
+    for call, result in (
+        (
+            {"role": "tool_call", "content": json.dumps(CALL)},
+            {"role": "tool_response", "content": "3"},
+        ),
+        (openai, {"role": "tool", "content": "3"}),
+        (toolace, {"from": "tool", "value": "3"}),
+    ):
+        # ... and so is one that ends with the results.
+        for end in ([said], []):
+            row = {"tools": [WRAPPED], "conversations": [QUESTION, call, result, *end]}
+            prepared = TASK.preprocess(row)
+            assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"], row
+            assert json.loads(prepared["calls"]) == [CALL], row
+    # A column of calls says what is right after the results.
+    row = {"tools": [WRAPPED], "messages": [QUESTION, openai, {"role": "tool", "content": "3"}]}
+    prepared = TASK.preprocess(row | {"calls": [CALL]})
+    assert prepared["messages"][-1]["content"] == "<tool_response>\n3\n</tool_response>"
 
 
 def test_a_table_gives_every_call_and_tool_the_arguments_of_all():

@@ -126,7 +126,22 @@ def file_rows(path: Path, split: str | None = None) -> Numbered:
 
 def _json_lines(path: Path, file: BinaryIO) -> Numbered:
     for number, row in parse_lines(path, file, LONGEST_ROW):
-        yield number, UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else row
+        yield (
+            number,
+            UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else _text(row),
+        )
+
+
+def _text(row: dict[str, Any]) -> dict[str, Any]:
+    r"""The row, or an `UnreadableRow` for one with half a character such as `\ud83d` alone, which no
+    trainer can write.
+    """
+    try:
+        json.dumps(row, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        return UnreadableRow(rf"half of a character: {half} without its other half", "not Unicode")
+    return row
 
 
 def _json_rows(path: Path, file: BinaryIO) -> Numbered:
@@ -147,8 +162,10 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
     if not isinstance(value, list):
         raise InputError(f"{path}: cannot be read as json (expected a list of objects)")
     for number, row in enumerate(value, start=1):
-        is_object = isinstance(row, dict)
-        yield number, row if is_object else UnreadableRow("expected an object", "not JSON")
+        if isinstance(row, dict):
+            yield number, _text(row)
+        else:
+            yield number, UnreadableRow("expected an object", "not JSON")
 
 
 def _csv_rows(path: Path, file: BinaryIO) -> Numbered:

@@ -4,10 +4,12 @@ gretelai/synthetic_text_to_sql and b-mc2/sql-create-context.
 The gold is `query`, `SQL`, `sql` or `answer`. The database is a file, FOLDER/DB_ID/DB_ID.sqlite, where
 the variable SWIFT_RLVR_SQL_DATABASES names the folder and the column `db_id` the database; or a path
 in `db_path`; or statements in `sql_context`, `context` or `schema`, which make it. The prompt is its
-schema, BIRD's `evidence` and the question after the R1-Zero system prompt, or `messages` as they are.
-It never shows the rows of a file; statements are shown as the row has them.
+schema, BIRD's `evidence` and the question after the R1-Zero system prompt. `messages` stay as they are
+if they name a table of the database; else schema and evidence stand before their last question. It
+never shows the rows of a file; statements are shown as the row has them.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -60,6 +62,11 @@ _VARIABLES = {"question": f"{PREFIX}QUESTION_COLUMN", "gold_sql": f"{PREFIX}ANSW
 _ASKED = "Answer with one SQLite query."
 # Of a prompt; the schemas of BIRD have at most some 20,000 characters.
 _LONGEST_SCHEMA = 60_000
+_MADE = re.compile(
+    r"""\bCREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+)?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?"""
+    r"""(?P<name>"[^"]+"|`[^`]+`|\[[^\]]+\]|[\w.]+)""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -196,8 +203,9 @@ def _question(row: Row) -> tuple[str, Any]:
 def messages_of(row: Row) -> list[dict[str, Any]]:
     """The messages of a row without the assistant's answer at the end, else one of the user."""
     _, question = _question(row)
-    if not isinstance(question, str):
-        return question_of(question)
+    messages = None if isinstance(question, str) else question_of(question)
+    if messages is not None and _shows_a_table(messages, schema_of(database_of(row))):
+        return messages
     schema = schema_of(database_of(row))
     if len(schema) > _LONGEST_SCHEMA:
         problem = f"its schema has {len(schema):,} characters, more than {_LONGEST_SCHEMA:,}"
@@ -207,8 +215,22 @@ def messages_of(row: Row) -> list[dict[str, Any]]:
         evidence = value_at(row, name)
         if isinstance(evidence, str) and evidence.strip():
             parts.append(f"What to know: {evidence.strip()}")
-    parts += [question, _ASKED]
-    return [{"role": "user", "content": "\n\n".join(parts)}]
+    if messages is None:
+        parts += [question, _ASKED]
+        return [{"role": "user", "content": "\n\n".join(parts)}]
+    *before, last = messages
+    parts.append(str(last["content"]))
+    return [*before, {**last, "content": "\n\n".join(parts)}]
+
+
+def _shows_a_table(messages: list[dict[str, Any]], schema: str) -> bool:
+    """Whether a table or view of the schema is named in the turns."""
+    text = "\n".join(str(turn["content"]) for turn in messages).casefold()
+    for statement in _MADE.finditer(schema):
+        name = statement["name"].strip('"`[]').casefold()
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            return True
+    return False
 
 
 def preprocess(row: Row) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 Read are the columns of xLAM (`query`, `tools`, `answers`), of BFCL (`question`, `function`, and
 `ground_truth` from its folder possible_answer), of ms-swift and OpenAI (`tools` and `messages`, of
 which the last turns are the right calls) and of ToolACE (`system`, which holds the tools, and
-`conversations`). Where the assistant's last turn makes no call, none is right.
+`conversations`). A conversation that ends with what the assistant says of the results of its calls is
+read up to the last of these calls. An assistant that answers a question in words makes no call, and
+none is right.
 
 The tools become a part of the system turn, in the words of Qwen's and Hermes's chat templates, unless
 the prompt holds them already. Calls and results of earlier turns are written as those templates write
@@ -90,8 +92,17 @@ class _Asked:
 
 def _read(row: Row) -> _Asked:
     """RowError if a row lacks something, or it cannot be used."""
-    native, turns, last = _turns_of(row)
-    tools = _tools_of(row, turns)
+    native = _turns_of(row)
+    tools = _tools_of(row, native)
+    has_calls = any(value_at(row, name) not in (None, "") for name in columns_named(CALLS, row))
+    if not has_calls:
+        native = _up_to_the_last_calls(native, tools)
+    turns = _as_texts(native)
+    last = turns.pop() if turns[-1]["role"] == "assistant" else None
+    if not turns or turns[-1]["role"] != "user":
+        raise RowError("problem", f"expected a question before the calls, got {shown(native)}")
+    while native[-1]["role"] in ("assistant", "tool_call"):
+        native.pop()
     golds, said = _golds_of(row, last, tools)
     asked = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
     is_shown = all(tool.name in asked for tool in tools)
@@ -104,10 +115,8 @@ def _read(row: Row) -> _Asked:
     return _Asked(turns, None if is_shown else native, tools, golds, said)
 
 
-def _turns_of(row: Row) -> tuple[list[Turn], list[Turn], Turn | None]:
-    """The turns up to the last question or result, as ms-swift has them and as text alone, and the
-    assistant's turn after it, if any.
-    """
+def _turns_of(row: Row) -> list[Turn]:
+    """The turns of the row's conversation or question, as ms-swift has them."""
     used = columns_named((*TOOLS, *CALLS), row)
     for column in (*columns_named(MESSAGES, row), *find_columns(row)["problem"]):
         value = value_at(row, column)
@@ -117,16 +126,22 @@ def _turns_of(row: Row) -> tuple[list[Turn], list[Turn], Turn | None]:
         system = row.get("system")
         if isinstance(system, str) and system.strip() and native[0]["role"] != "system":
             native.insert(0, {"role": "system", "content": system.strip()})
-        turns = _as_texts(native)
-        last = turns.pop() if turns[-1]["role"] == "assistant" else None
-        if not turns or turns[-1]["role"] != "user":
-            raise RowError("problem", f"expected a question, got {shown(value)}", in_file=column)
-        while native[-1]["role"] in ("assistant", "tool_call"):
-            native.pop()
-        return native, turns, last
+        return native
     where = ", ".join(map(str, row)) or "none"
     problem = f"no question in the columns {where}; set {VARIABLES['problem']} to name another"
     raise RowError("problem", problem)
+
+
+def _up_to_the_last_calls(native: list[Turn], tools: Sequence[Tool]) -> list[Turn]:
+    """The turns without the results with which an agent's conversation ends, and what it says of them."""
+    turns = list(native)
+    while turns and turns[-1]["role"] == "assistant" and not has_call(turns[-1]["content"], tools):
+        turns.pop()
+    if not turns or turns[-1]["role"] != "tool_response":
+        return native
+    while turns and turns[-1]["role"] == "tool_response":
+        turns.pop()
+    return turns if turns and turns[-1]["role"] in ("assistant", "tool_call") else native
 
 
 def _conversation(value: Any, column: str) -> list[Turn]:

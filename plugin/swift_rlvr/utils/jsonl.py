@@ -40,7 +40,8 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     swift_rlvr.utils.jsonl.LineError: not JSON (Expecting value at character 11)
     """
     try:
-        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        # Editors on Windows begin a file with a byte order mark.
+        value = json.loads(text.decode("utf-8-sig") if isinstance(text, bytes) else text)
     except UnicodeDecodeError as error:
         raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
     except RecursionError:

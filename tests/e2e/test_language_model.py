@@ -19,18 +19,20 @@ SUMS = "reasoning_gym:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=
 
 def test_the_tiny_model_from_right_answers_to_an_evaluated_adapter(tmp_path):
     from_right_answers_to_an_evaluated_adapter(
-        str(TINY_MODEL), "--model_type qwen2 --template qwen2_5", tmp_path
+        str(TINY_MODEL), "--model_type qwen2 --template qwen2_5", 3e-3, tmp_path
     )
 
 
 @pytest.mark.weekly  # the same steps, for two minutes and a half of a processor
 def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
     from_right_answers_to_an_evaluated_adapter(
-        smollm2, "--model_type llama --template chatml", tmp_path
+        smollm2, "--model_type llama --template chatml", 1e-4, tmp_path
     )
 
 
-def from_right_answers_to_an_evaluated_adapter(model: str, kind: str, tmp_path) -> None:
+def from_right_answers_to_an_evaluated_adapter(
+    model: str, kind: str, learning_rate: float, tmp_path
+) -> None:
     rows, cold, output, evaluation = (
         tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation")
     )
@@ -42,7 +44,8 @@ def from_right_answers_to_an_evaluated_adapter(model: str, kind: str, tmp_path) 
     run(SWIFT_RLVR, f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
     supervised = f"""
         sft scripts/configs/cold_start_cpu.yaml --model {model} {kind} --dataset {rows}
-        --output_dir {cold} --max_steps 10 --per_device_train_batch_size 4 --report_to none
+        --output_dir {cold} --learning_rate {learning_rate} --max_steps 10
+        --per_device_train_batch_size 4 --report_to none
     """
     run(SWIFT, supervised, "cold_start")
     losses = [row["loss"] for _, row in read_jsonl(cold / "logging.jsonl") if "loss" in row]

@@ -1,4 +1,4 @@
-"""Launches that end before a training begins: refused by a check, stopped by a signal, or by another launch.
+"""Launches that end before a training begins: refused by a check or for another launch, or stopped by a signal.
 
 In words, with nothing left behind, as in test_faults.py.
 """
@@ -14,18 +14,8 @@ from paths import DATASETS
 pytestmark = pytest.mark.e2e
 
 
-def test_a_signal_while_the_programs_start(launcher):
-    run = launcher.start()
-    for program in ("server", "trainer"):
-        run.wait_for(lambda: launcher.members(run, program), program)  # noqa: B023
-    run.process.terminate()
-    message = "Error: stopped by SIGTERM, before the first step"
-    launcher.ends(run, "SIGTERM while starting", 143, message)
-    assert "There is no checkpoint to resume from" in run.text()
-
-
-def test_of_three_launches_at_once_one_gets_the_ports(launcher):
-    """None of their programs listens yet when the others look."""
+def test_of_three_launches_at_once_one_gets_the_ports_until_a_signal_stops_its_programs(launcher):
+    """None of their programs listens yet when the others look, nor when the signal comes."""
     folders = [launcher.folder / f"run-{number}" for number in range(3)]
     runs = [launcher.start("--output_dir", folder) for folder in folders]
     end = time.monotonic() + HANG
@@ -36,9 +26,13 @@ def test_of_three_launches_at_once_one_gets_the_ports(launcher):
         if run is not winner:
             launcher.refused(run, "another launch at once", "another launch uses it")
             assert not folder.exists()
-    winner.wait_for(lambda: launcher.members(winner, "server"), "its server")
+
+    for program in ("server", "trainer"):
+        winner.wait_for(lambda: launcher.members(winner, program), program)  # noqa: B023
     winner.process.terminate()
-    launcher.ends(winner, "SIGTERM of the one", 143, "Error: stopped by SIGTERM")
+    message = "Error: stopped by SIGTERM, before the first step"
+    launcher.ends(winner, "SIGTERM while starting", 143, message)
+    assert "There is no checkpoint to resume from" in winner.text()
 
 
 def test_all_that_stands_in_the_way_is_named_before_anything_starts(launcher):

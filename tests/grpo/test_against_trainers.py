@@ -13,7 +13,7 @@ of 0 in ms-swift and in TRL before 1.6; and ms-swift clamps k3 at 10.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -190,22 +190,26 @@ def ours(request) -> Iterator[Ours]:
 
 
 @pytest.fixture(scope="module")
-def peers(ours) -> Iterator[dict[str, tuple[Path, Future]]]:
-    """For each trainer where its results will be, and what says that it has ended."""
+def started(ours) -> Iterator[Callable[[str], tuple[Path, Future]]]:
+    """A function that starts a trainer once, and returns where its results will be and what says that
+    it has ended.
+    """
     with (
         TemporaryDirectory() as folder,
         ProcessPoolExecutor(len(PEERS), mp_context=get_context("spawn")) as pool,
     ):
-        folders = {name: Path(folder, name) for name in PEERS}
-        yield {
-            name: (folders[name], pool.submit(run, CASES, ours.sampled, folders[name]))
-            for name, run in PEERS.items()
-        }
+
+        @cache
+        def start(peer: str) -> tuple[Path, Future]:
+            place = Path(folder, peer)
+            return place, pool.submit(PEERS[peer], CASES, ours.sampled, place)
+
+        yield start
 
 
 @pytest.fixture
-def theirs(peers, peer, case) -> list[dict[str, Any]]:
-    return result(peer, case, *peers[peer])
+def theirs(started, peer, case) -> list[dict[str, Any]]:
+    return result(peer, case, *started(peer))
 
 
 def result(peer: str, case: Case, folder: Path, run: Future) -> list[dict[str, Any]]:
@@ -256,8 +260,14 @@ def differences(
     )
 
 
+def marked(peers: Iterable[str]) -> list:
+    """Ms-swift's trainer takes three quarters of a minute of a processor, of a version that is pinned."""
+    weekly = {"ms-swift": [pytest.mark.weekly]}
+    return [pytest.param(peer, marks=weekly.get(peer, [])) for peer in peers]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("peer", marked(PEERS))
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
     steps = ours.train(case)

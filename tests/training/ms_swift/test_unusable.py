@@ -143,6 +143,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.weekly  # what ms-swift's own trainer does, of the version that is pinned
 def test_the_trainer_makes_a_step_with_these_losses_and_no_others(tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"messages": [{"role": "user", "content": "1 + 1"}]}\n' * 8)

@@ -194,8 +194,8 @@ def test_a_table_gives_every_call_and_tool_the_arguments_of_all():
         for text, expected in (("[add(a=1, b=2)]", 1.0), ("[add(a=1, b=3)]", 0.0)):
             assert REWARDS["tool_call"]()([text], **columns) == [expected], row
     results = [{"role": "tool", "content": "<tool_response>\n3\n</tool_response>"}]
-    row = {"tools": [WRAPPED], "messages": [QUESTION, asked, *results]}
-    messages = TASK.preprocess(row | {"calls": "[]"})["messages"]
+    answered: dict[str, Any] = {"tools": [WRAPPED], "messages": [QUESTION, asked, *results]}
+    messages = TASK.preprocess({**answered, "calls": "[]"})["messages"]
     assert messages[2]["content"] == (
         '<tool_call>\n{"name": "add", "arguments": {"a": 1.0, "b": 2.0}}\n</tool_call>'
     )

@@ -134,7 +134,6 @@ def parse(
     It changes ms-swift's classes, and so needs a process of its own.
     """
     from swift.cli.main import parse_yaml_args
-    from swift.model.model_meta import get_matched_model_meta
     from swift.rewards import ORM, AsyncORM, orms
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
@@ -171,7 +170,6 @@ def parse(
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
-    model = get_matched_model_meta(os.environ.get(NAMED_MODEL, ""))
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
@@ -181,8 +179,15 @@ def parse(
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
         late=late(arguments.reward_funcs),
-        sees_pictures=None if model is None else bool(model.is_multimodal),
+        sees_pictures=_sees_pictures(os.environ.get(NAMED_MODEL, "")),
     )
+
+
+def _sees_pictures(model: str) -> bool | None:
+    from swift.model.model_meta import get_matched_model_meta
+
+    known = get_matched_model_meta(model)
+    return None if known is None else bool(known.is_multimodal)
 
 
 def _keep_to_this_process(processes: int) -> None:

@@ -275,7 +275,8 @@ def together(launch: Launch) -> Iterator[CheckResult]:
             yield failed("grading", f"{name} cannot grade the first rows: {result}", remedy)
         else:
             values[name] = result
-    if len(values) == len(paid):
+    is_verified = all(result.status != "failed" for result in verifiers(launch))
+    if len(values) == len(paid) and is_verified:
         yield from _compare_rows(launch, tried, values)
 
 

@@ -30,7 +30,6 @@ MEANT = {
     ("cli/dataset/prepare.py", "seed"): "of added tests, not of sampling",
     ("cli/dataset/make_countdown.py", "seed"): "of made rows",
     ("evaluation/added_tests/add.py", "seed"): "of added tests",
-    ("training/trl.py", "warmup_ratio"): "TRL 1.x has no such setting, and ours stands in",
 }
 
 

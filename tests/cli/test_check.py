@@ -168,8 +168,52 @@ def test_a_file_of_ones_own_and_functions_in_it(own_folder):
     ):
         assert f"passed reward {name} {owner} {rules} rules" in text, done.stdout + done.stderr
     assert "3 passed" in text and done.returncode == 0
-    bare = in_folder(own_folder, "check", "mine.py:bare")
-    assert bare.returncode == 1 and "it has no examples" in bare.stdout
+
+
+WITHOUT_EXAMPLES = """
+import random
+
+def short(completion):
+    return -len(completion) / 1000
+
+def same(completion, gold):
+    return float(gold in completion)
+
+def of_a_dict(completion, gold):
+    return float(gold["value"] in completion)
+
+def raises(completions):
+    return [1 / 0]
+
+def drawn(completion):
+    return random.random()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        (
+            "short",
+            0,
+            "completions, as texts and as messages, it raised nothing and gave -1000.02 to 0",
+        ),
+        ("short", 0, "Not judged: whether right answers earn more than wrong ones"),
+        ("same", 0, "generated completions and '7' in gold, as texts and as messages"),
+        ("of_a_dict", 0, "and '7' in gold, it raised on each"),
+        ("of_a_dict", 0, "so nothing was judged: that needs examples=[(completion, row, reward)"),
+        ("raises", 1, "ZeroDivisionError"),
+        ("drawn", 1, "the same completions get different rewards the second time"),
+    ],
+)
+def test_a_function_without_examples_is_called_with_generated_completions(
+    tmp_path, name, code, message
+):
+    (tmp_path / "bare.py").write_text(WITHOUT_EXAMPLES)
+    done = in_folder(tmp_path, "check", f"bare.py:{name}")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == code and message in said, done.stdout + done.stderr
+    assert said.endswith("1 failed" if code else "1 not judged")
 
 
 def test_a_file_without_rewards_is_refused(own_folder):

@@ -89,8 +89,26 @@ def test_a_dataset_on_a_hub_is_not_downloaded(planned):
 def test_a_dataset_that_a_training_cannot_load_ends_the_dry_run(planned, lines, message):
     status, said = planned(lines)
     assert status == 2 and message in said, said
-    assert "the training cannot load its dataset" in said
+    assert "a launch would be refused here; `swift-rlvr doctor` shows all checks" in said
     assert "rlhf mine.yaml" not in said  # no command that would fail
+
+
+@pytest.mark.parametrize(
+    ("rewards", "status", "message"),
+    [
+        (["external_countdown"], 2, "no reward grades rows of math: all their completions get 0"),
+        (["external_accuracy"], 0, "--reward_funcs external_accuracy"),
+        # ms-swift's own, which is not asked here, may verify.
+        (["accuracy"], 0, "--reward_funcs accuracy"),
+        # It may be meant: a run for the format alone.
+        (["external_format"], 0, "no reward verifies answers of math"),
+    ],
+)
+def test_rows_that_no_verifier_grades_end_the_dry_run_as_the_launch(
+    planned, rewards, status, message
+):
+    found, said = planned(rows(3), "--reward_funcs", *rewards)
+    assert found == status and message in said, said
 
 
 def test_bad_rows_that_the_training_leaves_out_are_named_and_do_not_end_it(planned):

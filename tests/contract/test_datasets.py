@@ -342,31 +342,6 @@ def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path
     assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
 
 
-def test_golds_that_differ_only_by_what_is_folded_are_warned_of(tmp_path, monkeypatch):
-    golds = ["C", "c", "C++", ["the Rhine", "Rhine"], "Rhine", "[1]", "(1)", "-3", "3", "C"]
-    rows = [{"question": f"No. {n}?", "answer": gold} for n, gold in enumerate(golds)]
-    path = write(tmp_path / "rows.jsonl", rows)
-    found = json.loads(ran("check", f"qa:{path}", "--json"))
-    assert found["folded_golds"] == 2 and found["bad"] == 0
-    assert [tuple(folded.values()) for folded in found["folded"]] == [
-        (2, "c", 1, "C"),
-        (7, "(1)", 6, "[1]"),
-    ]
-    shown = ran("check", f"qa:{path}", columns=400)
-    assert "2 gold answers differ from another row's only in case, articles, punctuation" in shown
-    assert "'c' (line 2) and 'C' (line 1), '(1)' (line 7) and '[1]' (line 6)" in shown
-    assert "EXTERNAL_EXACT_MATCH_LITERAL=true" in shown
-    monkeypatch.setenv("EXTERNAL_EXACT_MATCH_LITERAL", "true")
-    assert json.loads(ran("check", f"qa:{path}", "--json"))["folded"] == []
-    assert "differ from another row's" not in ran("check", f"qa:{path}", columns=400)
-
-
-def test_a_sample_without_such_golds_has_no_warning():
-    for name in ("train", "test"):
-        found = check_dataset(parse_source(f"qa:{DATASETS / 'qa' / name}.jsonl"))
-        assert (found.bad, found.folded_golds) == (0, 0)
-
-
 # What the prompt asks for
 
 DAPO = "The last line should be of the form Answer: $Answer (without quotes)."

@@ -158,7 +158,6 @@ def test_a_recipe_after_an_experiments_name_takes_its_place():
     [
         ("cuntdown", r"^cuntdown: did you mean countdown\? The experiments are countdown, "),
         ("mine", r"^mine: there is no such experiment\. The experiments are countdown, "),
-        ("scratch", "python scripts/grpo_from_scratch.py"),
         ("nowhere.yaml", "cannot read nowhere.yaml"),
     ],
 )

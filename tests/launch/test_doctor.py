@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from helpers import bare_environment, ninja, planned, toolkit
+from helpers import bare_environment, planned
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli import app
@@ -36,13 +36,12 @@ from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.parse_arguments import KnownReward, Parsed
+from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.training.recipes import read_recipe
-from swift_rlvr.utils import nvcc
 from swift_rlvr.utils.network import free_port
 from swift_rlvr.verifiers.code import SandboxError
 
@@ -57,12 +56,8 @@ GSM8K = f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}"
 HELD_OUT = "--callbacks reward_reasons held_out"
 OUTPUT = "output/no-such-run"
 # What ms-swift has to say of a launch with our plugin, and one with a reward of somebody else.
-KNOWN = {name: KnownReward([], role_of(reward)) for name, reward in REWARDS.data.items()}
-KNOWN |= {
-    "format": KnownReward([], "format"),
-    "accuracy": KnownReward(["solution"], "verifier"),
-    "mine": KnownReward([], None),
-}
+KNOWN = {name: role_of(reward) for name, reward in REWARDS.data.items()}
+KNOWN |= {"format": "format", "accuracy": "verifier", "mine": None}
 
 
 @pytest.fixture(autouse=True)
@@ -205,15 +200,15 @@ def test_without_vllm_the_tiny_run_passes_too():
     ("words", "status"),
     [
         ("--reward_model /none", "failed"),
-        ("--reward_model Qwen/no-such-thing-here", "none"),  # may be on a hub
+        ("--reward_model Qwen/no-such-thing-here", "passed"),  # may be on a hub
         ("--ref_model plugin/none", "failed"),
-        (f"--teacher_model {TINY}", "none"),
+        (f"--teacher_model {TINY}", "passed"),
         ("--ref_adapters none", "failed"),
     ],
 )
 def test_a_second_model_that_is_not_there(words, status):
-    found, said = outcome(data.other_models, *split(words))
-    assert found == status and (status == "none" or "there is no folder" in said), said
+    found, said = outcome(data.files, *split(words))
+    assert found == status and (status == "passed" or "there is no folder" in said), said
 
 
 def test_the_table_fits_the_terminal(monkeypatch):
@@ -272,7 +267,6 @@ def test_our_own_checks_import_no_large_package():
     [
         ("none.yaml", [], "cannot read none.yaml"),
         ("scripts/configs/countdown_trl_cpu.yaml", [], "is a recipe for another trainer"),
-        (CPU, ["--micro_batch_size", "4"], "Megatron"),
         (CPU, ["--per_device_train_batch_size", "many"], "must be a whole number"),
     ],
 )
@@ -374,10 +368,10 @@ TABLE = [
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
     (rewards.parameters, "--reward_funcs nowhere:f", "failed", "there is no module 'nowhere'"),
     (
-        rewards.columns_of_ours,
-        "--reward_funcs trl.rewards:accuracy_reward",
+        data.datasets,
+        "--reward_funcs external_boxed",
         "failed",
-        "trl.rewards:accuracy_reward needs the column 'solution'",
+        "needs the column 'solution'",
     ),
     (rewards.names, f"{TWO_REWARDS} --reward_weights 1 2", "passed", ""),
     (
@@ -393,38 +387,18 @@ TABLE = [
         "environment",
     ),  # it is a reward too
     (rewards.parameters, "", "passed", "all as by default"),
-    (rewards.columns_of_ours, "", "none", ""),
+    (rewards.idle, "", "none", ""),
     (
-        rewards.columns_of_ours,
-        "--reward_funcs external_boxed",
-        "failed",
-        "needs the column 'solution'",
-    ),
-    (
-        rewards.columns_of_ours,
+        rewards.idle,
         "--reward_funcs external_cosine",
         "failed",
         "EXTERNAL_COSINE_ACCURACY=external_countdown",
     ),
     (
-        rewards.columns_of_ours,
+        rewards.idle,
         f"--reward_funcs external_cosine --dataset gsm8k {VALIDATION}",
         "warning",
         "grades no row of countdown",
-    ),
-    (rewards.columns_of_others, "", "none", ""),
-    (
-        rewards.columns_of_others,
-        "--reward_funcs accuracy",
-        "failed",
-        "accuracy needs solution, which no row has",
-    ),
-    (rewards.columns_of_others, f"{OTHER_DATA} accuracy", "none", ""),
-    (
-        rewards.columns_of_others,
-        f"{OTHER_DATA} accuracy --dataset {GSM8K} {VALIDATION}",
-        "warning",
-        "rows of countdown lack",
     ),
     (rewards.verifiers, "", "passed", "of countdown: external_countdown"),
     (
@@ -449,13 +423,6 @@ TABLE = [
         "no reward grades rows of gsm8k",
     ),
     # With variables.
-    (
-        data.files,
-        "--model a/b",
-        "failed",
-        "HF_HUB_OFFLINE is set",
-        {"HF_HUB_OFFLINE": "1", "USE_HF": "1"},
-    ),
     (
         data.files,
         "--model a/b",
@@ -493,7 +460,7 @@ TABLE = [
         "mean EXTERNAL_COUNTDOWN_NOTA",
         {"EXTERNAL_COUNTDWN_NOTATION": "strict"},
     ),
-    (rewards.verifiers, "", "warning", "there are format", {"EXTERNAL_COUNTDOWN_TASKS": "sums"}),
+    (rewards.verifiers, "", "failed", "there are format", {"EXTERNAL_COUNTDOWN_TASKS": "sums"}),
     (
         data.datasets,
         HELD_OUT,
@@ -572,7 +539,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "",
             {"failure": "no answer"},
             "warning",
-            "not checked: ms-swift's rewards, the columns that they need, verifiers, grading",
+            "not checked: ms-swift's rewards, grading, and what only the training refuses",
         ),
         (
             rewards.arguments,
@@ -610,16 +577,16 @@ def test_prompts_that_max_length_cuts(words, status, message):
         (
             rewards.names,
             "",
-            {"rewards": {"format": ([], "format")}},
+            {"rewards": {"format": "format"}},
             "failed",
             "external_countdown -> --external_plug",
         ),
-        (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
+        (rewards.names, "--reward_funcs mine", {"rewards": {"mine": None}}, "passed", "mine"),
         (
             rewards.names,
             "--reward_funcs external_countdown",
             {
-                "rewards": {"external_countdown": ([], None)},
+                "rewards": {"external_countdown": None},
                 "replaced": {"external_countdown": "X"},
             },
             "failed",
@@ -629,14 +596,23 @@ def test_prompts_that_max_length_cuts(words, status, message):
             rewards.names,
             "--reward_funcs external_countdown",
             {
-                "rewards": {"external_countdown": ([], None)},
+                "rewards": {"external_countdown": None},
                 "replaced": {"external_countdown": "X"},
                 "has_ours": False,
             },
             "warning",
             "external_countdown is X, not this package's reward",
         ),
-        (rewards.verifiers, "", {"rewards": {}}, "none", ""),
+        # Before ms-swift has been asked, rewards that are not ours may verify.
+        (rewards.verifiers, "", {"rewards": {}}, "passed", "of countdown: external_countdown"),
+        (rewards.verifiers, "--reward_funcs mine", {"rewards": {}}, "passed", "mine"),
+        (
+            rewards.verifiers,
+            f"{OTHER_DATA} external_countdown",
+            {"rewards": {}},
+            "failed",
+            "no reward grades rows of gsm8k",
+        ),
     ],
 )
 def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, message):
@@ -650,10 +626,11 @@ def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, mess
         (["external_countdown", "external_accuracy", "format"], "passed", "of countdown, gsm8k"),
         (
             ["external_countdown", "format"],
-            "warning",
+            "failed",
             "no reward verifies answers of gsm8k, there are format",
         ),
-        (["external_countdown"], "warning", "no reward grades rows of gsm8k"),
+        (["external_countdown"], "failed", "no reward grades rows of gsm8k"),
+        (["format"], "warning", "no reward verifies answers of gsm8k, there are format"),
     ],
 )
 def test_each_task_of_a_mixture_has_a_verifier(tmp_path, names, status, message):
@@ -730,113 +707,18 @@ def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed
         ("--report_to swanlab wandb", ["swanlab", "wandb"]),
         ("--quant_method bnb --quant_bits 4", ["bitsandbytes"]),
         ("--optim paged_adamw_8bit", ["bitsandbytes"]),
-        ("--model {awq}", ["gptqmodel"]),
-        ("--tuner_backend unsloth", ["unsloth"]),
     ],
 )
-def test_packages_that_settings_need(monkeypatch, tmp_path, words, needed):
-    (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "awq"}}')
-    present = {"tensorboard", *machine.IMPORTED}
-    monkeypatch.setattr(machine, "find_spec", lambda name: name if name in present else None)
-    status, said = outcome(machine.packages, *words.format(awq=tmp_path).split())
+def test_packages_that_settings_need(monkeypatch, words, needed):
+    monkeypatch.setattr(machine, "find_spec", lambda name: name if name == "tensorboard" else None)
+    status, said = outcome(machine.packages, *split(words))
     assert status == ("failed" if needed else "none")
     assert re.findall(r"needs ([\w-]+), which is not installed", said) == needed
-
-
-@pytest.mark.parametrize("missing", ["msgspec", "requests"])
-def test_what_the_trainer_imports_whatever_the_settings(monkeypatch, missing):
-    find_spec = machine.find_spec
-    monkeypatch.setattr(
-        machine, "find_spec", lambda name: None if name == missing else find_spec(name)
-    )
-    status, said = outcome(machine.packages)
-    assert status == "failed"
-    assert f"needs {missing}, which is not installed -> pip install {missing}" in said
 
 
 def test_a_package_that_is_not_installed():
     status, message = outcome(machine.versions, recipe=GPUS, on=gpus())
     assert status == "failed" and "not installed: vllm" in message and "gpu.lock" in message
-
-
-@pytest.mark.parametrize(
-    ("cuda", "card", "words", "status", "message"),
-    [
-        ("13.0", {}, "", "none", ""),
-        ("13.0", {"capability": None}, "", "none", ""),
-        (
-            "13.0",
-            {"capability": 7.0},
-            "",
-            "failed",
-            "capability 7.0: torch and vLLM for CUDA 13 have no code below",
-        ),
-        (
-            "12.8",
-            {"capability": 6.1},
-            "",
-            "failed",
-            "below 7.0 -> CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock",
-        ),
-        (
-            "12.8",
-            {"capability": 7.0},
-            "",
-            "failed",
-            "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16",
-        ),
-        (
-            "13.0",
-            {"capability": 7.5},
-            "",
-            "failed",
-            "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16",
-        ),
-        ("13.0", {"capability": 7.5}, "--torch_dtype float16", "none", ""),
-        ("13.0", {"capability": 12.0}, "", "none", ""),
-        ("13.0", {"instance": 0}, "", "none", ""),
-        (
-            "13.0",
-            {"instance": 2},
-            "",
-            "warning",
-            "MIG-c7384736 is Device 2 of its GPU: vLLM fails",
-        ),
-        (
-            "12.8",
-            {"instance": 0},
-            "",
-            "failed",
-            "vLLM 0.19.1 takes no name such as MIG-c7384736",
-        ),
-    ],
-)
-def test_what_gpus_can_compute(monkeypatch, cuda, card, words, status, message):
-    monkeypatch.setattr(machine, "torch_build", lambda: cuda)
-    recipe = "scripts/configs/countdown_colocate.yaml"
-    found, said = outcome(machine.capabilities, *words.split(), recipe=recipe, on=gpus(**card))
-    assert found == status and message in said, said
-
-
-@pytest.fixture
-def without_nvcc(monkeypatch, tmp_path):
-    """A machine with FlashInfer and ninja, without CUDA's compiler and FlashInfer's compiled
-    kernels.
-    """
-    for name in ("CUDA_HOME", "CUDA_PATH", "FLASHINFER_NVCC", nvcc.SAMPLER):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(nvcc, "DEFAULT_CUDA_HOME", str(tmp_path / "none"))
-    monkeypatch.setattr(nvcc, "find_spec", lambda name: name == "flashinfer")
-    monkeypatch.setenv("PATH", str(ninja(tmp_path / "bin").parent))
-
-
-def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path, without_nvcc):
-    blackwell = gpus(capability=10.0)
-    status, message = outcome(machine.capabilities, recipe=GPUS, on=blackwell)
-    assert status == "warning" and "compiles FlashInfer's attention for it, and cannot" in message
-    assert "no nvcc found (CUDA_HOME" in message and "CUDA_HOME names a CUDA toolkit" in message
-    monkeypatch.setenv("CUDA_HOME", str(toolkit(tmp_path / "cuda")))
-    assert outcome(machine.capabilities, recipe=GPUS, on=blackwell) == ("none", "")
 
 
 SMALL = "--model Qwen/Qwen2.5-0.5B-Instruct"
@@ -881,42 +763,6 @@ def test_a_desktop_on_a_gpu_of_16_gb_that_trains_and_samples(used, share, status
 def test_gpus_whose_memory_the_driver_does_not_know():
     on = gpus(memory=None, used=None)
     assert outcome(resources.busy_gpus, recipe=GPUS, on=on)[0] == "passed"
-
-
-@pytest.mark.parametrize(
-    ("words", "available", "status", "message"),
-    [
-        # sleep_level 1 of the recipe: vLLM's weights, 2 bytes x 1e9 = 1.9 GiB.
-        ("", 64, "passed", "about 1.9 of 64.0 GiB free: 1.9 vLLM's weights"),
-        ("--sleep_level 0", 64, "none", ""),
-        ("--sleep_level 2", 64, "none", ""),
-        # Two moments in 32 bits: 8 bytes = 7.5 GiB.
-        ("--offload_optimizer true", 64, "passed", "1.9 vLLM's weights, 7.5 optimizer"),
-        ("--offload_optimizer true", 8, "warning", "about 9.3 of 8.0 GiB free"),
-        ("--offload_model true", 64, "passed", "1.9 vLLM's weights, 3.7 weights"),  # and reference
-        (
-            "--deepspeed zero3_offload",
-            64,
-            "passed",
-            "14.9 DeepSpeed's optimizer, 1.9 DeepSpeed's w",
-        ),
-        ("--deepspeed zero2_offload", 16, "warning", "about 16.8 of 16.0 GiB free"),
-        ("--offload_optimizer true", None, "none", ""),
-    ],
-)
-def test_offloading_needs_the_hosts_memory(words, available, status, message):
-    on = gpus(1)
-    on = replace(on, available=available and available * 1024)
-    words = ["--model", "owner/model-1B", "--tuner_type", "full", "--beta", "0.1", *words.split()]
-    found, said = outcome(resources.host_memory, *words, recipe=COLOCATE, on=on)
-    assert found == status and message in said, said
-
-
-def test_every_process_of_a_node_offloads_its_part():
-    words = ["--model", "owner/model-1B", "--deepspeed", "zero3_offload"]
-    on = replace(gpus(3), available=64 * 1024)
-    status, said = outcome(resources.host_memory, *words, recipe=GPUS, on=on)
-    assert status == "passed" and "14.9 DeepSpeed's optimizer" in said  # both halves of two
 
 
 @pytest.mark.parametrize(
@@ -992,14 +838,6 @@ def test_cores_are_not_counted_without_gpus():
     assert outcome(resources.cores) == ("none", "")
 
 
-def test_libraries_before_torchs_own(monkeypatch, tmp_path):
-    monkeypatch.setenv("LD_LIBRARY_PATH", f":/none:{tmp_path}")
-    assert outcome(machine.surroundings, recipe=GPUS, on=gpus()) == ("none", "")
-    (tmp_path / "libnccl.so.2").touch()
-    status, message = outcome(machine.surroundings, recipe=GPUS, on=gpus())
-    assert status == "warning" and f"{tmp_path}/libnccl.so.2 replaces torch's NCCL" in message
-
-
 def test_a_driver_that_does_not_work_is_named():
     """And the CPU is not taken in its place."""
     on = Machine((), None, 16, 1 << 18, driver_problem="Driver/library version mismatch")
@@ -1007,46 +845,21 @@ def test_a_driver_that_does_not_work_is_named():
     assert status == "failed" and "lists no GPU: Driver/library version mismatch" in message
 
 
-@pytest.mark.parametrize("program", ["npu-smi", "amd-smi", "rocm-smi"])
-def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
-    (tmp_path / program).write_text("#!/bin/sh\necho one\nexit $SMI\n")
-    (tmp_path / program).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    for visible, status, expected in ((None, 0, "failed"), (None, 1, "none"), ("", 0, "none")):
-        monkeypatch.setenv("SMI", str(status))
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        if visible is None:
-            monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-        found, message = outcome(machine.driver)
-        assert found == expected and (f"{program} lists accelerators" in message) == (
-            found == "failed"
-        )
-
-
 # Folders, ports, servers.
 
 
 def test_a_home_that_is_full(tmp_path):
-    assert outcome(machine.surroundings, recipe=GPUS, on=gpus()) == ("none", "")
+    assert outcome(machine.home, recipe=GPUS, on=gpus()) == ("none", "")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
     try:
-        status, message = outcome(machine.surroundings, recipe=GPUS, on=gpus())
+        status, message = outcome(machine.home, recipe=GPUS, on=gpus())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (
         status == "failed"
         and f"64 MiB cannot be written into {tmp_path}: File too large" in message
     )
-
-
-def test_a_file_system_without_locks(monkeypatch, tmp_path):
-    def refuse(file, operation):
-        raise OSError(errno.ENOSYS, "Function not implemented")
-
-    monkeypatch.setattr(machine.fcntl, "flock", refuse)
-    status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
-    assert status == "warning" and f"no locks in {tmp_path} (Function not implemented)" in message
 
 
 def test_a_folder_that_is_used(monkeypatch, tmp_path):
@@ -1263,7 +1076,7 @@ def test_the_rewards_of_the_run_grade_what_the_prompt_asks_for(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     found, said = outcome(data.datasets, *words, "external_format")
     assert found == "warning" and "external_format can hardly be earned (no think part)" in said
-    assert outcome(rewards.columns_of_ours, *words, "external_format") == ("none", "")
+    assert outcome(rewards.idle, *words, "external_format") == ("none", "")
 
 
 def test_a_system_prompt_that_no_row_gets_is_named(tmp_path):
@@ -1594,10 +1407,8 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
     assert parsed[0]["replaced"] == {}
     assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}
     known = parsed[0]["rewards"]
-    assert known["accuracy"] == [["solution"], "verifier"] and known["format"] == [[], "format"]
-    assert (
-        known["external_countdown"] == [[], "verifier"] and "learning_rate" in parsed[0]["settings"]
-    )
+    assert (known["accuracy"], known["format"]) == ("verifier", "format")
+    assert known["external_countdown"] == "verifier" and "learning_rate" in parsed[0]["settings"]
 
 
 @pytest.mark.slow

@@ -360,14 +360,6 @@ def test_without_vllm_none_of_the_recipes_settings_of_vllm_is_left(recipe, mode)
     assert (typed["beta"], typed["use_vllm"], typed["reward_funcs"]) == ("0.04", "false", "format")
 
 
-def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
-    path = recipe(micro_batch_size=4)
-    with pytest.raises(
-        InputError, match="micro_batch_size: .*Megatron's settings.*Instruction/Ray.html"
-    ):
-        planned(path, machine=machine(8), environ={})
-
-
 def test_all_gpus_of_all_nodes_are_used(recipe):
     recipe()
     nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}

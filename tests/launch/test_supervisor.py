@@ -457,7 +457,7 @@ os.kill(int((folder / "pid").read_text()), signal.SIGSTOP)
         ),
         (
             "",
-            r"the server answers, and nothing is stopped; the rollout server \(process \d+\) uses \d+%",
+            r"the server answers, and nothing is stopped; `py-spy dump --pid N` .*: server \d+.*, trainer \d+",
         ),
     ],
 )

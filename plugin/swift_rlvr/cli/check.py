@@ -18,9 +18,9 @@ from swift_rlvr.utils.registry import OWN
 
 # The problems shown of each reward or task, and the characters of each problem.
 SHOWN = 8
-LONGEST_PROBLEM = 300
+LONGEST_PROBLEM = 600
 # Outcome -> style, in the order in which the outcomes are counted at the end.
-STYLES = {"passed": "green", "skipped": "yellow", "failed": "bold red"}
+STYLES = {"passed": "green", "not judged": "yellow", "skipped": "yellow", "failed": "bold red"}
 
 
 class Result(NamedTuple):
@@ -56,7 +56,8 @@ def check(
 
     A task: its rows are well-formed and can be graded, right answers earn the
     maximum, and bad rows are rejected. Installed packages that cannot be loaded
-    are listed too.
+    are listed too. A function without examples is called with generated
+    completions, and the check says what it could not judge.
 
     Exit status: 1 if a check fails.
 
@@ -137,17 +138,17 @@ def _owner(subject: Subject) -> str:
 
 
 def _result(subject: Subject, checked: Checked) -> Result:
+    outcome, problems = "passed", []
     rules = f"{len(RULES[subject.kind])} rules"
-    problems = [f"{rule}: {problem}" for rule, problem in checked.findings]
     if checked.findings:
         outcome = "failed"
+        problems = [f"{rule}: {problem}" for rule, problem in checked.findings]
         broken = {finding.rule for finding in checked.findings}
         rules = f"{len(broken)} of {rules}"
     elif checked.missing:
-        outcome = "skipped"
-        problems = [checked.missing]
-    else:
-        outcome = "passed"
+        outcome, problems = "skipped", [checked.missing]
+    elif checked.not_judged:
+        outcome, problems, rules = "not judged", [checked.not_judged], "without examples"
     title = f"{subject.kind} {subject.name}"
     return Result(outcome, subject.kind, subject.name, _owner(subject), rules, title, problems)
 
@@ -159,8 +160,8 @@ def _print_results(console: Console, results: list[Result]) -> None:
         outcome = Text(result.outcome, STYLES[result.outcome])
         rows.append((outcome, result.kind, result.name, result.owner, result.rules))
     shown = table("outcome", "", "name", "of", "", rows=rows)
-    for column in shown.columns:
-        column.no_wrap = True
+    for column in (0, 1, 4):
+        shown.columns[column].no_wrap = True
     console.print(shown)
 
     for result in results:

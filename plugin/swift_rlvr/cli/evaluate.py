@@ -56,7 +56,11 @@ def evaluate(
 
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
-    several_seeds = _read_seeds(seeds)
+    several_seeds = []
+    if seeds is not None:
+        if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", seeds) is None:
+            raise InputError(f"must be whole numbers such as 0,1,2, got {seeds}", "seeds")
+        several_seeds = [int(number) for number in seeds.split(",")]
     summary = evaluation.evaluate(
         sampling,
         dataset,
@@ -79,12 +83,3 @@ def evaluate(
         text = f"the server's own context ended {share} of the completions: {LONGER_CONTEXT}"
         console.print(note(text), soft_wrap=True)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
-
-
-def _read_seeds(text: str | None) -> list[int]:
-    """The numbers of a text such as `0,1,2`; no numbers without --seeds."""
-    if text is None:
-        return []
-    if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", text) is None:
-        raise InputError(f"must be whole numbers such as 0,1,2, got {text}", "seeds")
-    return [int(number) for number in text.split(",")]

@@ -116,7 +116,12 @@ def _read_row(text: str) -> Item:
     path = place[1]
     number = int(place[2])
     if path.partition(":")[0] in TASKS.data:
-        return _row_of_dataset(path, number)
+        source = parse_source(path)
+        for line_number, raw in source.rows():
+            if line_number == number:
+                with source.at(line_number):
+                    return Item(None, None, source.task.preprocess(raw))
+        raise InputError(f"{path} has no row in line {number}", field="row")
     position = None if place[3] is None else int(place[3])
     where = f"line {number} of {path}"
     if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
@@ -129,16 +134,6 @@ def _read_row(text: str) -> Item:
     if not line:
         raise InputError(f"{path} has no line {number}", field="row")
     return _item_of(line, where, position)
-
-
-def _row_of_dataset(name: str, number: int) -> Item:
-    """A row of a dataset, as in `parse_source`, preprocessed by its task. number: of its line."""
-    source = parse_source(name)
-    for line, raw in source.rows():
-        if line == number:
-            with source.at(line):
-                return Item(None, None, source.task.preprocess(raw))
-    raise InputError(f"{name} has no row in line {number}", field="row")
 
 
 def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | None) -> Item:

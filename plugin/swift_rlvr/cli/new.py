@@ -68,23 +68,18 @@ def check_name(name: str) -> None:
     if not is_module_name or len(name) > LONGEST_NAME:
         accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
-    owner = _owner_of(name)
+    logged = class_name(name)
+    owner = None
+    if name in TASKS:
+        owner = f"a dataset of {TASKS.owner(name)}"
+    elif name in REWARDS:
+        owner = f"a reward of {REWARDS.owner(f'external_{name}')}"
+    elif logged in {reward.__name__ for reward in REWARDS.values()}:
+        owner = f"the class {logged} of swift-rlvr"
+    elif name in sys.stdlib_module_names or name == "tests" or find_spec(name):
+        owner = "an installed module"
     if owner is not None:
         raise InputError(f"{name!r} is taken by {owner}: choose another name", field="name")
-
-
-def _owner_of(name: str) -> str | None:
-    """What already has this name, or None if it is free."""
-    if name in TASKS:
-        return f"a dataset of {TASKS.owner(name)}"
-    if name in REWARDS:
-        return f"a reward of {REWARDS.owner(f'external_{name}')}"
-    logged = class_name(name)
-    if logged in {reward.__name__ for reward in REWARDS.values()}:
-        return f"the class {logged} of swift-rlvr"
-    if name in sys.stdlib_module_names or name == "tests" or find_spec(name):
-        return "an installed module"
-    return None
 
 
 def render(name: str) -> dict[str, str]:

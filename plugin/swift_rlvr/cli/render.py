@@ -128,7 +128,15 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
             style = "red"
     reason = f" ({explanation.reason})"
     console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), reason))
-    _print_extract(console, explanation.extracted)
+    extract = explanation.extracted
+    if extract is None:
+        console.print("There is nothing to judge in this completion.")
+    else:
+        unit = "character" if len(extract) == 1 else "characters"
+        console.print(f"Judged ({len(extract):,} {unit}){':' if extract else ''}")
+    if extract:
+        text = visible(extract, LONGEST_EXTRACT, console.encoding)
+        console.print(Padding(text, (0, 0, 0, 2), expand=False))
 
     rules = table("outcome", "rule")
     rules.columns[0].no_wrap = True
@@ -142,17 +150,3 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         outcome = Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed]
         rules.add_row(outcome, text)
     console.print("", rules, sep="\n")
-
-
-def _print_extract(console: Console, extract: str | None) -> None:
-    """The part of a completion that a reward judged."""
-    if extract is None:
-        console.print("There is nothing to judge in this completion.")
-        return
-    unit = "character" if len(extract) == 1 else "characters"
-    if not extract:
-        console.print(f"Judged (0 {unit})")
-        return
-    console.print(f"Judged ({len(extract):,} {unit}):")
-    text = visible(extract, LONGEST_EXTRACT, console.encoding)
-    console.print(Padding(text, (0, 0, 0, 2), expand=False))

@@ -89,7 +89,11 @@ def score(
         rewards, left_out = default_rewards(readings)
         _, reading, row = next(first_rows(readings))
         golds = reading.gold_columns(row)
-        _print_left_out(errors, left_out)
+    if left_out:
+        verb = "It runs" if len(left_out) == 1 else "They run"
+        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
+        text = f"Not used: {', '.join(left_out)}. {verb} code from the completions; to allow that, add {flag}."
+        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
@@ -109,19 +113,6 @@ def score(
         _print_summary(summary, reward_funcs, golds, out)
     if fail_on_change and summary["changed"]:
         raise typer.Exit(1)
-
-
-def _print_left_out(console: Console, names: list[str]) -> None:
-    """Which rewards are not used because they run code."""
-    if not names:
-        return
-    verb = "It runs" if len(names) == 1 else "They run"
-    flag = " ".join(f"--reward_funcs {name}" for name in names)
-    text = (
-        f"Not used: {', '.join(names)}. {verb} code from the completions; "
-        f"to allow that, add {flag}."
-    )
-    console.print(text, style="yellow", highlight=False, soft_wrap=True)
 
 
 def _print_summary(

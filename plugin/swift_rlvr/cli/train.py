@@ -30,7 +30,7 @@ def train(words: flags.Launch = None) -> None:
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
     flags override the file. With --trainer trl and --help TRL's are listed.
     Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
-    DRY_RUN=1 shows the plan, checks the dataset, and stops. A recipe of your own
+    DRY_RUN=1 shows the plan, checks dataset and verifiers, and stops. A recipe of your own
     gets this package's plugin, its callback reward_reasons and logging_steps: 1
     where it lacks them, and the plan says so.
 
@@ -63,7 +63,7 @@ def _launch(plan: Plan, console: Console) -> int:
         refuse_second_run(plan)
     show_plan(plan, console)
     if plan.variables.dry_run:
-        _check_datasets(plan, console)
+        _check_data(plan, console)
         show_commands(plan, console)
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
@@ -86,21 +86,21 @@ def _launch(plan: Plan, console: Console) -> int:
         return supervise(plan, console)
 
 
-def _check_datasets(plan: Plan, console: Console) -> None:
-    """Read the datasets that are on this machine, as the launch will.
+def _check_data(plan: Plan, console: Console) -> None:
+    """Read the datasets that are on this machine, as the launch will, and see whether the rewards
+    grade them.
 
     Raises:
-        InputError: a training would end there.
+        InputError: the launch would be refused.
     """
     from swift_rlvr.cli.doctor import print_results
-    from swift_rlvr.launch.checks import Launch
-    from swift_rlvr.launch.checks.data import datasets
+    from swift_rlvr.launch.doctor import check_data
 
     with Console(stderr=True).status("Reading the dataset"):
-        results = [result for result in datasets(Launch(plan)) if result.status != "passed"]
+        results = [result for result in check_data(plan) if result.status != "passed"]
     print_results(results, console)
     if any(result.status == "failed" for result in results):
-        raise InputError("the training cannot load its dataset")
+        raise InputError("a launch would be refused here; `swift-rlvr doctor` shows all checks")
 
 
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:

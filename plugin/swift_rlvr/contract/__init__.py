@@ -7,14 +7,16 @@ reward may hang, so the command runs the rules in a process that can be ended (`
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.rewards import REWARD_RULES, rules_of
-from swift_rlvr.contract.rules import Rule
+from swift_rlvr.contract.rewards import REWARD_RULES, WITHOUT_EXAMPLES, rules_of
+from swift_rlvr.contract.rules import NotJudgedError, Rule
 from swift_rlvr.contract.tasks import TASK_RULES
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class
+from swift_rlvr.rewards.function import FunctionReward
+from swift_rlvr.rewards.imported import is_import_path
 from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import Row
 from swift_rlvr.utils.errors import NotInstalledError
@@ -40,11 +42,15 @@ class Subject(NamedTuple):
     name: str
 
 
-class Checked(NamedTuple):
-    """The rules that do not hold, or the package that is missing to try them."""
+@dataclass
+class Checked:
+    """The rules that do not hold, or the package that is missing to try them. not_judged: what could
+    not be judged, of a function without examples.
+    """
 
-    findings: list[Finding]
-    missing: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    missing: str = ""
+    not_judged: str = ""
 
 
 def check_reward(reward: type[Reward] | Reward) -> list[Finding]:
@@ -74,29 +80,29 @@ def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subjec
     A rule that takes longer than `seconds` is broken, and the further rules of its subject are
     left out.
     """
-    checked = {subject: Checked([]) for subject in subjects}
+    checked = {subject: Checked() for subject in subjects}
     left_out: set[Subject] = set()
 
     def due() -> Iterator[tuple[Subject, str]]:
         # Asked for one at a time, so that it sees which subjects are left out by now.
         for subject in subjects:
-            for rule in RULES[subject.kind]:
+            for rule in _rules(subject):
                 if subject not in left_out:
                     yield subject, rule
 
     for (subject, rule), result in map_within(_run_rule, due(), seconds, start=_load):
+        of_subject = checked[subject]
         if isinstance(result, NotInstalledError):
-            checked[subject] = Checked([], missing=str(result))
-            left_out.add(subject)
-            continue
-        if isinstance(result, TimeoutError):
-            left_out.add(subject)
-        if isinstance(result, Exception):
-            problems = [str(result)]
+            of_subject.missing = str(result)
+            of_subject.findings.clear()
+        elif isinstance(result, NotJudgedError):
+            of_subject.not_judged = str(result)
+        elif isinstance(result, Exception):
+            of_subject.findings.append(Finding(rule, str(result)))
         else:
-            problems = result
-        for problem in problems:
-            checked[subject].findings.append(Finding(rule, problem))
+            of_subject.findings += [Finding(rule, problem) for problem in result]
+        if isinstance(result, (NotInstalledError, TimeoutError)):
+            left_out.add(subject)
     return checked
 
 
@@ -107,21 +113,29 @@ def _load() -> None:
     len(TASKS)
 
 
+def _rules(subject: Subject) -> dict[str, Rule]:
+    """The rules for a subject. A function that nobody registered may be without examples."""
+    if subject.kind == "task":
+        return TASK_RULES
+    cls = reward_class(subject.name)
+    if is_import_path(subject.name) and not cls.examples and issubclass(cls, FunctionReward):
+        return WITHOUT_EXAMPLES
+    return rules_of(cls)
+
+
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
     subject, rule = pair
-    if subject.kind == "task":
-        return list(problems_of(TASK_RULES[rule], TASKS[subject.name]))
-    cls = reward_class(subject.name)
-    if rule not in rules_of(cls):
-        return []
-    return list(problems_of(REWARD_RULES[rule], cls))
+    item = TASKS[subject.name] if subject.kind == "task" else reward_class(subject.name)
+    return list(problems_of(_rules(subject)[rule], item))
 
 
 def problems_of(rule: Rule, item: Any) -> Iterator[str]:
-    """Yield the problems that a rule finds. An exception is one too, except NotInstalledError."""
+    """Yield the problems that a rule finds. An exception is one too, except those that say why there is
+    no verdict.
+    """
     try:
         yield from rule(item)
-    except NotInstalledError:
+    except (NotInstalledError, NotJudgedError):
         raise
     # The rule calls other people's code, which may raise anything.
     except Exception as error:

@@ -66,9 +66,23 @@ class Target(NamedTuple):
             return self.asked.answering(answer)
         return alone
 
+    def lists(self, answers: Iterable[str]) -> str | None:
+        """A completion that gives several answers at once; None without any."""
+        text = ", ".join(answers)
+        return self.says(text) if text else None
+
     def numbers(self) -> list[str]:
         """The numbers of the question, each once."""
         return list(dict.fromkeys(_NUMBER.findall(self.question)))
+
+    def choices(self) -> list[str]:
+        """The labels of the row's choices."""
+        return list(choices_by_label(self.asked.row.get("options")))
+
+    @property
+    def opening(self) -> str:
+        """What begins the thinking of a completion."""
+        return "" if self.asked.thinking_opened else "<think>"
 
 
 class Strategy(NamedTuple):
@@ -83,23 +97,21 @@ class Strategy(NamedTuple):
     knows_gold: bool = False
 
 
+def of_gold(name: str, write: Callable[[Target, str], str | None]) -> Strategy:
+    """A strategy that uses the right answer, which it does not state, of rows that have one."""
+
+    def write_if_known(target: Target) -> str | None:
+        return None if target.gold is None else write(target, target.gold)
+
+    return Strategy(name, write_if_known, knows_gold=True)
+
+
 # --- constants
 
 CONSTANTS = (
-    *(
-        "0",
-        "1",
-        "-1",
-        "2",
-        "10",
-        "1/2",
-        "e",
-        "\\pi",
-        "\\emptyset",
-        "\\infty",
-        "0 1 2 3 4 5 6 7 8 9",
-    ),
-    *("A", "B", "C", "D", "E", "Yes", "No", "True", "False", "None", "[]", "{}", '""'),
+    *[r"0", r"1", r"-1", r"2", r"10", r"1/2", r"e", r"\pi", r"\emptyset", r"\infty"],
+    "0 1 2 3 4 5 6 7 8 9",
+    *["A", "B", "C", "D", "E", "Yes", "No", "True", "False", "None", "[]", "{}", '""'],
 )
 
 
@@ -111,39 +123,24 @@ def constant(answer: str) -> Strategy:
 # --- the question again, and forms without content
 
 
-def _number_of_question(place: int) -> Callable[[Target], str | None]:
-    def write(target: Target) -> str | None:
-        numbers = target.numbers()
-        return target.says(numbers[place]) if numbers else None
-
-    return write
-
-
-def _largest_number(target: Target) -> str | None:
-    numbers = target.numbers()
-    if not numbers:
-        return None
-    return target.says(max(numbers, key=lambda number: float(number.replace(",", ""))))
-
-
-def _all_numbers(target: Target) -> str | None:
-    numbers = target.numbers()
-    return target.says(", ".join(numbers)) if len(numbers) > 1 else None
-
-
-def _all_choices(target: Target) -> str | None:
-    choices = choices_by_label(target.asked.row.get("options"))
-    return target.says(", ".join(choices)) if choices else None
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 WITHOUT_WORK = (
     Strategy("the question as the answer", lambda target: target.says(target.question)),
     Strategy("the prompt copied", lambda target: target.asked.prompt),
-    Strategy("the first number of the question", _number_of_question(0)),
-    Strategy("the last number of the question", _number_of_question(-1)),
-    Strategy("the largest number of the question", _largest_number),
-    Strategy("all numbers of the question", _all_numbers),
-    Strategy("all choices", _all_choices),
+    Strategy("the first number of the question", lambda target: target.lists(target.numbers()[:1])),
+    Strategy("the last number of the question", lambda target: target.lists(target.numbers()[-1:])),
+    Strategy(
+        "the largest number of the question",
+        lambda target: target.lists(sorted(target.numbers(), key=_value)[-1:]),
+    ),
+    Strategy(
+        "all numbers of the question",
+        lambda target: target.lists(target.numbers()) if target.numbers()[1:] else None,
+    ),
+    Strategy("all choices", lambda target: target.lists(target.choices())),
     Strategy("an empty answer", lambda target: target.says("")),
     Strategy("a letter in each part of the form", lambda target: target.says("x")),
     Strategy("dots in the form", lambda target: target.says("...")),
@@ -172,31 +169,17 @@ WITHOUT_WORK = (
 def _near(kind: str, text: str) -> Strategy:
     """An answer that is a text with the right answer in it, {gold}, and maybe a wrong one, {other}."""
 
-    def write(target: Target) -> str | None:
-        if target.gold is None or "\n" in target.gold:
+    def write(target: Target, gold: str) -> str | None:
+        if "\n" in gold:
             return None
-        return target.says(text.replace("{gold}", target.gold).replace("{other}", target.other))
+        return target.says(text.replace("{gold}", gold).replace("{other}", target.other))
 
     name = f"{kind}: {text}".replace("{gold}", "RIGHT").replace("{other}", "WRONG")
-    return Strategy(name, write, knows_gold=True)
+    return of_gold(name, write)
 
 
-def _in_thinking_alone(target: Target) -> str | None:
-    if target.gold is None:
-        return None
-    opening = "" if target.asked.thinking_opened else "<think>"
-    return f"{opening}It is {target.says(target.gold)}. \\boxed{{{target.gold}}}</think>\nI am not sure."
-
-
-def _three_boxes(target: Target) -> str | None:
-    if target.gold is None:
-        return None
-    return f"It is \\boxed{{{target.other}}} or perhaps \\boxed{{{target.gold}}} or \\boxed{{{target.other}}}."
-
-
-def _negative(target: Target) -> str | None:
-    gold = target.gold
-    if gold is None or not _NUMBER.fullmatch(gold) or float(gold.replace(",", "")) == 0:
+def _negative(target: Target, gold: str) -> str | None:
+    if not _NUMBER.fullmatch(gold) or _value(gold) == 0:
         return None
     return target.says(gold[1:] if gold.startswith("-") else f"-{gold}")
 
@@ -231,27 +214,26 @@ _BOXED_DENIALS = [text.replace("{gold}", "\\boxed{{gold}}") for text in _DENIALS
 NOT_STATED = (
     *[_near("hedge", text) for text in _HEDGES],
     *[_near("denial", text) for text in (*_DENIALS, *_BOXED_DENIALS)],
-    Strategy("the answer in the thinking alone", _in_thinking_alone, knows_gold=True),
-    Strategy("three boxes, one of them right", _three_boxes, knows_gold=True),
-    Strategy("the number with the other sign", _negative, knows_gold=True),
+    of_gold(
+        "the answer in the thinking alone",
+        lambda target, gold: (
+            f"{target.opening}It is {target.says(gold)}. \\boxed{{{gold}}}</think>\nI am not sure."
+        ),
+    ),
+    of_gold(
+        "three boxes, one of them right",
+        lambda target, gold: (
+            f"It is \\boxed{{{target.other}}} or perhaps \\boxed{{{gold}}} or \\boxed{{{target.other}}}."
+        ),
+    ),
+    of_gold("the number with the other sign", _negative),
 )
 
 # --- responses whose form is what counts
 
 
-def _gold_in_thinking(target: Target) -> str | None:
-    if target.gold is None:
-        return None
-    opening = "" if target.asked.thinking_opened else "<think>"
-    return f"{opening}{target.gold}</think>"
-
-
-def _first_words(target: Target) -> str | None:
-    return target.gold[: len(target.gold) // 5] if target.gold else None
-
-
-def _one_sentence(target: Target) -> str | None:
-    sentence, *others = (target.gold or "").split(". ")
+def _one_sentence(target: Target, gold: str) -> str | None:
+    sentence, *others = gold.split(". ")
     return f"{sentence}.\n" * 20 if others else None
 
 
@@ -264,9 +246,15 @@ def _asked_texts(target: Target) -> str:
 
 
 RESPONSES = (
-    Strategy("the right answer in the thinking alone", _gold_in_thinking, True),
-    Strategy("the first words of the right answer", _first_words, True),
-    Strategy("a sentence of the right answer, many times", _one_sentence, True),
+    of_gold(
+        "the right answer in the thinking alone",
+        lambda target, gold: f"{target.opening}{gold}</think>",
+    ),
+    of_gold(
+        "the first words of the right answer",
+        lambda target, gold: gold[: len(gold) // 5] if gold else None,
+    ),
+    of_gold("a sentence of the right answer, many times", _one_sentence),
     Strategy("the texts that are asked for, alone", _asked_texts),
     Strategy(
         "the prompt copied, and the texts that are asked for",

@@ -8,23 +8,21 @@ task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
 from swift_rlvr.contract.attack import GUESS, Earned, grades_of, guess_of, paid_by
-from swift_rlvr.contract.folded import FoldedGold, GoldTexts
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.base import OTHER_TASK, Grade
 from swift_rlvr.rewards.box import BoxReward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
-from swift_rlvr.rewards.exact_match import ExactMatchReward, golds_of
 from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
 from swift_rlvr.tasks.pictures import IMAGES, content_of
@@ -134,9 +132,6 @@ class Findings:
     # tried.
     earned: list[Earned] = field(default_factory=list)
     attacked: int = 0
-    # Golds that external_exact_match takes for that of another row: how many, and the first SHOWN.
-    folded_golds: int = 0
-    folded: list[FoldedGold] = field(default_factory=list)
 
     @property
     def too_many(self) -> bool:
@@ -216,7 +211,6 @@ class Findings:
             "rewards": {name: vars(paid) for name, paid in self.rewards.items()},
             "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
             "earned": [earned.as_json() for earned in self.earned],
-            "folded": [gold._asdict() for gold in self.folded],
         }
         return {**vars(self), **computed}
 
@@ -249,6 +243,14 @@ class Graders:
     def __init__(self, rewards: Sequence[Reward] | None):
         self._given = rewards
         self._of_tasks: dict[str, Reward] = {}
+
+    def by_reward(self, rows: Iterable[AskedRow]) -> dict[Reward, list[AskedRow]]:
+        """The rows that each reward grades."""
+        graded: dict[Reward, list[AskedRow]] = {}
+        for asked in rows:
+            for reward in self.of(asked):
+                graded.setdefault(reward, []).append(asked)
+        return graded
 
     def of(self, asked: AskedRow) -> list[Reward]:
         """Those that say something about the completion that a prompt asks for: no shaping, unless
@@ -347,8 +349,6 @@ class DatasetCheck:
             for _, row in other.rows():
                 with suppress(RowError):
                     identities.add(other.task.identity(row))
-        # A literal comparison folds no golds.
-        self._gold_texts = None if ExactMatchReward().parameters.literal else GoldTexts()
         self.attacked: dict[Reward, list[AskedRow]] = {}
         self.findings = Findings(limit, shared=dict.fromkeys(self._elsewhere, 0))
 
@@ -362,7 +362,7 @@ class DatasetCheck:
         findings = self.findings
         findings.rows += len(batch)
         bad: list[Problem] = []
-        graded: dict[Reward, list[AskedRow]] = {}
+        usable: list[AskedRow] = []
         for line, raw in batch:
             try:
                 asked = ask(self._task, raw, line, system, tokenizer)
@@ -384,21 +384,23 @@ class DatasetCheck:
             self._compare(asked, identity)
             bad += _remarks(findings, asked)
             if asked.ideal is not None:
-                for reward in self._graders.of(asked):
-                    graded.setdefault(reward, []).append(asked)
-                    # Attacks on tests would run for minutes.
-                    is_attacked = reward.role == VERIFIER and not reward.runs_code
-                    if is_attacked and findings.attacked < ATTACKED_ROWS:
-                        self.attacked.setdefault(reward, []).append(asked)
-                        findings.attacked += 1
+                usable.append(asked)
 
-        for reward, rows in graded.items():
-            bad += _grade(findings, reward, rows)
+        for reward, rows in self._graders.by_reward(usable).items():
+            bad += grade_rows(findings, reward, rows)
+            # Attacks on tests would run for minutes.
+            if reward.role == VERIFIER and not reward.runs_code:
+                attacked = rows[: ATTACKED_ROWS - findings.attacked]
+                self.attacked.setdefault(reward, []).extend(attacked)
+                findings.attacked += len(attacked)
         findings.bad += len({line for line, _ in bad})
-        findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
+        # By line, with rows that only repeat another one last.
+        findings.problems += bad
+        findings.problems.sort(key=lambda problem: (problem[1].startswith(REPEATS), problem))
+        del findings.problems[SHOWN:]
 
     def _compare(self, asked: AskedRow, identity: str) -> None:
-        """Count a row that asks what another row asks, or whose gold is nearly that of another."""
+        """Count a row that asks what another row asks."""
         findings = self.findings
         line = asked.line
         first_line = self._first_lines.setdefault(identity, line)
@@ -413,13 +415,6 @@ class DatasetCheck:
                 findings.shared[name] += 1
                 findings.problems.append((line, f"is also in {name}"))
 
-        if asked.task.verifier == ExactMatchReward.name and self._gold_texts is not None:
-            golds = golds_of(asked.row.get("accepted_answers"))
-            folded = self._gold_texts.add(line, golds or [])
-            if folded is not None:
-                findings.folded_golds += 1
-                findings.folded = [*findings.folded, folded][:SHOWN]
-
     def _compare_golds(self, asked: AskedRow, first: str | None) -> None:
         """Note a row whose gold is certainly not that of the first row with its question."""
         if first is None or asked.gold is None:
@@ -427,6 +422,7 @@ class DatasetCheck:
         gold = asked.gold.answer.strip()
         differs = False
         if asked.task.verifier == AccuracyReward.name:
+            # Numbers and labels, of which one alone can be right.
             differs = bool(_PLAIN.fullmatch(gold) and _PLAIN.fullmatch(first)) and gold != first
         elif asked.task.verifier == BoxReward.name:
             # Two people draw the same box a little differently.
@@ -458,12 +454,6 @@ def _note_doubts(findings: Findings, asked: AskedRow) -> None:
             findings.decimal_commas.append((asked.line, answer))
 
 
-def _importance(problem: Problem) -> tuple[bool, Problem]:
-    """Sorts problems by line, with rows that only repeat another one last."""
-    _, text = problem
-    return text.startswith(REPEATS), problem
-
-
 def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
     """Count what the verifier remarks about a row, and return why the row is bad.
 
@@ -485,7 +475,7 @@ def _remarks(findings: Findings, asked: AskedRow) -> list[Problem]:
     return [(asked.line, label)]
 
 
-def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator[Problem]:
+def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator[Problem]:
     """Grade and count the ideal completions of rows, and yield the problems of those that fail.
 
     A guess in the same form tells a row at fault from a reward that wants another form: the latter
@@ -498,34 +488,46 @@ def _grade(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iterator
     for asked, ideal, guess in zip(rows, ideals, guesses, strict=True):
         if ideal.reason == OTHER_TASK:
             continue
-        is_owed = reward.name in asked.task.rewards or reward.role in (VERIFIER, FORMAT)
         # A gold that no answer can be compared with. What is wrong with a program says nothing of the
         # row's reference.
         is_unreadable = reward.columns and guess.reward is None and not reward.runs_code
-        value, reason = guess if is_unreadable else ideal
-        findings.verified[asked.task.name] += is_verifier and value is not None
-        if is_verifier and reward.runs_code:
-            way = APART if value == reward.full_reward else NOT_AT_ALL
-            if reason == ONLY_TOGETHER:  # paid or not
-                way = TOGETHER
-            findings.ways[way] += 1
+        grade = guess if is_unreadable else ideal
+        if is_verifier:
+            _count_verified(findings, reward, asked, grade)
         # What a reward of one's own pays at most is not known.
-        if value == reward.full_reward or (value and not is_owed):
+        is_owed = is_verifier or reward.role == FORMAT or reward.name in asked.task.rewards
+        if grade.reward == reward.full_reward or (grade.reward and not is_owed):
             paid.full += 1
             if is_verifier and guess.reward == reward.full_reward:
                 what = "a program that returns" if reward.runs_code else "the answer"
                 yield asked.line, f"{reward.name} pays {what} {GUESS} in full too"
             continue
-        paid.reasons[reason] += 1
-        if value is None:
-            paid.none += 1
-            outcome = "does not grade the reference" if reward.runs_code else "cannot read the gold"
+        paid.reasons[grade.reason] += 1
+        paid.none += grade.reward is None
+        paid.less += grade.reward is not None
+        if not is_verifier and grade.reason == guess.reason:
+            disagreement = Disagreement(reward.name, asked.form, grade.reason)
+            findings.disagreements[disagreement] += 1
         else:
-            paid.less += 1
-            outcome = f"gives the gold {value:g}"
-        if value is None and reason == ONLY_TOGETHER:
-            yield asked.line, f"the reference passes only with {reward.name}'s together=true"
-        elif not is_verifier and reason == guess.reason:
-            findings.disagreements[Disagreement(reward.name, asked.form, reason)] += 1
-        else:
-            yield asked.line, f"{reward.name} {outcome}: {reason}"
+            yield asked.line, _why_less(reward, grade)
+
+
+def _count_verified(findings: Findings, reward: Reward, asked: AskedRow, grade: Grade) -> None:
+    """Count a row whose right answer a verifier has graded, and how a reference passes its tests."""
+    findings.verified[asked.task.name] += grade.reward is not None
+    if not reward.runs_code:
+        return
+    way = APART if grade.reward == reward.full_reward else NOT_AT_ALL
+    if grade.reason == ONLY_TOGETHER:  # paid or not
+        way = TOGETHER
+    findings.ways[way] += 1
+
+
+def _why_less(reward: Reward, grade: Grade) -> str:
+    """What is wrong with a row whose right answer is not paid in full."""
+    if grade.reward is not None:
+        return f"{reward.name} gives the gold {grade.reward:g}: {grade.reason}"
+    if grade.reason == ONLY_TOGETHER:
+        return f"the reference passes only with {reward.name}'s together=true"
+    outcome = "does not grade the reference" if reward.runs_code else "cannot read the gold"
+    return f"{reward.name} {outcome}: {grade.reason}"

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from swift_rlvr.contract.rules import Problems, Rule, rule
+from swift_rlvr.contract.rules import NotJudgedError, Problems, Rule, rule
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
 from swift_rlvr.rewards.function import FunctionReward, as_messages
 from swift_rlvr.rewards.signature import PROMPTS, TOKENS
 from swift_rlvr.success import RAISED, VERIFIER
 from swift_rlvr.tasks.task import Row, shown
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.parallel import map_within
 
 HUGE = 1_000_000
@@ -47,6 +48,12 @@ HOSTILE: tuple[Any, ...] = (
     "<answer>" + "\\frac{" * (HUGE // 6) + "</answer>",
     "<answer>" + "９" * HUGE + "</answer>",
     "<answer>" + " a" * (HUGE // 2) + "</answer>",
+)
+# What a policy may write that works on a task whose gold is GOLD, for functions without examples.
+GOLD = "7"
+ATTEMPTS = (
+    *("7", "8", "So the answer is 7.", "So \\boxed{7}.", "I do not know."),
+    *("<answer>7</answer>", "<think>\n3 + 4\n</think>\n<answer>7</answer>"),
 )
 # Python code that leaves a trace if it is run.
 CODE = "__import__('pathlib').Path({!r}).touch()"
@@ -319,6 +326,55 @@ def _hostile(completion: object, cls: type[Reward]) -> Problems:
 for _number, _completion in enumerate(HOSTILE, start=1):
     _name = f"hostile text {_number} of {len(HOSTILE)} is graded and earns nothing"
     REWARD_RULES[_name] = partial(_hostile, _completion)
+
+
+def _called(cls: type[Reward]) -> Problems:
+    """For a function without examples: it can be called with anything, and says the same again.
+
+    Raises:
+        NotJudgedError: it can, which says nothing of what it pays.
+    """
+    reward = cls()
+    completions = [*ATTEMPTS, *(text for text in HOSTILE if isinstance(text, str))]
+    columns = _listed(cls, [dict.fromkeys(reward.columns, GOLD)] * len(completions))
+    called = f"{len(completions)} generated completions"
+    if reward.columns:
+        called += f" and {GOLD!r} in {', '.join(reward.columns)}"
+    needs = "that needs examples=[(completion, row, reward), ...] of @reward, or function.examples"
+    try:
+        grades = reward.grades(completions, **columns)
+    except InputError as error:  # raised on every completion
+        if not reward.columns:
+            raise
+        problem = f"called with {called}, it raised on each ({error}): your rows may have"
+        raise NotJudgedError(
+            f"{problem} something else there, so nothing was judged: {needs}"
+        ) from error
+    for completion, grade in zip(completions, grades, strict=True):
+        if grade.reason == RAISED:
+            row = dict.fromkeys(reward.columns, GOLD)
+            yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
+            return
+    values = [grade.reward for grade in grades]
+    if not all(map(_same, reward(completions, **columns), values)):
+        yield "the same completions get different rewards the second time"
+        return
+    messages = list(map(as_messages, completions))
+    if not all(map(_same, _as_trl_calls(reward, messages, columns), values)):
+        yield "completions as messages, which TRL passes, get different rewards than the same texts"
+        return
+    numbers = [value for value in values if value is not None]
+    paid = f"{min(numbers):g} to {max(numbers):g}" if numbers else "None to all"
+    raise NotJudgedError(
+        f"called with {called}, as texts and as messages, it raised nothing and gave {paid}. Not judged: "
+        f"whether right answers earn more than wrong ones, and rows without a gold None; {needs}"
+    )
+
+
+WITHOUT_EXAMPLES: dict[str, Rule] = {
+    "it can be built the way trainers build it, and pickled": _built,
+    "generated completions are graded": _called,
+}
 
 
 def rules_of(cls: type[Reward]) -> dict[str, Rule]:

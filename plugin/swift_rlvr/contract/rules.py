@@ -11,6 +11,10 @@ Problems = Iterator[str]
 Rule = Callable[[Any], Problems]
 
 
+class NotJudgedError(Exception):
+    """A rule has found no problem, and there is something that it could not judge: what."""
+
+
 def rule(rules: dict[str, Rule], sentence: str) -> Callable[[Rule], Rule]:
     """Put the function below among the rules, under its sentence."""
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from swift_rlvr.contract.attack import GUESS, grades_of
-from swift_rlvr.contract.datasets import form_text
+from swift_rlvr.contract.attack import grades_of
+from swift_rlvr.contract.datasets import Findings, Graders, form_text, grade_rows
 from swift_rlvr.contract.rules import Problems, Rule, rule
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
@@ -20,51 +20,21 @@ from swift_rlvr.tasks.task import Row, shown
 
 # What may stand in a column of a raw row in place of its value.
 JUNK: tuple[Any, ...] = (
-    None,
-    "",
-    "no such value",
-    -1,
-    float("nan"),
-    True,
-    [],
-    {},
-    [None],
-    {"a": 1},
-    "x" * 1_000_000,
+    *(None, "", "no such value", "x" * 1_000_000, -1, float("nan"), True),
+    *([], {}, [None], {"a": 1}),
 )
-# What ms-swift renames before a preprocessor sees a row, or keeps for itself.
+# Columns of which ms-swift makes a prompt, and a response, before a preprocessor sees a row.
+QUERY_COLUMNS = frozenset(["query", "prompt", "input", "instruction", "question", "problem"])
+RESPONSE_COLUMNS = frozenset(
+    ["response", "answer", "answers", "answer_key", "output", "target", "targets"]
+    + ["solution", "text", "completion", "content"]
+)
+# What it renames or keeps for itself; `target` and `solution` reach the rewards all the same.
 TAKEN_COLUMNS = {
-    # Renamed to the prompt or its parts.
-    "query",
-    "prompt",
-    "input",
-    "instruction",
-    "question",
-    "problem",
-    "system",
-    "system_prompt",
-    "history",
-    # Renamed to the response.
-    "response",
-    "answer",
-    "output",
-    "targets",
-    "answer_key",
-    "answers",
-    "text",
-    "completion",
-    "content",
-    # Kept for other kinds of training.
-    "images",
-    "videos",
-    "audios",
-    "tools",
-    "objects",
-    "label",
-    "channel",
-    "margin",
-    "rejected_response",
-    "dataset",
+    *QUERY_COLUMNS,
+    *(RESPONSE_COLUMNS - {"target", "solution"}),
+    *["system", "system_prompt", "history", "images", "videos", "audios", "tools", "objects"],
+    *["label", "channel", "margin", "rejected_response", "dataset"],
 }
 TASK_RULES: dict[str, Rule] = {}
 
@@ -167,31 +137,25 @@ def _messages(task: Task, row: Row) -> Problems:
             return
 
 
-@example_rule("right answers earn all of its rewards in full, and wrong ones do not")
-def _graded(task: Task, row: Row) -> Problems:
-    asked = ask(task, row)
-    for name in asked.task.rewards:
-        reward = REWARDS[name]()
-        missing = [column for column in reward.columns if column not in asked.row]
-        if missing:
-            yield f"{name} needs the column {', '.join(missing)}"
-        elif asked.graded is not None:
-            ((value, reason),) = grades_of(reward, [asked], [asked.graded])
-            if value != 1.0:
-                form = form_text(asked.form) if asked.form else "no form"
-                yield (
-                    f"the prompt asks for {form}, and the right answer in it earns {value} of {name},"
-                    f" not 1.0 ({reason})"
-                )
-    verifier = REWARDS[asked.task.verifier or ""]()
-    own_task = asked.row["task"]
-    if verifier.own_tasks and own_task not in verifier.own_tasks:
-        yield f"{verifier.name} skips the task {own_task!r}"
-        return
-    for wrong in ("", asked.answering(GUESS)):
-        ((value, reason),) = grades_of(verifier, [asked], [wrong])
-        if value is None or value >= 1.0:
-            yield f"{shown(wrong)} earns {value} of {verifier.name} ({reason})"
+@rule(TASK_RULES, "right answers earn all of its rewards in full, and wrong ones do not")
+def _graded(task: Task) -> Problems:
+    """By the rules of `swift-rlvr dataset check`."""
+    findings = Findings(limit=0.0, shared={})
+    rows = [ask(task, row, number) for number, row in enumerate(task.examples, start=1)]
+    with_gold = [asked for asked in rows if asked.ideal is not None]
+    for reward, graded in Graders(None).by_reward(with_gold).items():
+        for number, problem in grade_rows(findings, reward, graded):
+            yield f"example {number}: {problem}"
+    for name, form, reason in findings.disagreements:
+        asks_for = form_text(form) if form else "no form"
+        yield f"the prompt asks for {asks_for}, and the right answer in it earns less of {name} ({reason})"
+    if with_gold and not findings.verified.total():
+        yield "no verifier grades the right answers"
+    for asked in rows:
+        verifier = REWARDS[asked.task.verifier or ""]()
+        ((value, reason),) = grades_of(verifier, [asked], [""])
+        if value is None or value >= verifier.full_reward:
+            yield f"example {asked.line}: no answer earns {value} of {verifier.name} ({reason})"
 
 
 @rule(TASK_RULES, "the identity of a row is stable, and differs between questions")

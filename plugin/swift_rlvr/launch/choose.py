@@ -44,8 +44,6 @@ def read_words(
     if first.endswith(SUFFIXES) or Path(first).exists():
         return read_recipe(first), flags
 
-    if first == "scratch":
-        raise InputError("scratch: GRPO from scratch is `python scripts/grpo_from_scratch.py` now")
     problem = did_you_mean(first, EXPERIMENTS) or "there is no such experiment."
     choices = f"The experiments are {', '.join(EXPERIMENTS)}; a recipe is a .yaml file"
     raise InputError(f"{first}: {problem} {choices}")

@@ -79,6 +79,11 @@ def check_plan(plan: Plan) -> list[CheckResult]:
         return results + _results(AFTER_MS_SWIFT, Launch(plan, parsed))
 
 
+def check_data(plan: Plan) -> list[CheckResult]:
+    """The checks of data and verifiers that need no large package: what DRY_RUN=1 looks at."""
+    return _results((data.datasets, rewards.verifiers), Launch(plan))
+
+
 def _results(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
     results: list[CheckResult] = []
     for check in checks:

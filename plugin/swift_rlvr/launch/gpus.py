@@ -119,12 +119,11 @@ class Sharing:
         if data > 1:
             server += f" x {data} ({DATA})"
         trainers = "the training needs at least one"
-        if train_gpus:
-            trainers = f"TRAIN_GPUS is {','.join(train_gpus)}"
-
         remedy = "more GPUs, or a recipe without a server (vllm_mode: colocate)"
         left = gpus - max(1, len(train_gpus))
         smaller = [size for size in (8, 4, 2, 1) if size < tensor and size * data <= left]
+        if train_gpus:
+            trainers = f"TRAIN_GPUS is {','.join(train_gpus)}"
         if len(train_gpus) > 1 and needed < gpus:
             remedy = "leave TRAIN_GPUS out"
         elif smaller:

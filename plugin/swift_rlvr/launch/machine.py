@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.limits import available_memory, usable_cores, usable_memory
+from swift_rlvr.utils.limits import usable_cores, usable_memory
 
 MIB = 2**20
 DRIVER = Path("/dev/nvidiactl")
@@ -44,14 +44,13 @@ class Device:
 class Machine:
     """gpus: the visible ones, in CUDA's order. driver: of the GPUs. driver_problem: why the driver
     lists none, where it is there and does not work.
-    cores, memory: what this process may use; MiB, of the host. available: MiB of it that are free.
+    cores, memory: what this process may use; MiB, of the host.
     """
 
     gpus: tuple[Gpu, ...]
     driver: str | None
     cores: int
     memory: int
-    available: int | None = None
     driver_problem: str = ""
 
     def gpu(self, index: str) -> Gpu:
@@ -99,7 +98,6 @@ def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
         driver=driver,
         cores=usable_cores(),
         memory=usable_memory() // MIB,
-        available=available_memory() // MIB,
         driver_problem=problem,
     )
 

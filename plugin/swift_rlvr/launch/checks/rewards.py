@@ -1,10 +1,9 @@
-"""Checks by what ms-swift makes of the arguments, and of the rewards: names, parameters, columns,
-what they pay.
-"""
+"""Checks by what ms-swift makes of the arguments, and of the rewards: names, parameters, what they pay."""
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import asked_rows
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.build import missing_column, reward_class, rewards_without_rows
+from swift_rlvr.rewards.build import reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import FIELD, is_import_path
 from swift_rlvr.rewards.parameters import flag_elsewhere, stray_variables
@@ -46,8 +45,7 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
     if parsed.failure:
         message = f"ms-swift could not be asked: {parsed.failure}"
         yield warning("settings", message, "the training will say more")
-        unasked = "ms-swift's rewards, the columns that they need, verifiers, grading"
-        message = f"not checked: {unasked}, and what only the training refuses"
+        message = "not checked: ms-swift's rewards, grading, and what only the training refuses"
         yield warning("training", message, "as above; then run this again")
     parameters_of_all = [(name, reward.Parameters) for name, reward in REWARDS.items()]
     for name in parsed.unknown:
@@ -100,6 +98,10 @@ def names(launch: Launch) -> Iterator[CheckResult]:
         yield failed("rewards", message, f"{len(rewards)} reward_weights")
     elif not unknown and not launch.parsed.replaced:
         yield passed("rewards", ", ".join(weighted_names(launch.settings, rewards)))
+
+
+def replaced(launch: Launch) -> Iterator[CheckResult]:
+    """No plugin has taken the name of one of our rewards."""
     for name, other in launch.parsed.replaced.items():
         if launch.parsed.has_ours:
             message = f"{other} has replaced this package's reward {name}"
@@ -139,11 +141,7 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     results: list[CheckResult] = []
     max_length = launch.plan.grpo.max_completion_length
     arguments = SimpleNamespace(max_completion_length=max_length)
-    # The parameters that a recipe sets under ENV are in this process's environment for a moment.
-    variables = {
-        name: value for name, value in launch.environ.items() if name.startswith("EXTERNAL_")
-    }
-    with mock.patch.dict(os.environ, variables):
+    with _variables(launch):
         for name in launch.listed("reward_funcs"):
             is_of_file = is_import_path(name) or name.endswith(".py")
             if name not in REWARDS.data and not is_of_file:
@@ -151,15 +149,28 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
             try:
                 rewards.append(reward_class(name)(arguments))
             except ValueError as error:  # among them InputError
-                result = failed(
-                    "parameters", str(error), "`swift-rlvr rewards NAME` lists the parameters"
-                )
+                subject, remedy = "parameters", "`swift-rlvr rewards NAME` lists the parameters"
                 if getattr(error, "field", None) == FIELD:  # it cannot be imported
+                    subject = "rewards"
                     remedy = "correct the file or the name; `swift-rlvr rewards` tries it"
-                    result = failed("rewards", str(error), remedy)
+                result = failed(subject, str(error), remedy)
                 # Of several functions of one file that is not there.
                 if result not in results:
                     results.append(result)
+    return rewards, results
+
+
+def _variables(launch: Launch) -> AbstractContextManager[Any]:
+    """Puts the parameters that a recipe sets under ENV into this process's environment for a moment."""
+    environ = launch.environ.items()
+    of_rewards = {name: value for name, value in environ if name.startswith("EXTERNAL_")}
+    return mock.patch.dict(os.environ, of_rewards)
+
+
+def parameters(launch: Launch) -> list[CheckResult]:
+    """The parameters in EXTERNAL_* variables are valid, and each belongs to a reward."""
+    rewards, results = build(launch)
+    with _variables(launch):
         stray = list(stray_variables(REWARDS))
     # All variables that set a parameter of a reward, such as EXTERNAL_COUNTDOWN_NOTATION.
     known = []
@@ -170,12 +181,6 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
         message = f"{variable} is set and belongs to no reward"
         remedy = did_you_mean(variable, known) or f"unset {variable}"
         results.append(warning("parameters", message, remedy))
-    return rewards, results
-
-
-def parameters(launch: Launch) -> list[CheckResult]:
-    """The parameters in EXTERNAL_* variables are valid, and each belongs to a reward."""
-    rewards, results = build(launch)
     if rewards and not results:
         count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
         text = f"{count} set by variables" if count else "all as by default"
@@ -183,31 +188,18 @@ def parameters(launch: Launch) -> list[CheckResult]:
     return results
 
 
-def columns_of_ours(launch: Launch) -> Iterator[CheckResult]:
-    """Each of these rewards has rows that it grades, and finds its columns in them. That it pays their
-    golds is what `datasets` says, and what it pays beside the others `together`.
-    """
+def idle(launch: Launch) -> Iterator[CheckResult]:
+    """Each of these rewards has rows that it grades; `verifiers` names the verifiers that have none."""
     rewards, _ = build(launch)
     if not rewards:
         return
     rows = first_rows(launch)
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
+    # A warning where there are rows that were not looked at.
+    report = failed if datasets == rows.keys() else warning
     for reward, remedy in rewards_without_rows(rewards, list(rows)):
-        if reward.role == VERIFIER:  # `verifiers` names those
-            continue
-        # A warning where there are rows that were not looked at.
-        report = failed if datasets == rows.keys() else warning
-        yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
-    for task, asked in rows.items():
-        for reward in rewards:
-            column = missing_column(reward, asked.row)
-            if column is not None:
-                present = ", ".join(name for name in asked.row if name != "messages")
-                message = (
-                    f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
-                )
-                remedy = "another reward, or set its parameter tasks to those that have the column"
-                yield failed("grades", message, remedy)
+        if reward.role != VERIFIER:
+            yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
 
 
 def sandbox(launch: Launch) -> Iterator[CheckResult]:
@@ -239,25 +231,6 @@ def sandbox(launch: Launch) -> Iterator[CheckResult]:
             yield warning("sandbox", message, remedy)
         else:
             yield passed("sandbox", "code runs with Landlock, and leaves nothing behind")
-
-
-def columns_of_others(launch: Launch) -> Iterator[CheckResult]:
-    """The rewards of others can be called with the columns of the rows."""
-    rows = first_rows(launch)
-    for name in launch.listed("reward_funcs"):
-        if name not in launch.parsed.rewards:
-            continue
-        needed = launch.parsed.rewards[name].columns
-        lacking = [task for task, asked in rows.items() if not set(needed) <= asked.row.keys()]
-        if not lacking:
-            continue
-        if len(lacking) == len(rows):
-            message = f"{name} needs {', '.join(needed)}, which no row has"
-            yield failed("columns", message, "another reward")
-        else:
-            message = f"{name} needs {', '.join(needed)}, which rows of {', '.join(lacking)} lack"
-            remedy = "external_accuracy grades only the tasks that it knows"
-            yield warning("columns", message, remedy)
 
 
 def tried_rows(launch: Launch) -> list[AskedRow]:
@@ -302,16 +275,25 @@ def together(launch: Launch) -> Iterator[CheckResult]:
             yield failed("grading", f"{name} cannot grade the first rows: {result}", remedy)
         else:
             values[name] = result
-    if len(values) < len(paid):
-        return
+    is_verified = all(result.status != "failed" for result in verifiers(launch))
+    if len(values) == len(paid) and is_verified:
+        yield from _compare_rows(launch, tried, values)
 
-    names = list(paid)
+
+def _compare_rows(
+    launch: Launch, tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
+) -> Iterator[CheckResult]:
+    """Compare the pay of each row's two completions: the first row of each task, or the first at fault.
+
+    values: by reward, of all completions.
+    """
+    names = list(values)
     weights = [float(weight) for weight in as_list(launch.settings.get("reward_weights"))]
     if len(weights) != len(names):
         weights = [1.0] * len(names)
-    verifiers = [name for name in names if launch.parsed.rewards[name].role == VERIFIER]
-    # What each pays for a right completion.
-    full = dict.fromkeys(verifiers, FULL)
+    # What each verifier pays for a right completion.
+    roles = launch.parsed.rewards
+    full = {name: FULL for name in names if roles[name] == VERIFIER}
     for reward in build(launch)[0]:
         if reward.name in full:
             full[reward.name] = reward.full_reward
@@ -390,37 +372,52 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     estimator (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches
     nothing.
     """
-    known = launch.parsed.rewards
-    if not known or _other_rewards(launch):  # what those judge is not known here
+    if _other_rewards(launch):  # what those judge is not known here
         return []
-    rewards = [name for name in launch.listed("reward_funcs") if name in known]
-    # The rewards that grade each task in the data. Those that are not ours are taken to grade all.
-    own_tasks = {reward.name: reward.own_tasks for reward in build(launch)[0]}
-    grading: dict[str, list[str]] = {}
-    for task in first_rows(launch):
-        grading[task] = []
-        for name in rewards:
-            only = own_tasks.get(name)
-            if not only or task in only:
-                grading[task].append(name)
-    grading = grading or {"the dataset": rewards}
+    own = {reward.name: reward for reward in build(launch)[0]}
+    roles = _roles(launch, own)
+    verifying = [name for name, role in roles.items() if role == VERIFIER]
 
+    grading = {task: _graders_of(task, roles, own) for task in first_rows(launch)}
+    grading = grading or {"the dataset": list(roles)}
     results = []
     for task, names in grading.items():
         if not names:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
-            report = failed if len(grading) == 1 else warning
-            results.append(report("verifiers", message, "a reward for that task, or leave it out"))
-        elif all(known[name].role != VERIFIER for name in names):
+            results.append(failed("verifiers", message, "a reward for that task, or leave it out"))
+        elif not set(names) & set(verifying):
             message = f"no reward verifies answers of {task}, there are {', '.join(names)}: success is not known"
             verifier = TASKS[task].verifier if task in TASKS else None
             remedy = f"{verifier or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
-            results.append(warning("verifiers", message, remedy))
+            # Without any verifier it may be meant: a run for the format alone.
+            report = failed if verifying else warning
+            results.append(report("verifiers", message, remedy))
     if results:
         return results
-    verifying = [name for name in rewards if known[name].role == VERIFIER]
     return [passed("verifiers", f"of {', '.join(grading)}: {', '.join(verifying)}")]
 
 
-CHECKS = (parameters, sandbox, columns_of_ours)
-AFTER_MS_SWIFT = (arguments, later, names, columns_of_others, verifiers, together)
+def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
+    """The role of each reward. One that is not ours may verify until ms-swift has been asked."""
+    known = launch.parsed.rewards
+    roles: dict[str, str | None] = {}
+    for name in launch.listed("reward_funcs"):
+        if name in known:
+            roles[name] = known[name]
+        elif not known:
+            roles[name] = own[name].role if name in own else VERIFIER
+    return roles
+
+
+def _graders_of(task: str, names: Iterable[str], own: Mapping[str, Reward]) -> list[str]:
+    """The rewards that grade a task. Those that are not ours are taken to grade all."""
+    graders = []
+    for name in names:
+        only = own[name].own_tasks if name in own else None
+        if not only or task in only:
+            graders.append(name)
+    return graders
+
+
+CHECKS = (parameters, sandbox, idle)
+AFTER_MS_SWIFT = (arguments, later, names, replaced, verifiers, together)

@@ -306,3 +306,15 @@ def test_folders_are_counted_and_removed_however_deep():
 def test_bad_tests_stay_bad():
     with pytest.raises(BadTests):
         read_tests("import pandas\nassert f(1) == pandas.NA")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f('\\ude00') == '\\ud83d\\ude00'",
+        "y = [f('\\ude00')]\nassert y == ['\\ud83d\\ude00'] and len(y[0]) == 2",
+    ],
+)
+def test_two_surrogates_side_by_side_stay_two(tests):
+    assert explained("def f(x): return '\\ud83d' + x", tests).reward == 1.0
+    assert explained("def f(x): return '\\U0001f600'", tests).reward == 0.0

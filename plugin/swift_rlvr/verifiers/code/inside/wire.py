@@ -85,7 +85,7 @@ class Writer:
 
     def _write(self, value: object, depth: int) -> object:
         if value is None or isinstance(value, (bool, str, float)):
-            return value
+            return encode(value)
         if type(value) is int and -(1 << 63) < value < 1 << 63:
             return value
         if depth > DEEPEST:
@@ -187,7 +187,7 @@ class Reader:
         reading = getattr(self, f"_read_{name}", None)
         if reading is not None:
             return reading(items)
-        if name in ("int", "bytes", "complex", "fraction"):
+        if name in ("int", "bytes", "text", "complex", "fraction"):
             return decode(value)
         return self._take(value)
 

@@ -40,6 +40,17 @@ TOGETHER = {
         "uuid",
     ),
     *("array", "async", "random seed", "stdout is captured"),
+    # What the tests have themselves, such as a function that the code is to call.
+    *("a mock is handed over", "callback class", "tree of the tests", "class with Node given"),
+    *(
+        "sqlite",
+        "csv to a stream",
+        "write to stream",
+        "tests need seek",
+        "timer decorator",
+        "retry",
+    ),
+    *("observer", "generator send", "generator throw", "returns the same", "lru cache", "deque"),
 }
 
 

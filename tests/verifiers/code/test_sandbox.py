@@ -1025,15 +1025,15 @@ def test_nothing_that_code_can_reach_depends_on_what_is_expected(monkeypatch):
     processes: set[str] = set()
 
     def state(test: str) -> set[str]:
-        values, take = [], process.Child._take_report
+        values, read = [], process._as_report
 
-        def taken(child):
-            report = take(child)
+        def taken(line):
+            report = read(line)
             values.append((report or {}).get("value"))
             return report
 
         with monkeypatch.context() as patch:
-            patch.setattr(process.Child, "_take_report", taken)
+            patch.setattr(process, "_as_report", taken)
             check(
                 ALL_THAT_CODE_SEES,
                 read_tests(test),

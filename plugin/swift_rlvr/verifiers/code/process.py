@@ -476,17 +476,28 @@ class Child:
 
     def send(self, message: dict) -> None:
         """Write a message, as far as there is room; `receive` writes the rest."""
-        self._send(self._messages, _ENCODE(message).encode() + b"\n")
+        self.send_line(_ENCODE(message).encode())
+
+    def send_line(self, line: bytes) -> None:
+        """The same of a message that is written already."""
+        self._send(self._messages, line + b"\n")
 
     def receive(self, longest: int = _LONGEST_REPORT) -> dict:
         """The next report, of at most `longest` bytes. Raises Ended if none comes."""
-        received = self._received[self._reports]
-        self._read_from(self._reports, longest)
-        self._exchange(lambda: b"\n" in received or self._reports not in self._open)
-        report = self._take_report()
+        report = _as_report(self.receive_line(longest))
         if report is None:
             raise self._end()
         return report
+
+    def receive_line(self, longest: int = _LONGEST_REPORT) -> bytes:
+        """The same, which may be anything but a line break, not read. Raises Ended if none comes."""
+        received = self._received[self._reports]
+        self._read_from(self._reports, longest)
+        self._exchange(lambda: b"\n" in received or self._reports not in self._open)
+        line = self._take_line()
+        if line is None:
+            raise self._end()
+        return line
 
     def run(self, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
         """Have a program, which was sent, read its input and run to its end; its standard output, and
@@ -500,26 +511,20 @@ class Child:
         self._read_from(self._stdout, max_output)
         self._most_written = _WRITTEN + max_output
         self._exchange(lambda: not self._open)
-        report = self._take_report()
+        line = self._take_line()
+        report = None if line is None else _as_report(line)
         if report is None:
             ended = self._end()
             if self.status != 0:
                 raise ended
         return bytes(self._received[self._stdout]), report
 
-    def _take_report(self) -> dict | None:
-        """Read what the child says, which may be anything; None where it is no report."""
+    def _take_line(self) -> bytes | None:
+        """The first line of what the child has written; None where there is no whole one."""
         received = self._received[self._reports]
         line, newline, rest = received.partition(b"\n")
         received[:] = rest
-        if not newline:
-            return None
-        try:
-            report = _DECODE(line.decode())
-        # RecursionError: a hundred thousand brackets
-        except (ValueError, RecursionError):
-            return None
-        return report if isinstance(report, dict) else None
+        return bytes(line) if newline else None
 
     def _end(self) -> Ended:
         """Wait for the end of a child that has closed its pipes, and say how it ended."""
@@ -666,6 +671,16 @@ class Child:
             del self._open[pipe]
             self._poll.unregister(pipe)
         return len(chunk)
+
+
+def _as_report(line: bytes) -> dict | None:
+    """What a child says, which may be anything; None where it is no report."""
+    try:
+        report = _DECODE(line.decode())
+    # RecursionError: a hundred thousand brackets
+    except (ValueError, RecursionError):
+        return None
+    return report if isinstance(report, dict) else None
 
 
 def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:

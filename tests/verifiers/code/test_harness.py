@@ -495,12 +495,8 @@ except EmptyError as e:
     assert str(e) == "nothing: empty"
 assert make().top == 1 and make() == Stack([1])
 assert sorted([Stack([1, 2]), Stack([1])])[0] == Stack([1])
-import copy
-c = copy.deepcopy(s)
-c.push(9)
-assert c != s
 assert type(s) is Stack and Stack.__name__ == "Stack" and type(s).__name__ == "Stack"
-assert callable(make) and make.__name__ == "make"
+assert callable(make)
 """,
     ),
     "arguments that are changed in place": (
@@ -511,19 +507,17 @@ def same(a): return a
 def swap(a, b): a[:], b[:] = b[:], a[:]
 def add(s): s.add(4)
 def q(d): d.appendleft(0); return d
-def ident(a, b): return a is b
-def cyc():
-    a=[]; a.append(a); return a
+def sort_bytes(b): b.insert(0, 97)
 """,
         """
 x = [3,1]
 sort(x)
 assert x == [1,3]
 d = {"k": []}
-k = d["k"]
-assert nest(d) is d
-assert d == {"k": [1], "n": {2}} and d["k"] is k
-assert same(x) is x and same([1]) is not x
+nest(d)
+assert d == {"k": [1], "n": {2}}
+nest(d=d)
+assert d == {"k": [1, 1], "n": {2}} and same([1]) is not x
 a, b = [1], [2,3]
 swap(a, b)
 assert a == [2,3] and b == [1]
@@ -532,81 +526,10 @@ add(s)
 assert s == {1,4}
 from collections import deque
 e = deque([1])
-assert q(e) is e and e == deque([0,1])
-assert ident(x, x) and not ident(x, [1,3])
-c = cyc()
-assert c[0] is c
-""",
-    ),
-    "functions and objects of the tests": (
-        """
-def app(f, x): return f(x)
-def mp(f, xs): return list(map(f, xs))
-def fold(node):
-    t=0
-    while node: t+=node.val; node=node.next
-    return t
-def rev(node):
-    p=None
-    while node: node.next, p, node = p, node, node.next
-    return p
-def comp(*fs):
-    def g(x):
-        for f in fs: x=f(x)
-        return x
-    return g
-def srt(xs, key): return sorted(xs, key=key)
-def gen(n):
-    for i in range(n): yield i
-def echo():
-    x = yield 1
-    yield x
-def deco(f):
-    import functools
-    @functools.wraps(f)
-    def w(*a): return f(*a)+1
-    return w
-def catch(f):
-    try: f()
-    except ValueError as e: return str(e)
-def through(f): return f()
-def total(it): return sum(it)
-def rd(fh): return fh.read()
-""",
-        """
-assert app(lambda x: x + 1, 1) == 2
-assert mp(str, [1,2]) == ["1","2"]
-assert mp(len, ["a","bb"]) == [1,2]
-class Node:
-    def __init__(self, val, next=None): self.val, self.next = val, next
-n = Node(1, Node(2, Node(3)))
-assert fold(n) == 6
-r = rev(n)
-assert [r.val, r.next.val, r.next.next.val] == [3,2,1] and r.next.next is n and n.next is None
-assert comp(lambda x: x+1, lambda x: x*2)(3) == 8
-assert srt(["bb","a"], key=lambda s: len(s)) == ["a","bb"]
-g = gen(3)
-assert next(g) == 0 and list(g) == [1,2]
-e = echo()
-assert next(e) == 1 and e.send(7) == 7
-@deco
-def two(): return 2
-assert two() == 3
-def bad(): raise ValueError("x")
-assert catch(bad) == "x"
-class Own(Exception): pass
-def own(): raise Own("mine")
-try:
-    through(own)
-    assert False
-except Own as e: assert str(e) == "mine"
-assert total(i for i in range(4)) == 6
-import io
-assert rd(io.StringIO("abc")) == "abc"
-from unittest.mock import Mock
-m = Mock(return_value=5)
-assert app(m, 3) == 5
-m.assert_called_once_with(3)
+assert q(e) == e and e == deque([0,1]) and e.maxlen is None
+b = bytearray(b"x")
+sort_bytes(b)
+assert b == b"ax"
 """,
     ),
     "values of many types, and names that change": (
@@ -631,7 +554,7 @@ def f(k):
      "rng": range(3), "fs": frozenset([1]), "by": b"x", "ba": bytearray(b"x"), "cx": 1j, "big": 10**30, "nan": float("nan"), "el": ..., "t": int, "m": re.match("a","ab"), "color": Color.RED, "keys": {1:2}.keys(), "values": {1: 2}.values()}[k]
 """,
         """
-assert f("p") == (1,2) and f("p").x == 1
+assert f("p") == (1,2)
 assert f("c") == {"a": 2, "b": 1} and f("c").most_common(1) == [("a", 2)]
 assert f("dd") == {1: [2]}
 assert f("od") == {"a": 1} and list(f("dq")) == [1,2]
@@ -696,51 +619,70 @@ ONLY_TOGETHER = {
         "def f(n):\n    for i in range(n): yield i",
         "import types\nassert isinstance(f(1), types.GeneratorType)",
     ),
+    "a generator that is sent values": (
+        "def f():\n    x = yield 1\n    yield x",
+        "e = f()\nassert next(e) == 1 and e.send(7) == 7",
+    ),
+    "a function of the tests": ("def f(g, x): return g(x)", "assert f(lambda x: x + 1, 1) == 2"),
+    "a builtin function": ("def f(g, x): return g(x)", "assert f([len][0], [1]) == 1"),
+    "a composed function": (
+        "def f(*gs):\n    def h(x):\n        for g in gs: x = g(x)\n        return x\n    return h",
+        "assert f(lambda x: x + 1, lambda x: x * 2)(3) == 8",
+    ),
+    "a decorator": (
+        "def f(g):\n    return lambda *a: g(*a) + 1",
+        "@f\ndef two(): return 2\nassert two() == 3",
+    ),
+    "an object of the tests": (
+        "def f(node):\n    t = 0\n    while node: t, node = t + node.val, node.next\n    return t",
+        "class Node:\n    def __init__(self, val, next=None): self.val, self.next = val, next\n"
+        "assert f(Node(1, Node(2))) == 3",
+    ),
+    "an iterator of the tests": ("def f(it): return sum(it)", "assert f(i for i in range(4)) == 6"),
+    "an exception of the tests": (
+        "def f(g): g()",
+        "class Own(Exception): pass\ndef own(): raise Own('mine')\n"
+        "try:\n    f(own)\n    assert False\nexcept Own as e: assert str(e) == 'mine'",
+    ),
+    "a mock": (
+        "def f(g, x): return g(x)",
+        "from unittest.mock import Mock\nm = Mock(return_value=5)\nassert f(m, 3) == 5",
+    ),
+    "a question to a part of a result": (
+        "class A:\n    def get(self, x): return x\ndef f(): return A()",
+        "x = [1]\nassert f().get(x) == x",
+    ),
+    "the fields of a named tuple": (
+        "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)",
+        "assert f().x == 1",
+    ),
+    "an argument that is returned": ("def f(x): return x", "x = [1]\nassert f(x) is x"),
+    "an argument twice": ("def f(x, y): return x is y", "x = [1]\nassert f(x, x)"),
+    "a list in itself": (
+        "def f():\n    a = []\n    a.append(a)\n    return a",
+        "c = f()\nassert c[0] is c",
+    ),
+    "a copy": (STACK, "import copy\ns = Stack([1])\nassert copy.deepcopy(s) == s"),
+    "the name of a function": ("def f(): return 1", "assert f() == 1 and f.__name__ == 'f'"),
 }
 
 
 @pytest.mark.parametrize("name", ONLY_TOGETHER)
 def test_what_works_in_one_process_alone(name):
-    """Two processes would need a protocol of its own for each of these."""
+    """Two processes would need a protocol of its own for each of these. What fails is the code, as far
+    as they can tell, so that wrong code earns 0.
+    """
     code, tests = ONLY_TOGETHER[name]
     limits = Limits(seconds=60)
     assert check(code, read_tests(tests), limits)[-1].reason in ("wrong", "error")
     assert passes_together(code, read_tests(tests), limits)
 
 
-ATTACK = """
-import sys
-def peer():
-    frame = sys._getframe()
-    while frame:
-        for value in frame.f_locals.values():
-            if type(value).__name__ == "Peer": return value
-        frame = frame.f_back
-def answers(asks):
-    return [peer()._exchange({"request": ask}) for ask in asks]
-def f(given):
-    names = ("__globals__", "__closure__", "__code__", "__self__", "__class__", "__dict__", "gi_frame", "f_globals")
-    asks = [["getattr", ["yours", 0], name] for name in names]
-    asks += [
-        ["call", ["type", "type"], ["tuple", ["yours", 0]], ["dict"]],
-        ["call", ["yours", 999], ["tuple"], ["dict"]],
-        ["call", ["yours", -1], ["tuple"], ["dict"]],
-        ["operate", "__getitem__", ["list", 1], 0],
-        ["operate", "__call__", ["yours", 0]],
-        ["setattr", ["yours", 0], "__code__", 1],
-        ["setattr", ["yours", 0], "x", 1],
-        ["name", "g"], ["names"],
-        ["nonsense"], ["getattr"], [], None, {"a": 1}, 7,
-    ]
-    return [ask for ask, answer in zip(asks, answers(asks)) if "raised" not in answer]
-"""
-
-
-def test_the_code_gets_no_more_of_the_tests_than_it_is_given():
-    """It speaks the protocol, and asks for all that a function could lead to."""
-    tests = "secret = 987654321\nassert f(lambda x: secret) == []"
-    assert passes(ATTACK, tests)
-    assert passes("def f(g): return g(1)", "assert f(lambda x: x + 6) == 7")
+def test_the_code_gets_nothing_that_the_tests_do_not_write_down():
+    """No function or object of theirs, by which it could ask for more."""
+    code = "def f(g): return g(1)"
+    verdicts = check(code, read_tests("y = 7\nassert f(lambda x: x + 6) == y"), Limits(seconds=60))
+    assert "cannot be handed over" in verdicts[0].detail
 
 
 @pytest.mark.parametrize(

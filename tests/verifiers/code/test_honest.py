@@ -40,6 +40,17 @@ TOGETHER = {
         "uuid",
     ),
     *("array", "async", "random seed", "stdout is captured"),
+    # What the tests have themselves, such as a function that the code is to call.
+    *("a mock is handed over", "callback class", "tree of the tests", "class with Node given"),
+    *(
+        "sqlite",
+        "csv to a stream",
+        "write to stream",
+        "tests need seek",
+        "timer decorator",
+        "retry",
+    ),
+    *("observer", "generator send", "generator throw", "returns the same", "lru cache", "deque"),
 }
 
 
@@ -306,3 +317,15 @@ def test_folders_are_counted_and_removed_however_deep():
 def test_bad_tests_stay_bad():
     with pytest.raises(BadTests):
         read_tests("import pandas\nassert f(1) == pandas.NA")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f('\\ude00') == '\\ud83d\\ude00'",
+        "y = [f('\\ude00')]\nassert y == ['\\ud83d\\ude00'] and len(y[0]) == 2",
+    ],
+)
+def test_two_surrogates_side_by_side_stay_two(tests):
+    assert explained("def f(x): return '\\ud83d' + x", tests).reward == 1.0
+    assert explained("def f(x): return '\\U0001f600'", tests).reward == 0.0

@@ -644,7 +644,7 @@ def test_a_copy_starts_its_own(copied):
 
 
 IN_A_PROCESS = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from swift_rlvr.verifiers.code import Limits, check, read_tests
 from swift_rlvr.verifiers.code.process import Zygotes
 tests, limits, zygotes = read_tests("assert f(1) == 2"), Limits(60), Zygotes()
@@ -656,6 +656,18 @@ print(zygotes._idle[0].pid, flush=True)
 ENDS = {
     "returns": "",
     "is killed": "os.kill(os.getpid(), signal.SIGKILL)",
+    "is killed with its group": "os.killpg(0, signal.SIGKILL)",
+    "is killed while code writes": """
+code = "import os\\nn = 0\\nwhile True:\\n    n += 1\\n    os.mkdir(str(n % 99))\\n    os.rmdir(str(n % 99))"
+threading.Thread(target=check, args=(code, tests, limits), kwargs={"zygotes": zygotes}).start()
+time.sleep(0.5)
+os.kill(os.getpid(), signal.SIGKILL)
+""",
+    "is killed after what forks for it": """
+with open(f"/proc/{zygotes._idle[0].pid}/task/{zygotes._idle[0].pid}/children") as file:
+    os.kill(int(file.read()), signal.SIGKILL)
+os.kill(os.getpid(), signal.SIGKILL)
+""",
     "leaves at once": "os._exit(0)",
     "has a fork that goes on": """
 fork = os.fork()
@@ -680,11 +692,19 @@ if child:
 def test_it_ends_with_the_process(end, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(PLUGIN), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", IN_A_PROCESS + ENDS[end]]
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=600, text=True)
-    expected = -signal.SIGKILL if end == "is killed" else 0
+    ended = subprocess.run(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        timeout=600,
+        text=True,
+        start_new_session=True,
+    )
+    expected = -signal.SIGKILL if end.startswith("is killed") else 0
     assert ended.returncode == expected
     pid, *forks = map(int, ended.stdout.split())
     wait_until(lambda: not is_running(pid))
+    assert os.listdir(tmp_path) == []
     for fork in forks:
         assert is_running(fork)
         os.kill(fork, signal.SIGKILL)

@@ -66,8 +66,8 @@ Known limits:
   root, only files that have a name are counted: the process must not be visible to its parent there.
 - One completion can leave another a few bits: `lockdown` lists by what.
 
-When the trainer ends or is killed, its children end within a second, and only their small folders
-in the temporary folder remain.
+When the trainer ends or is killed, its children end within a second, and their folders in the
+temporary folder are removed.
 """
 
 from swift_rlvr.verifiers.code.cases import read_tests

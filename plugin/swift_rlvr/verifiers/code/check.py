@@ -289,7 +289,6 @@ class _Run:
             "code": code,
             "longest": _longest(units),
             "names": sorted({name for program in programs for name in program.names}),
-            "has_arrays": any(program.has_arrays for program in programs),
         }
         with ExitStack() as stack:
             solution = stack.enter_context(closing(_Solution(self, zygote, job)))
@@ -345,13 +344,13 @@ class _Solution:
         self._job = job
         self._stack = ExitStack()
         self._child: Child | None = None
-        self._names: dict = {}  # the functions that the process has told of, as it wrote them
+        # The functions that the first process has told of, as it wrote them. Of others the tests ask.
+        self.names: dict = {}
         self._asked: str | None = None  # the number of a call that it was sent already
 
     def close(self) -> None:
         """End the process."""
         self._child = None
-        self._names = {}
         self._asked = None
         self._stack.close()
 
@@ -369,27 +368,21 @@ class _Solution:
             raise _NotLoaded(_reported(report))
         self._child = child
         names = report.get("names")
-        self._names = names if isinstance(names, dict) else {}
+        self.names = names if isinstance(names, dict) and self._job["names"] else {}
+        self._job = self._job | {"names": []}
         return child
-
-    def take_names(self) -> dict:
-        """What a process of the code has told of its functions, once: its handles count on that."""
-        names, self._names = self._names, {}
-        return names
 
     def allow(self) -> None:
         """The time for one test."""
         if self._child is not None:
             self._run.allow(self._child)
 
-    def ask(self, message: dict) -> dict:
-        """The code's answer. Raises Ended where it gives none, or _NotLoaded."""
-        self.child().send(message)
-        return self._receive()
-
-    def _receive(self) -> dict:
+    def ask(self, request: bytes) -> bytes:
+        """The code's answer, which may be anything. Raises Ended where it gives none, or _NotLoaded."""
+        child = self.child()
+        child.send_line(request)
         try:
-            return self.child().receive(2 * self._job["longest"])
+            return child.receive_line(2 * self._job["longest"])
         except Ended:
             self.close()
             raise
@@ -402,8 +395,9 @@ class _Solution:
             child = self.child()
             nonce, self._asked = self._asked or _send_call(child, test), None
             self.allow()
-            report = self._receive()
+            report = child.receive(2 * self._job["longest"])
         except Ended as ended:
+            self.close()
             return _stopped(ended, self._run.limits)
         except _NotLoaded as failed:
             return failed.verdict
@@ -535,11 +529,12 @@ class _Harness:
             "taken_over": program.taken_over,
         }
         if self._job is not None:  # the first message
-            first = {"program": message, "names": self._solution.take_names()}
+            first = {"program": message, "names": self._solution.names}
             message, self._job = self._job | first, None
+        self._child.send(message)
         while True:
             self._run.allow(self._child)
-            report = _validated(self._child.ask(message, _LONGEST_MESSAGE), tallies)
+            report = _validated(self._child.receive(_LONGEST_MESSAGE), tallies)
             for number, kind, detail in report.outcomes:
                 if kind == "ended" and self._ended:
                     tallies[number].fail(self._ended.pop(0))
@@ -553,18 +548,15 @@ class _Harness:
             if report.step != self._step or self._step is None:
                 self._step = report.step
                 self._solution.allow()
-            message = self._forward(report.ask)
-
-    def _forward(self, message: dict) -> dict:
-        """The code's answer to a request, or that it has ended."""
-        try:
-            answer = self._solution.ask(message)
-            return {"answer": answer, "names": self._solution.take_names()}
-        except Ended as ended:
-            self._ended.append(_stopped(ended, self._run.limits))
-        except _NotLoaded as failed:
-            self._ended.append(failed.verdict)
-        return {"ended": True}
+            try:
+                # Only the tests read it, who are confined, too.
+                self._child.send_line(self._solution.ask(report.ask))
+                continue
+            except Ended as ended:
+                self._ended.append(_stopped(ended, self._run.limits))
+            except _NotLoaded as failed:
+                self._ended.append(failed.verdict)
+            self._child.send({"ended": True})
 
 
 class _Report(NamedTuple):
@@ -574,7 +566,7 @@ class _Report(NamedTuple):
 
     outcomes: list[tuple[int, str, str]]
     step: int | None = None
-    ask: dict | None = None
+    ask: bytes | None = None
 
 
 def _validated(report: dict, steps: Container[int]) -> _Report:
@@ -595,9 +587,11 @@ def _validated(report: dict, steps: Container[int]) -> _Report:
     step, ask = report.get("step"), report.get("ask")
     if ask is None:
         return _Report(read)
-    if not isinstance(ask, dict) or not (step is None or isinstance(step, int) and step in steps):
+    if not (step is None or isinstance(step, int) and step in steps):
         raise strange
-    return _Report(read, step, ask)
+    if not isinstance(ask, str) or not ask.isascii() or "\n" in ask:
+        raise strange
+    return _Report(read, step, ask.encode())
 
 
 def _stopped(ended: Ended, limits: Limits) -> Verdict:

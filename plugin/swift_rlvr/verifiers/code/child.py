@@ -24,6 +24,7 @@ import json
 import math
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -89,7 +90,34 @@ def connect() -> tuple[Callable[[], dict], Callable[..., bool]]:
     return receive, report
 
 
-def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
+def _supervise(trainer: int, folder: str, folders: ModuleType, control: _socket.socket) -> int:
+    """Fork the process that is going to serve, and return there, with the number of this one. Wait for
+    its end, or for that of the trainer, which ends it, too, and remove the folder that it has had. It
+    cannot do so itself: it is confined to the folder.
+    """
+    own = os.getpid()
+    server = os.fork()
+    if server == 0:
+        return own
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(server, signal.SIGKILL))
+    control.close()
+    end = select.poll()
+    end.register(os.pidfd_open(server), select.POLLIN)
+    # A fork of the trainer may have a copy of the other end of the socket, so that it need not close
+    # with the trainer. And the kernel's own signal (PR_SET_PDEATHSIG) comes as soon as the thread ends
+    # that started this process.
+    while not end.poll(1000):
+        if os.getppid() != trainer:
+            os.kill(server, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])
+    folders.remove(folder)
+    if status < 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
     """Fork a child for every message with pipes, and say its number, or the negative errno where that
     fails; for a child's number say how that ended.
 
@@ -99,6 +127,7 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     """
     control = _socket.socket(fileno=int(sys.argv[1]))
     request = json.loads(control.recv(1 << 16))
+    supervisor = _supervise(request["parent"], request["folder"], folders, control)
     lockdown.give_up_mounts(request["folder"])
     os.chdir(request["folder"])
     for name, folder in request["packages"].items():
@@ -112,6 +141,8 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     lock_down = lockdown.lock_down
     try:
         lockdown.confine(request["folder"], request["readable"], request["landlock"])
+        lockdown.end_with(supervisor)  # not before: a change of rights undoes it
+        del supervisor  # code can see what is in the frames below it
     except lockdown.LockdownError as error:
         lock_down = _refusing(error)  # so that each child can say why
     limit_stacks = _limit_stacks()
@@ -121,13 +152,13 @@ def serve(lockdown: ModuleType, jobs: ModuleType) -> None:
     gc.freeze()
 
     ancillary_size = _socket.CMSG_SPACE(4 * array.array("i").itemsize)  # four pipes at most
-    parent, own = request["parent"], os.getpid()
-    while _is_readable(control.fileno(), parent):
+    own = os.getpid()
+    while True:
         message, sent, _, _ = control.recvmsg(1 << 10, ancillary_size)
         if not message:
             return
         if not sent:
-            status = _wait_for(int(message), parent)
+            status = os.waitstatus_to_exitcode(os.waitpid(int(message), 0)[1])
             control.sendall(b"%d\n" % status)
             continue
         allowed = _DECODE(message.decode())
@@ -161,7 +192,7 @@ def _prepare() -> None:
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
     # Code that imports these gets no handle on what judges it.
     for name in [*sys.modules]:
-        if name.partition(".")[0] in ("child", "lockdown", "inside"):
+        if name.partition(".")[0] in ("child", "folders", "lockdown", "inside"):
             del sys.modules[name]
     compile("", "", "exec")  # the first time it makes the types of syntax trees
 
@@ -207,34 +238,6 @@ def _status_of(run: Callable) -> int:
     except BaseException:
         return 1
     return 0
-
-
-def _is_readable(descriptor: int, parent: int) -> bool:
-    """Wait until a descriptor can be read; False where the process `parent` ends before that.
-
-    Another process may have a copy of the other end of the socket, so that it need not close with
-    the parent. And the kernel's own signal (PR_SET_PDEATHSIG) comes as soon as the thread ends that
-    started this process.
-    """
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    while not poll.poll(1000):
-        if os.getppid() != parent:
-            return False
-    return True
-
-
-def _wait_for(child: int, parent: int) -> int:
-    """The exit status of a child; where the process `parent` ends before that, so does this one, and
-    the child with it.
-    """
-    descriptor = os.pidfd_open(child)
-    try:
-        if not _is_readable(descriptor, parent):
-            os._exit(1)
-    finally:
-        os.close(descriptor)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main(lock_down: Callable[[], None], run: Callable) -> None:

@@ -368,7 +368,6 @@ def _written(value: object) -> Any:
     order depends on how it was made.
     """
     written = encode(value)
-    # JSON makes one character of two surrogates.
     is_same = repr(decode(json.loads(json.dumps(written)))) == repr(value)
     return written if is_same and "'set'" not in repr(written) else None
 

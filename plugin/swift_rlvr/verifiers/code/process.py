@@ -13,7 +13,6 @@ import errno
 import json
 import math
 import os
-import secrets
 import select
 import signal
 import socket
@@ -31,15 +30,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from swift_rlvr.verifiers.code import usage
+from swift_rlvr.verifiers.code import folders, usage
 from swift_rlvr.verifiers.code.usage import Clock
 
 # The program of the zygote. It imports this folder's modules outside the package, so that neither
 # the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
 # that untrusted code cannot import from it.
 _START = (
-    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, inside.jobs; "
-    "del sys.path[0]; child.serve(lockdown, inside.jobs)"
+    "import sys; sys.path[0] = sys.argv.pop(1); import child, folders, lockdown, inside.jobs; "
+    "del sys.path[0]; child.serve(folders, lockdown, inside.jobs)"
 )
 _HERE = str(Path(__file__).parent)
 
@@ -73,8 +72,6 @@ _TICK = 0.1  # seconds between looks at what a child uses, at most
 # What a child may write.
 _FILE_SIZE = 16 << 20  # bytes of one file
 _WRITTEN = 128 << 20  # bytes of all that it has ever written, besides its output
-_FOLDER_FILES = 256  # and folders
-_DEEPEST_FOLDER = 16
 
 # A child that writes a byte at a time would take the trainer's time for each: after so many short
 # reads in an exchange, the next ones wait, in seconds, until more has come.
@@ -163,9 +160,11 @@ class Zygote:
     """A Python that has imported what children need, runs no code of a completion, and forks a
     child when asked to, one at a time.
 
-    It ends with this process, and its children end with it.
+    It ends with this process, and its children end with it. Between the two is one that does no more
+    than wait for the end of either, and remove the folder then (`child.serve`).
 
     Attributes:
+        pid: the number of that one, which ends the zygote at SIGTERM.
         folder: that of its children, who can write nowhere else. Those of one completion share it,
             and after them `clean` has to be called.
     """
@@ -174,7 +173,6 @@ class Zygote:
         """Raises SandboxError where a package is not installed."""
         # of a submodule, which may be named too, those of its package
         places = {name: _place(name.partition(".")[0]) for name in packages}
-        folders = {name: str(place.parent) for name, place in places.items()}
         # what the package's own C code loads lies beside it, as in numpy.libs
         readable = []
         for place in places.values():
@@ -182,10 +180,10 @@ class Zygote:
         environment = _ENVIRONMENT | _ONE_THREAD if packages else _ENVIRONMENT
 
         self.folder = tempfile.mkdtemp(prefix="swift-rlvr-")
-        self._untouched = _reset_times(self.folder)
+        self._untouched = folders.reset_times(self.folder)
         request = {
             "parent": os.getpid(),
-            "packages": folders,
+            "packages": {name: str(place.parent) for name, place in places.items()},
             "readable": readable,
             "folder": self.folder,
             "landlock": landlock,
@@ -198,13 +196,12 @@ class Zygote:
         self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         try:
             with theirs:
-                self._process = start([theirs.fileno()])
-            # If it has ended already, the first `fork` says so, with the exit status.
-            with suppress(ConnectionError):
+                # It waits there: who removes the folder knows of it even if this process is killed now.
                 self._socket.send(json.dumps(request).encode())
+                self._process = start([theirs.fileno()])
         except BaseException:
             self._socket.close()
-            _remove(self.folder)
+            folders.remove(self.folder)
             raise
         self.pid = self._process.pid
         self._owner = os.getpid()
@@ -254,21 +251,26 @@ class Zygote:
 
     @property
     def is_alive(self) -> bool:
-        try:
-            self._process.wait(0)
-        except subprocess.TimeoutExpired:
-            return True
-        return False
+        # It hangs up before its children are killed with it.
+        poll = select.poll()
+        poll.register(self._socket, 0)
+        return not poll.poll(0)
+
+    def end(self) -> None:
+        """Have it end at once, and its children with it."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
 
     def close(self) -> None:
-        """Kill it; in a fork of the process that has started it, let go of it."""
+        """End it; in a fork of the process that has started it, let go of it."""
         self._socket.close()
         if os.getpid() != self._owner:
             self._process.returncode = 0  # not this process' child: nothing is to be waited for
             return
-        self._process.kill()
-        self._process.wait()
-        _remove(self.folder)
+        if self._process.returncode is None:
+            self.end()
+            self._process.wait()
+        folders.remove(self.folder)  # nothing is left to do, unless that one was killed
 
     def clean(self) -> bool:
         """Make the folder what it was before any child; False where that is impossible: a folder may
@@ -276,9 +278,9 @@ class Zygote:
         """
         with suppress(OSError):
             # Nobody has listed it either, which may have left a time in it.
-            if _times(self.folder) != self._untouched:
-                _empty(self.folder)
-            return _reset_times(self.folder) == self._untouched
+            if folders.times(self.folder) != self._untouched:
+                folders.empty(self.folder)
+            return folders.reset_times(self.folder) == self._untouched
         return False
 
 
@@ -355,8 +357,7 @@ class Zygotes:
         """
         self.is_stopped = True
         for zygote in list(self._borrowed):
-            with suppress(ProcessLookupError):
-                os.kill(zygote.pid, signal.SIGKILL)
+            zygote.end()
 
     def _take(self) -> Zygote | None:
         """An idle one that is still alive."""
@@ -475,17 +476,28 @@ class Child:
 
     def send(self, message: dict) -> None:
         """Write a message, as far as there is room; `receive` writes the rest."""
-        self._send(self._messages, _ENCODE(message).encode() + b"\n")
+        self.send_line(_ENCODE(message).encode())
+
+    def send_line(self, line: bytes) -> None:
+        """The same of a message that is written already."""
+        self._send(self._messages, line + b"\n")
 
     def receive(self, longest: int = _LONGEST_REPORT) -> dict:
         """The next report, of at most `longest` bytes. Raises Ended if none comes."""
-        received = self._received[self._reports]
-        self._read_from(self._reports, longest)
-        self._exchange(lambda: b"\n" in received or self._reports not in self._open)
-        report = self._take_report()
+        report = _as_report(self.receive_line(longest))
         if report is None:
             raise self._end()
         return report
+
+    def receive_line(self, longest: int = _LONGEST_REPORT) -> bytes:
+        """The same, which may be anything but a line break, not read. Raises Ended if none comes."""
+        received = self._received[self._reports]
+        self._read_from(self._reports, longest)
+        self._exchange(lambda: b"\n" in received or self._reports not in self._open)
+        line = self._take_line()
+        if line is None:
+            raise self._end()
+        return line
 
     def run(self, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
         """Have a program, which was sent, read its input and run to its end; its standard output, and
@@ -499,26 +511,20 @@ class Child:
         self._read_from(self._stdout, max_output)
         self._most_written = _WRITTEN + max_output
         self._exchange(lambda: not self._open)
-        report = self._take_report()
+        line = self._take_line()
+        report = None if line is None else _as_report(line)
         if report is None:
             ended = self._end()
             if self.status != 0:
                 raise ended
         return bytes(self._received[self._stdout]), report
 
-    def _take_report(self) -> dict | None:
-        """Read what the child says, which may be anything; None where it is no report."""
+    def _take_line(self) -> bytes | None:
+        """The first line of what the child has written; None where there is no whole one."""
         received = self._received[self._reports]
         line, newline, rest = received.partition(b"\n")
         received[:] = rest
-        if not newline:
-            return None
-        try:
-            report = _DECODE(line.decode())
-        # RecursionError: a hundred thousand brackets
-        except (ValueError, RecursionError):
-            return None
-        return report if isinstance(report, dict) else None
+        return bytes(line) if newline else None
 
     def _end(self) -> Ended:
         """Wait for the end of a child that has closed its pipes, and say how it ended."""
@@ -577,7 +583,7 @@ class Child:
         process = self._process.pid
         if usage.threads(process) > _THREADS:
             raise Ended("killed", f"more than {_THREADS} threads")
-        if usage.written(process) > self._most_written or _is_full(self.folder):
+        if usage.written(process) > self._most_written or folders.is_full(self.folder):
             raise Ended("too many files")
 
     def _is_due(self) -> bool:
@@ -665,6 +671,16 @@ class Child:
             del self._open[pipe]
             self._poll.unregister(pipe)
         return len(chunk)
+
+
+def _as_report(line: bytes) -> dict | None:
+    """What a child says, which may be anything; None where it is no report."""
+    try:
+        report = _DECODE(line.decode())
+    # RecursionError: a hundred thousand brackets
+    except (ValueError, RecursionError):
+        return None
+    return report if isinstance(report, dict) else None
 
 
 def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
@@ -761,49 +777,6 @@ def sandboxed(
         yield child
 
 
-def _times(folder: str) -> tuple[int, ...]:
-    """What a folder tells of those who have used it."""
-    status = os.stat(folder)
-    return status.st_mtime_ns, status.st_atime_ns, status.st_size
-
-
-def _reset_times(folder: str) -> tuple[int, ...]:
-    """Set the times of a folder to long ago, before anybody can have used it."""
-    os.utime(folder, ns=(0, 0))
-    return _times(folder)
-
-
-def _empty(path: str) -> None:
-    """Remove all that is in a folder, however deep: what is deeper than one level is moved up first,
-    so that no path gets too long and nothing recurses.
-    """
-    while entries := _entries(path):
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
-                continue
-            os.chmod(entry.path, 0o700)  # it may have been made so that nobody can read it
-            for inside in _entries(entry.path):
-                if inside.is_dir(follow_symlinks=False):
-                    os.chmod(inside.path, 0o700)
-                    os.rename(inside.path, f"{path}/{secrets.token_hex(8)}")
-                else:
-                    os.unlink(inside.path)
-            os.rmdir(entry.path)
-
-
-def _entries(folder: str) -> list[os.DirEntry]:
-    with os.scandir(folder) as entries:
-        return list(entries)
-
-
-def _remove(folder: str) -> None:
-    """Remove a folder, as far as it is possible."""
-    with suppress(OSError):
-        _empty(folder)
-        os.rmdir(folder)
-
-
 def _place(package: str) -> Path:
     """The folder of an installed package, or the file of a module."""
     spec = find_spec(package)
@@ -812,14 +785,3 @@ def _place(package: str) -> Path:
     if spec is not None and spec.has_location and spec.origin is not None:
         return Path(spec.origin)
     raise SandboxError(f"the package {package} is named in `packages` but is not installed here")
-
-
-def _is_full(folder: str) -> bool:
-    """Whether there are more files and folders in a folder, or deeper ones, than a child may make."""
-    count = 0
-    # By descriptors, not by paths, which may get too long: `place` is a text only.
-    for place, folders, files, _ in os.fwalk(folder):
-        count += len(folders) + len(files)
-        if count > _FOLDER_FILES or place.count("/") - folder.count("/") > _DEEPEST_FOLDER:
-            return True
-    return False

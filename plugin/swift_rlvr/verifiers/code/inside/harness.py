@@ -6,6 +6,7 @@ What happens in a step is told to the parent, with the next message to the code.
 
 import builtins
 import importlib
+import json
 import re
 import sys
 import warnings
@@ -15,10 +16,12 @@ from types import ModuleType
 from typing import Any
 
 from . import stand_ins
-from .crossing import Control, Foreign, ForeignClass, Peer
+from .crossing import Code, Control
+from .proxies import Foreign, ForeignClass
 from .solution import LONGEST_DETAIL, failure, is_refusal
 
 RECURSION_LIMIT = 10_000
+_WRITE = json.JSONEncoder().encode  # taken before tests run, which may patch it
 
 
 class _Stop(Control):
@@ -102,7 +105,7 @@ class _Harness(Recorder):
         self._receive = receive
         self._report = report
         self._thread = get_ident()
-        self.peer = self._new_peer()
+        self.code = Code(self._exchange, self.has_arrays)
         self.names: dict[str, Any] = {}
         self.words: frozenset[str] = frozenset()  # that stand in the tests
         self._know(job["names"])
@@ -110,39 +113,36 @@ class _Harness(Recorder):
     def _know(self, names: dict) -> None:
         """Keep the functions that a process of the code has told of when it was loaded."""
         for name, written in names.items():
-            value = self.peer.read(written)
+            value = self.code.read(written)
             if isinstance(value, Foreign) or callable(value):
                 self.names[name] = value
 
-    def _new_peer(self) -> Peer:
-        return Peer(self._exchange, is_trusting=False, has_arrays=self.has_arrays)
-
-    def _exchange(self, message: dict) -> dict:
-        """Send a message to the code's process by way of the parent."""
-        if message.get("request", [None])[0] != "name":
+    def _exchange(self, request: list) -> dict:
+        """Send a request to the code's process by way of the parent."""
+        if request[0] != "name":
             self.has_asked = True
         if get_ident() != self._thread:
-            # One side at a time has something to say: two threads would wait for each other.
+            # Two threads would take each other's replies.
             raise RuntimeError("another thread of the tests cannot ask for the code")
-        self._report({"outcomes": self.outcomes, "step": self.current, "ask": message})
+        written = _WRITE(request)
+        self._report({"outcomes": self.outcomes, "step": self.current, "ask": written})
         self.outcomes = []
-        answer = self._receive() or sys.exit()
-        if "ended" in answer:
+        reply = self._receive() or sys.exit()
+        if "ended" in reply:
             # What it had has gone with it; names are looked up in the next one.
-            self.peer.is_gone = True
-            self.peer = self._new_peer()
+            self.code.is_gone = True
+            self.code = Code(self._exchange, self.has_arrays)
             self.names = {}
             self.is_ended = True
             raise _Ended
-        self._know(answer["names"])
-        return answer["answer"]
+        return reply
 
     def find(self, name: str) -> Any:
         """What the code's module has under a name. Raises NameError."""
         if name in self.names:
             return self.names[name]
         try:
-            kind, value = self.peer.request("name", name)
+            kind, value = self.code.request("name", name)
         except NameError:
             self.has_asked = True
             raise
@@ -153,7 +153,7 @@ class _Harness(Recorder):
             return importlib.import_module(name)
         # ``from solution import *`` asks for names that the code has chosen.
         if name in self.words:
-            self.peer.named(name, value)
+            self.code.named(name, value)
         if isinstance(value, (Foreign, type)) or callable(value):
             self.names[name] = value
         return value

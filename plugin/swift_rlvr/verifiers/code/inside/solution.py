@@ -4,14 +4,12 @@ It is asked by `harness`, for the tests, or by `check` itself, for a call with a
 can write. It sees names, arguments and objects that it was given, and never what is expected.
 """
 
-import _thread
 import errno
-import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .crossing import Peer
+from .crossing import Objects
 from .values import Opaque, decode, encode
 
 LONGEST_DETAIL = 300
@@ -56,34 +54,24 @@ def run(
             message = {"kind": "opaque", "detail": "a value too long to be right"}
             report(message | {"raised": _OPAQUE})
 
-    thread = _thread.get_ident()
-
-    def exchange(message: dict) -> dict:
-        if _thread.get_ident() != thread:
-            # One side at a time has something to say: two threads would wait for each other.
-            raise RuntimeError("another thread of the code cannot ask for what the tests have")
-        send(message)
-        return receive() or sys.exit()
-
     try:
         exec(compiled, vars(module))
     except BaseException as error:
         report(failure(error))
         return
 
-    peer = Peer(exchange, is_trusting=True, has_arrays=job["has_arrays"])
-    peer.operations["name"] = names.find
+    objects = Objects(names.find)
     known = {}
     for name in job["names"]:
         value = vars(module).get(name)
         if isinstance(value, FunctionType):
-            known[name] = peer.write(value)
+            known[name] = objects.write(value)
     report({"kind": "loaded", "names": known})
     while request := receive():
-        if "function" in request:
-            send(_call(names, request))
+        if isinstance(request, list):
+            send(objects.answer(request))
         else:
-            send(peer.answer(request["request"]))
+            send(_call(names, request))
 
 
 # as the harness reads it: an assertion that fails, and no value

@@ -35,7 +35,15 @@ def encode(value: object, depth: int = 0) -> object:
     >>> encode((1, [2.5, None], {"a": {3}}))
     ['tuple', 1, ['list', 2.5, None], ['dict', ['a', ['set', 3]]]]
     """
-    if value is None or isinstance(value, (bool, str, float)):
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, str):
+        if str.isascii(value):
+            return value
+        try:
+            str.encode(value)
+        except UnicodeEncodeError:  # JSON makes one character of two surrogates
+            return ["text", *map(ord, value)]
         return value
     if isinstance(value, int):
         # Longer ones in base 16: reading a decimal takes quadratic time.
@@ -81,6 +89,8 @@ def decode(value: Any) -> Any:
             return int(digits, 16)
         case ["bytes", digits]:
             return bytes.fromhex(digits)
+        case ["text", *numbers]:
+            return "".join(map(chr, numbers))
         case ["fraction", numerator, denominator]:
             # Fraction divides by the greatest common divisor, in quadratic time.
             if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:

@@ -101,13 +101,17 @@ class Reader:
         self._ties = 0
         self._tie_step = 0
         connection.isolation_level = None
-        connection.text_factory = _text
+        # Texts of a database need not be in UTF-8.
+        connection.text_factory = lambda value: value.decode("utf-8", "replace")
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
         for pragma in ("temp_store=MEMORY", "trusted_schema=OFF"):
             connection.execute(f"PRAGMA {pragma}")
         if clock_stands:
-            _stop_the_clock(connection)
+            for name in _CLOCKS:
+                connection.create_function(name, -1, _at_now(name), deterministic=True)
+            for name, now in _CURRENT.items():
+                connection.create_function(name, 0, lambda now=now: now, deterministic=True)
         connection.create_function(TIE.rstrip("()"), 0, self._tie)
         # The first use makes the table, which the authorizer would take for CREATE.
         connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").fetchall()
@@ -148,7 +152,7 @@ class Reader:
         Raises QueryError, also for more rows than `most_rows`.
         """
         if _ASKS_CLOCK.search(query) and not self._clock_stands:
-            twin = self._at_now()
+            twin = self._with_standing_clock()
             twin.longest_value = self.longest_value
             result = twin.run(query, steps, most_rows, ties)
             self.tables, self.steps_made = twin.tables, twin.steps_made
@@ -169,12 +173,12 @@ class Reader:
         except MemoryError:
             raise QueryError(NO_MEMORY) from None
         except (sqlite3.Error, ValueError, OverflowError) as error:
-            raise self._named(error) from None
+            raise self._query_error(error) from None
         finally:
             self.steps_made = steps - self._steps * _STEPS
             self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
 
-    def _at_now(self) -> "Reader":
+    def _with_standing_clock(self) -> "Reader":
         """The same database where it is `NOW` at all times."""
         if self._twin is None:
             if self._file:
@@ -199,7 +203,7 @@ class Reader:
                 raise QueryError(TOO_LARGE, f"more than {_MOST_CHARACTERS:,} characters")
         return rows
 
-    def _named(self, error: Exception) -> QueryError:
+    def _query_error(self, error: Exception) -> QueryError:
         text = str(error)
         if self.refused:
             return QueryError(REFUSED, self.refused)
@@ -301,19 +305,6 @@ def _within_memory(action: int, first: str | None, second: str | None, *_: Any) 
     if action in (_ATTACH, _DETACH) or is_refused:
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
-
-
-def _text(value: bytes) -> str:
-    """Texts of a database need not be in UTF-8."""
-    return value.decode("utf-8", "replace")
-
-
-def _stop_the_clock(connection: sqlite3.Connection) -> None:
-    """Have it be `NOW` at all times for the functions of dates."""
-    for name in _CLOCKS:
-        connection.create_function(name, -1, _at_now(name), deterministic=True)
-    for name, value in _CURRENT.items():
-        connection.create_function(name, 0, lambda value=value: value, deterministic=True)
 
 
 def _at_now(name: str) -> Callable[..., Any]:

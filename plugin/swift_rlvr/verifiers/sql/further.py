@@ -141,14 +141,8 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: Iterable[str]) -> S
             tables[reference.child].columns[reference.column].is_key = True
             tables[reference.parent].columns[reference.parent_column].is_key = True
 
-        columns = frozenset(column.name for table in tables.values() for column in table.columns)
-        constants = constants_of(gold, columns)
-        pairs = equated_columns(gold)
-        for reference in references:
-            child = tables[reference.child].columns[reference.column]
-            parent = tables[reference.parent].columns[reference.parent_column]
-            pairs.append((child.name, parent.name))
-        alike = _alike(columns, pairs)
+        alike = _groups_of_columns(tables, references, gold)
+        constants = constants_of(gold, frozenset(alike))
         for name, table in tables.items():
             reader.allow(_STEPS)
             query = f"SELECT {_all(table)} FROM {_quoted(table.name)} LIMIT {_FIRST}"
@@ -204,12 +198,26 @@ def _references(connection: sqlite3.Connection, tables: dict[str, Table]) -> lis
     table. A column refers to one alone, and what is declared comes first.
     """
     references: dict[tuple[str, int], Reference] = {}
-    for reference in (*_declared(connection, tables), *_of_same_name(tables)):
+    for reference in _declared_references(connection, tables):
         references.setdefault((reference.child, reference.column), reference)
+
+    keys: dict[str, tuple[str, int]] = {}  # the table of a key, and its place there
+    for name, table in tables.items():
+        if table.unique and len(table.unique[0]) == 1:
+            place = table.unique[0][0]
+            keys.setdefault(table.columns[place].name, (name, place))
+    for name, table in tables.items():
+        for index, column in enumerate(table.columns):
+            if column.name in keys and column.name not in ("id", "name"):
+                parent, place = keys[column.name]
+                if parent != name:
+                    references.setdefault((name, index), Reference(name, index, parent, place))
     return list(references.values())
 
 
-def _declared(connection: sqlite3.Connection, tables: dict[str, Table]) -> Iterator[Reference]:
+def _declared_references(
+    connection: sqlite3.Connection, tables: dict[str, Table]
+) -> Iterator[Reference]:
     """The references of FOREIGN KEY and REFERENCES."""
     for name, table in tables.items():
         for row in connection.execute(f"PRAGMA foreign_key_list({_quoted(table.name)})"):
@@ -226,26 +234,19 @@ def _declared(connection: sqlite3.Connection, tables: dict[str, Table]) -> Itera
                 yield Reference(name, index, parent_name.casefold(), target)
 
 
-def _of_same_name(tables: dict[str, Table]) -> Iterator[Reference]:
-    """A reference for each column that is called like the key of another table."""
-    keys: dict[str, tuple[str, int]] = {}  # the table of a key, and its place there
-    for name, table in tables.items():
-        if not table.unique or len(table.unique[0]) != 1:
-            continue
-        place = table.unique[0][0]
-        column = table.columns[place].name
-        if column not in ("id", "name"):
-            keys.setdefault(column, (name, place))
-    for name, table in tables.items():
-        for index, each in enumerate(table.columns):
-            key = keys.get(each.name)
-            if key is not None and key[0] != name:
-                yield Reference(name, index, *key)
-
-
-def _alike(columns: Iterable[str], pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """For each column the name of its group."""
-    group = {column: column for column in columns}
+def _groups_of_columns(
+    tables: dict[str, Table], references: Sequence[Reference], gold: Sequence[Token]
+) -> dict[str, str]:
+    """For each column the name of its group, see `Schema.alike`."""
+    group = {}
+    for table in tables.values():
+        for each in table.columns:
+            group[each.name] = each.name
+    pairs = equated_columns(gold)
+    for reference in references:
+        child = tables[reference.child].columns[reference.column]
+        parent = tables[reference.parent].columns[reference.parent_column]
+        pairs.append((child.name, parent.name))
     for first, second in pairs:
         if first in group and second in group:
             old, new = group[second], group[first]
@@ -506,7 +507,10 @@ def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
         values = [each for each in _values_of(schema, name.word, other) if compare(each, other)]
         if not values:
             continue
-        literals = [_literal(value) for value in sorted({*values})]
+        literals = []
+        for value in sorted({*values}):
+            is_text = isinstance(value, str)
+            literals.append("'" + value.replace("'", "''") + "'" if is_text else repr(value))
         before = written(gold[:index])
         after = written([token for token in gold[index + 2 :] if token.written != ";"])
         queries.append(f"{before} IN ({', '.join(literals)}) {after}")
@@ -526,10 +530,6 @@ def _values_of(schema: Schema, column: str, like: Any) -> Iterator[Any]:
         for row in table.rows:
             if isinstance(row[index], kind):
                 yield row[index]
-
-
-def _literal(value: Any) -> str:
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def has_order(value: Any) -> bool:
@@ -577,7 +577,7 @@ def _made_rows(
         pools.append(_few_values(schema, table, index, drawn, rng, is_beside))
     # Columns that are a key alone; what others refer to is theirs to say.
     alone = [places[0] for places in table.unique if len(places) == 1]
-    alone = [index for index in alone if not _refers(schema, table, index)]
+    alone = [index for index in alone if _reference_of(schema, table, index) is None]
     taken = {index: {row[index] for row in drawn[table.name.casefold()]} for index in alone}
     rows = []
     for number in range(rng.randint(most // 2, most)):
@@ -608,57 +608,46 @@ def _few_values(
     """
     column = table.columns[index]
     compared = _compared_with(schema, schema.alike[column.name])
-    pool = _pool(schema, table, index, drawn)
+    reference = _reference_of(schema, table, index)
+    pool = []
+    if reference is not None:
+        pool = [row[reference.parent_column] for row in drawn[reference.parent]]
+    if not pool:
+        pool = compared + [row[index] for row in table.rows]
+        if len({*pool}) < 4:
+            pool += _values_of_type(column, [value for value in pool if value is not None])
+        pool = list(dict.fromkeys(pool))
     if is_beside and not column.is_key:
         present = [row[index] for row in table.rows if row[index] is not None]
         pool = list(dict.fromkeys([*pool, *_beside(present, compared, rng).values()]))
     few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
     likely = compared
-    if _refers(schema, table, index):
-        likely = _fitting_keys(schema, table, index, drawn)
+    if reference is not None:
+        likely = _fitting_keys(schema, reference, drawn[reference.parent])
     if likely and rng.random() < 0.8:
         few[0] = rng.choice(likely)
     return few
 
 
 def _fitting_keys(
-    schema: Schema, table: Table, index: int, drawn: dict[str, list[tuple[Any, ...]]]
+    schema: Schema, reference: Reference, parents: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
-    """What a column can refer to that has a constant of the gold."""
+    """The keys of the rows that have a constant of the gold, of those that a column can refer to."""
+    columns = schema.tables[reference.parent].columns
     keys = []
-    for reference in schema.references:
-        if (reference.child, reference.column) != (table.name.casefold(), index):
-            continue
-        columns = schema.tables[reference.parent].columns
-        for row in drawn[reference.parent]:
-            for column, value in zip(columns, row, strict=True):
-                if value in _compared_with(schema, schema.alike[column.name]):
-                    keys.append(row[reference.parent_column])
-                    break
+    for row in parents:
+        for column, value in zip(columns, row, strict=True):
+            if value in _compared_with(schema, schema.alike[column.name]):
+                keys.append(row[reference.parent_column])
+                break
     return keys
 
 
-def _refers(schema: Schema, table: Table, index: int) -> bool:
-    name = table.name.casefold()
-    return any((each.child, each.column) == (name, index) for each in schema.references)
-
-
-def _pool(
-    schema: Schema, table: Table, index: int, drawn: dict[str, list[tuple[Any, ...]]]
-) -> list[Any]:
-    """The values that a made row may have in a column."""
-    name = table.name.casefold()
+def _reference_of(schema: Schema, table: Table, index: int) -> Reference | None:
     for reference in schema.references:
-        if (reference.child, reference.column) == (name, index):
-            keys = [row[reference.parent_column] for row in drawn[reference.parent]]
-            if keys:
-                return keys
-    column = table.columns[index]
-    values = _compared_with(schema, schema.alike[column.name])
-    values += [row[index] for row in table.rows]
-    if len({*values}) < 4:
-        values += _values_of_type(column, [value for value in values if value is not None])
-    return list(dict.fromkeys(values))
+        if (reference.child, reference.column) == (table.name.casefold(), index):
+            return reference
+    return None
 
 
 def _compared_with(schema: Schema, group: str) -> list[Any]:

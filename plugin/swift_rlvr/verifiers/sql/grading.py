@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.sql import further
 from swift_rlvr.verifiers.sql.connection import (
@@ -26,6 +26,7 @@ from swift_rlvr.verifiers.sql.results import (
     Comparison,
     Expected,
     Result,
+    Row,
     rows_that_differ,
     tied_blocks,
 )
@@ -107,7 +108,7 @@ class Prepared:
 
     Attributes:
         first: its own database. further: those that were made.
-        steps: that an answer may make on any of them, see `_steps_for`.
+        steps: that an answer may make on any of them.
         remarks: what people should know of the gold.
         seconds: of CPU time that the gold took on its own database.
         told_apart: how many of the gold's `mutants` the databases tell from it.
@@ -145,8 +146,26 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     prepared = Prepared(Place(reader, []))
     is_whole = False
     try:
+        tokens = tokens_of(gold)
+        began = time.process_time()
+        result = _run_gold(reader, gold, limits)
+        prepared.seconds = time.process_time() - began
+        # An answer needs at most the steps of a join of the rows with each other, of which each has
+        # some 20 bytes, or many times those of the gold. A query that never ends is stopped after
+        # half a second on a small database, not after two.
         size = os.path.getsize(database) if is_file else len(database)
-        _prepare(prepared, gold, size, limits)
+        needed = max(_LEAST_STEPS, _TIMES_THE_GOLD * reader.steps_made, 10 * (size // 20) ** 2)
+        prepared.steps = min(limits.steps, needed)
+        read = set(reader.tables)
+        prepared.reads_tables = bool(read)
+        expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+        prepared.first.expected += expected
+        if len(expected) > 1:
+            prepared.remarks.append("ties decide which rows the gold gives")
+        if limits.databases:
+            _add_further(prepared, gold, tokens, read, limits)
+            if not prepared.further:
+                raise BadGold("the gold gives the same on every database, as a constant does")
         is_whole = True
     except QueryError as error:
         raise BadGold(f"the gold {error}") from None
@@ -154,33 +173,6 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
         if not is_whole:
             prepared.close()
     return prepared
-
-
-def _prepare(prepared: Prepared, gold: str, size: int, limits: Limits) -> None:
-    reader = prepared.first.reader
-    tokens = tokens_of(gold)
-    began = time.process_time()
-    result = _run_gold(reader, gold, limits)
-    prepared.seconds = time.process_time() - began
-    prepared.steps = min(limits.steps, _steps_for(size, reader.steps_made))
-    read = set(reader.tables)
-    prepared.reads_tables = bool(read)
-    expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
-    prepared.first.expected += expected
-    if len(expected) > 1:
-        prepared.remarks.append("ties decide which rows the gold gives")
-    if limits.databases:
-        _add_further(prepared, gold, tokens, read, limits)
-        if not prepared.further:
-            raise BadGold("the gold gives the same on every database, as a constant does")
-
-
-def _steps_for(size: int, steps_of_gold: int) -> int:
-    """How many steps an answer needs at most, for a database of so many bytes: those of a join of its
-    rows with each other, of which each has some 20 bytes, or many times those of the gold. A query
-    that never ends is stopped after half a second on a small database, not after two.
-    """
-    return max(_LEAST_STEPS, _TIMES_THE_GOLD * steps_of_gold, 10 * (size // 20) ** 2)
 
 
 def _run_gold(reader: Reader, gold: str, limits: Limits) -> Result:
@@ -259,6 +251,21 @@ def _sorted_by(tokens: Sequence[Token], names: Sequence[str]) -> tuple[list[int]
 # --- Further databases
 
 
+class _Candidate(NamedTuple):
+    """A further database, and the mutants that it tells from the gold."""
+
+    place: Place
+    told_apart: set[str]
+
+    @property
+    def rows(self) -> list[Row]:
+        return self.place.expected[0].result.rows
+
+    def worth(self, left: set[str], results: Sequence[list[Row]]) -> tuple[int, bool, bool]:
+        """How much it adds to databases that give these results and leave these mutants."""
+        return len(self.told_apart & left), self.rows not in results, bool(self.rows)
+
+
 def _add_further(
     prepared: Prepared, gold: str, tokens: Sequence[Token], read: set[str], limits: Limits
 ) -> None:
@@ -283,34 +290,26 @@ def _add_further(
         # One is beside the row's own, where there is room for others too.
         is_first = not prepared.further and most > 1
         of = (beside if is_first else candidates + beside) or candidates
-        best = max(of, key=lambda each: _worth(each[0], each[1], left, results))
+        best = max(of, key=lambda each: each.worth(left, results))
         (beside if best in beside else candidates).remove(best)
-        prepared.further.append(best[0])
-        results.append(best[0].expected[0].result.rows)
-        left -= best[1]
-    for place, _ in candidates + beside:
-        place.reader.close()
+        prepared.further.append(best.place)
+        results.append(best.rows)
+        left -= best.told_apart
+    for candidate in candidates + beside:
+        candidate.place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
-
-
-def _worth(
-    place: Place, told_apart: set[str], left: set[str], results: Sequence[object]
-) -> tuple[int, bool, bool]:
-    """How much a further database adds to those that give these results."""
-    rows = place.expected[0].result.rows
-    return len(told_apart & left), rows not in results, bool(rows)
 
 
 def _beside(
     schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
-) -> list[tuple[Place, set[str]]]:
+) -> list[_Candidate]:
     """Further databases with values beside those of the row's own, for a gold that compares with a
     number or a date.
     """
     if not any(further.has_order(constant.value) for constant in schema.constants):
         return []
     own = first.expected[0].result
-    found: list[tuple[Place, set[str]]] = []
+    found: list[_Candidate] = []
     left = set(mutants)
     for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
         place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
@@ -321,7 +320,7 @@ def _beside(
         if found and not told_apart & left:
             place.reader.close()
             continue
-        found.append((place, told_apart))
+        found.append(_Candidate(place, told_apart))
         left -= told_apart
         if not left:
             break
@@ -335,12 +334,12 @@ def _candidates(
     tokens: Sequence[Token],
     mutants: Sequence[str],
     most: int,
-) -> list[tuple[Place, set[str]]]:
-    """Further databases on which the gold gives something else, each with the mutants that it
-    tells from the gold; more than `most` where those tell more of them apart.
+) -> list[_Candidate]:
+    """Further databases on which the gold gives something else; more than `most` where those tell
+    more of the mutants apart.
     """
     own = first.expected[0].result
-    candidates: list[tuple[Place, set[str]]] = []
+    candidates: list[_Candidate] = []
     left = set(mutants)  # those that no candidate tells apart so far
     in_vain = 0
     for number in range(_TRIED):
@@ -350,7 +349,7 @@ def _candidates(
         if place is None:
             continue
         told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
-        candidates.append((place, told_apart))
+        candidates.append(_Candidate(place, told_apart))
         in_vain = 0 if told_apart & left else in_vain + 1
         left -= told_apart
     return candidates

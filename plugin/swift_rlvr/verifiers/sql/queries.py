@@ -57,15 +57,14 @@ def queries_in(text: str) -> list[str]:
     query = scope.strip()
     if _BEGINNING.match(scope):
         return [query]
-    inline = [each for each in _INLINE.findall(scope) if _is_whole(each)]
+    inline = []
+    for each in _INLINE.findall(scope):
+        # `SELECT` alone names a word
+        if _BEGINNING.match(each) and len(tokens_of(each)) > 1:
+            inline.append(each)
     if inline:
         return _different(inline)
     return [query] if query and last_answer(text) is not None else []
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a text is a query, and not its first word alone."""
-    return _BEGINNING.match(text) is not None and len(tokens_of(text)) > 1
 
 
 def _different(texts: Iterable[str]) -> list[str]:

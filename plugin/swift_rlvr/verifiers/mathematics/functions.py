@@ -305,28 +305,20 @@ def _of_reals(function: Callable[..., Computed]) -> Callable[..., Computed]:
     return applied
 
 
-def _floor(a: Computed) -> Computed:
-    if isinstance(a, Fraction):
-        return Fraction(math.floor(a))
-    _check_can_be_rounded(a)
-    return Fraction(int(_context.floor(a)))
+def _to_whole(
+    exactly: Callable[[Fraction], int], function: Callable[[Computed], Computed]
+) -> Callable[[Computed], Computed]:
+    """A way to round, which for values that are not exact is a function of mpmath."""
 
+    def applied(a: Computed) -> Computed:
+        if isinstance(a, Fraction):
+            return Fraction(exactly(a))
+        # so near to an integer that it may lie on either side
+        if not is_real(a) or abs(a) > 1e30 or abs(a - _context.nint(a)) < 1e-30:
+            raise Undefined
+        return Fraction(int(function(a)))
 
-def _ceil(a: Computed) -> Computed:
-    if isinstance(a, Fraction):
-        return Fraction(math.ceil(a))
-    _check_can_be_rounded(a)
-    return Fraction(int(_context.ceil(a)))
-
-
-def _check_can_be_rounded(a: Computed) -> None:
-    """Raise Undefined for a value that is so near to an integer that it may lie on either side."""
-    if not is_real(a) or abs(a) > 1e30 or abs(a - _context.nint(a)) < 1e-30:
-        raise Undefined
-
-
-def _sign(a: Computed) -> Computed:
-    return Fraction((a > 0) - (a < 0))
+    return applied
 
 
 def radians(degrees: Computed) -> Computed:
@@ -370,9 +362,9 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "lg": partial(logarithm, base=10),
     "exp": _exponential,
     "abs": abs,
-    "sgn": _of_reals(_sign),
-    "floor": _floor,
-    "ceil": _ceil,
+    "sgn": _of_reals(lambda a: Fraction((a > 0) - (a < 0))),
+    "floor": _to_whole(math.floor, _context.floor),
+    "ceil": _to_whole(math.ceil, _context.ceil),
     "gcd": _of_integers(math.gcd),
     "lcm": _of_integers(math.lcm),
     "max": _of_reals(partial(max, key=inexact)),

@@ -8,12 +8,11 @@ else is tried.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
+from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
-from swift_rlvr.verifiers.mathematics.parser import read_expression
-from swift_rlvr.verifiers.mathematics.units import different_units, may_be_variables, read_unit
+from swift_rlvr.verifiers.mathematics.units import different_units, product_of_letters, read_unit
 from swift_rlvr.verifiers.mathematics.values import Number, unit_of
 
 # longer numbers are no answers, and slow
@@ -26,33 +25,35 @@ ENOUGH_PLACES_OF_GOLD = 10
 # and so many of its digits have to be right
 _ENOUGH_DIGITS = 9
 
-# --- ways to write a number; a sign stands first
+# --- ways to write a number
 
+# it stands first in all of them; - 5
+_SIGN = r"([+-]?)\s*"
 # 1,234.5, 12.5, 12., .5; in 1,23 the comma separates two numbers
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
-_NUMBER = re.compile(rf"([+-]?)({_DECIMAL})")
+_NUMBER = re.compile(rf"{_SIGN}({_DECIMAL})")
 # 1.2\overline{34}, 0.\bar3
-_REPEATING = re.compile(r"([+-]?)(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
+_REPEATING = re.compile(_SIGN + r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
 _FRACTION = re.compile(
     # a whole number before it makes it a mixed one: 1\frac{1}{2}
-    r"([+-]?)(?:(\d+)\s*)?\\frac\s*"
+    rf"{_SIGN}(?:(\d+)\s*)?\\frac\s*"
     # \frac{-1}{2}
     rf"(?:\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}\s*\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}"
     # \frac12
     r"|(\d)\s*(\d))"
 )
 # 1/2, -1/-2
-_SLASH = re.compile(rf"([+-]?)({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
+_SLASH = re.compile(rf"{_SIGN}({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
 # 1 1/2
-_MIXED = re.compile(r"([+-]?)(\d+)\s+(\d+)\s*/\s*(\d+)")
+_MIXED = re.compile(rf"{_SIGN}(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SCIENTIFIC = re.compile(
     # 1.5e3
-    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})"
+    rf"{_SIGN}({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})"
     # 1.5 \times 10^{3}
     r"|(?:\\times|\\cdot|[*xX])\s*10\s*\^\s*\{?\s*([+-]?\d{1,3})\s*\}?)"
 )
 # 2^{10}, 2^-3; -2^2 is -4
-_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+_POWER = re.compile(_SIGN + r"(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
 # 3,75, 4,00 € and 1.234,50 where the comma is a decimal one; 1,234 is a number, and 1,5 a pair
 _DECIMAL_COMMA = re.compile(
     r"""
@@ -66,6 +67,8 @@ _DECIMAL_COMMA = re.compile(
     """,
     re.VERBOSE,
 )
+# What says more stands before what is its beginning: 1.5e3 before 1.5.
+_FORMS = (_REPEATING, _SCIENTIFIC, _POWER, _MIXED, _SLASH, _FRACTION, _NUMBER)
 # 9th, 9^{\text{th}}
 _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
 
@@ -207,18 +210,9 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         return Number(Fraction(ordinal[1]), unit="ordinal")
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
-    text, money, money_is_before = _without_currency(text)
-    if not text:
-        return None
-    # - 5
-    if text[0] in "+-" and text[1:2] == " ":
-        text = text[0] + text[1:].lstrip()
-    percent = text.endswith(("%", " percent"))
-    if percent:
-        text = text.removesuffix("%" if text[-1] == "%" else " percent").rstrip()
-
-    for pattern, convert in _FORMS:
-        match = pattern.match(text)
+    text, signs = _without_signs(text)
+    for form in _FORMS:
+        match = form.match(text)
         if match is None or match.end() > _MAX_DIGITS:
             continue
         rest = text[match.end() :]
@@ -227,58 +221,43 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
             continue
         rest, scale = _without_scale(rest)
         # $5 per hour
-        if money_is_before and _RATE.match(rest):
-            rest = f" {money}{rest}"
-        unit = _unit_of(rest, money, percent)
+        if signs.money_is_before and _RATE.match(rest):
+            rest = f" {signs.money}{rest}"
+        unit = _unit_of(rest, signs)
         if unit is None:
             continue
         try:
-            number = _number_of(match, convert, scale)
+            number = _number_of(match, scale)
         except ZeroDivisionError:
             return None
-        product = None
-        if unit and not in_text and may_be_variables(rest, rest[:1] == " " and "\\" not in text):
-            product = read_expression(text)
-        return number._replace(percent=percent, unit=unit, product=product)
+        product = product_of_letters(text, rest) if unit and not in_text else None
+        return number._replace(percent=signs.percent, unit=unit, product=product)
     return None
 
 
-def _number_of(
-    match: re.Match[str], convert: Callable[[re.Match[str]], Fraction], scale: int
-) -> Number:
-    """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
-    places. Raises ZeroDivisionError.
-    """
-    value = convert(match) * scale
-    if match.re not in (_NUMBER, _SCIENTIFIC):
-        return Number(value)
-    places = len(match[2].partition(".")[2])
-    # 1.5 million, 1.5 \\times 10^6
-    exponent = len(str(scale)) - 1
-    if match.re is _SCIENTIFIC:
-        exponent += int(match[3] or match[4])
-    return Number(value, places=places, exponent=exponent)
+class _Signs(NamedTuple):
+    """The signs around a number."""
+
+    money: str = ""  # the currency
+    money_is_before: bool = False
+    percent: bool = False
 
 
-def _unit_of(rest: str, money: str, percent: bool) -> str | None:
-    """The unit that stands behind a number, or else its money; None where the rest is no unit."""
-    if not rest.strip():
-        return money
-    # 50% cm is nothing
-    if percent:
-        return None
-    unit = read_unit(rest, rest[0] in " (")
-    return None if unit is None else unit or money
-
-
-def _without_currency(text: str) -> tuple[str, str, bool]:
-    """The text without its sign of money, the currency, and whether the sign stands before it."""
-    sign = _CURRENCY.match(text)
-    if sign:
-        return sign[1] + text[sign.end() :], _CURRENCIES[sign[2]], True
-    if text[-1] in _CURRENCIES:
-        return text[:-1].removesuffix("US").rstrip(), _CURRENCIES[text[-1]], False
-    return text, "", False
+def _without_signs(text: str) -> tuple[str, _Signs]:
+    """The text without its signs of money and percent, and what they are."""
+    before = _CURRENCY.match(text)
+    if before:
+        text = before[1] + text[before.end() :]
+        signs = _Signs(_CURRENCIES[before[2]], money_is_before=True)
+    elif text[-1] in _CURRENCIES:
+        signs = _Signs(_CURRENCIES[text[-1]])
+        text = text[:-1].removesuffix("US").rstrip()
+    else:
+        signs = _Signs()
+    for sign in ("%", " percent"):
+        if text.endswith(sign):
+            return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
+    return text, signs
 
 
 def _without_scale(rest: str) -> tuple[str, int]:
@@ -293,6 +272,71 @@ def _without_scale(rest: str) -> tuple[str, int]:
             rest = rest[len(word) :]
             scale = factor
     return rest, scale
+
+
+def _unit_of(rest: str, signs: _Signs) -> str | None:
+    """The unit that stands behind a number, or else its money. Returns None if the rest is no unit."""
+    if not rest.strip():
+        return signs.money
+    # 50% cm is nothing
+    if signs.percent:
+        return None
+    unit = read_unit(rest, rest[0] in " (")
+    return None if unit is None else unit or signs.money
+
+
+def _number_of(match: re.Match[str], scale: int) -> Number:
+    """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
+    places. Raises ZeroDivisionError.
+    """
+    value = _value_of(match) * scale
+    if match.re not in (_NUMBER, _SCIENTIFIC):
+        return Number(value)
+    places = len(match[2].partition(".")[2])
+    # 1.5 million, 1.5 \\times 10^6
+    exponent = len(str(scale)) - 1
+    if match.re is _SCIENTIFIC:
+        exponent += int(match[3] or match[4])
+    return Number(value, places=places, exponent=exponent)
+
+
+def _value_of(match: re.Match[str]) -> Fraction:
+    """The value of a match of one of `_FORMS`. Raises ZeroDivisionError."""
+    sign, *parts = match.groups()
+    form = match.re
+    if form is _NUMBER:
+        value = _decimal(parts[0])
+    elif form is _FRACTION:
+        whole, above_sign, above, below_sign, below, above_digit, below_digit = parts
+        value = _decimal(above_digit or above) / _decimal(below_digit or below)
+        value = int(whole or 0) + _signed(value, above_sign, below_sign)
+    elif form is _SLASH:
+        above, below_sign, below = parts
+        value = _signed(_decimal(above) / _decimal(below), below_sign)
+    elif form is _MIXED:
+        whole, above, below = map(int, parts)
+        value = whole + Fraction(above, below)
+    elif form is _REPEATING:
+        whole, start, braced_period, digit = parts
+        period = braced_period or digit
+        # 1.2343434... is (1234 - 12) / 990
+        difference = int(f"{whole}{start}{period}") - int(f"0{whole}{start}")
+        value = Fraction(difference, (10 ** len(period) - 1) * 10 ** len(start))
+    elif form is _SCIENTIFIC:
+        decimal, exponent = filter(None, parts)
+        value = _decimal(decimal) * Fraction(10) ** int(exponent)
+    else:
+        base, exponent = filter(None, parts)
+        value = Fraction(int(base)) ** int(exponent)
+    return _signed(value, sign)
+
+
+def _decimal(text: str) -> Fraction:
+    return Fraction(text.replace(",", "").rstrip("."))
+
+
+def _signed(value: Fraction, *signs: str | None) -> Fraction:
+    return -value if signs.count("-") % 2 else value
 
 
 # --- two numbers
@@ -368,62 +412,3 @@ def prime_factors(text: str) -> Counter[int] | None:
             return None
         factors[number] += int(power or 1)
     return factors
-
-
-# --- each way of writing -> its value
-
-
-def _decimal(text: str) -> Fraction:
-    return Fraction(text.replace(",", "").rstrip("."))
-
-
-def _signed(value: Fraction, *signs: str | None) -> Fraction:
-    return -value if signs.count("-") % 2 else value
-
-
-def _from_number(match: re.Match[str]) -> Fraction:
-    return _signed(_decimal(match[2]), match[1])
-
-
-def _from_slash(match: re.Match[str]) -> Fraction:
-    return _signed(_decimal(match[2]) / _decimal(match[4]), match[1], match[3])
-
-
-def _from_mixed(match: re.Match[str]) -> Fraction:
-    return _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1])
-
-
-def _from_fraction(match: re.Match[str]) -> Fraction:
-    sign, whole, top_sign, top, bottom_sign, bottom, short_top, short_bottom = match.groups()
-    value = _decimal(short_top or top) / _decimal(short_bottom or bottom)
-    return _signed(int(whole or 0) + _signed(value, top_sign, bottom_sign), sign)
-
-
-def _from_repeating(match: re.Match[str]) -> Fraction:
-    sign, whole, start, braced_period, digit = match.groups()
-    period = braced_period or digit
-    # 1.2343434... is (1234 - 12) / 990
-    above = int(f"{whole}{start}{period}") - int(f"{whole}{start}" or 0)
-    below = (10 ** len(period) - 1) * 10 ** len(start)
-    return _signed(Fraction(above, below), sign)
-
-
-def _from_scientific(match: re.Match[str]) -> Fraction:
-    power = Fraction(10) ** int(match[3] or match[4])
-    return _signed(_decimal(match[2]) * power, match[1])
-
-
-def _from_power(match: re.Match[str]) -> Fraction:
-    return _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])
-
-
-# What says more stands before what is its beginning: 1.5e3 before 1.5.
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Fraction]], ...] = (
-    (_REPEATING, _from_repeating),
-    (_SCIENTIFIC, _from_scientific),
-    (_POWER, _from_power),
-    (_MIXED, _from_mixed),
-    (_SLASH, _from_slash),
-    (_FRACTION, _from_fraction),
-    (_NUMBER, _from_number),
-)

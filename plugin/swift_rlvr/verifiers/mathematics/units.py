@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from swift_rlvr.verifiers.languages import CHINESE_DOUBT, words_of
+from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 
 # --- units and their names
 
@@ -34,46 +35,24 @@ _NAMES = """
     |yuan 元 块 块钱 人民币|dollar 美元 美金 доллар доллара долларов|euro 欧元 евро|degree 度|percent 百分点
     |dollar ドル 달러|h 시간|min 분|s 초|m メートル 미터|km キロ 킬로미터|yen 円 엔|won 원
 """
-# units with prefixes: km, kilometers
+# of units with prefixes, long and short, and the power of ten: km, kilometers
 _PREFIXES = {
-    "kilo": "k",
-    "mega": "M",
-    "giga": "G",
-    "centi": "c",
-    "deci": "d",
-    "milli": "m",
-    "micro": "μ",
-    "nano": "n",
+    "kilo": ("k", 3),
+    "mega": ("M", 6),
+    "giga": ("G", 9),
+    "centi": ("c", -2),
+    "deci": ("d", -1),
+    "milli": ("m", -3),
+    "micro": ("μ", -6),
+    "nano": ("n", -9),
 }
-_METRIC = (
-    "m",
-    "g",
-    "s",
-    "l",
-    "L",
-    "mol",
-    "Hz",
-    "N",
-    "J",
-    "W",
-    "V",
-    "A",
-    "Pa",
-    "C",
-    "eV",
-    "cal",
-    "F",
-    "T",
-    "ohm",
-)
-# The short prefixes of each: nobody writes gigameters, and GM and kT are products of variables.
+# The units that have prefixes, and the short ones of each: nobody writes gigameters, and GM and kT
+# are products of variables.
 _SHORT_PREFIXES = {
     "m": "kcdmμnM", "g": "kmμM", "s": "mμn", "l": "cdmμ", "L": "cdmμ", "mol": "kmμ",
     "Hz": "kMG", "N": "kMm", "J": "kMGm", "W": "kMGm", "V": "kmM", "A": "mμn", "Pa": "kMG",
     "C": "mμn", "eV": "kMGm", "cal": "k", "F": "mμn", "T": "mμ", "ohm": "kM",
 }  # fmt: skip
-# these are candela, minute, and so on, rather than a prefix and a unit
-_AMBIGUOUS = ("cd", "min", "dd", "pc")
 
 
 def _all_names() -> dict[str, str]:
@@ -82,14 +61,13 @@ def _all_names() -> dict[str, str]:
     for group in _NAMES.split("|"):
         names = group.split()
         units |= dict.fromkeys(names, names[0])
-    for long_prefix, short_prefix in _PREFIXES.items():
-        for unit in _METRIC:
-            short_name = short_prefix + unit
-            if short_prefix in _SHORT_PREFIXES[unit] and short_name not in _AMBIGUOUS:
-                units[short_name] = short_prefix + units[unit]
+    for long_prefix, (short_prefix, _) in _PREFIXES.items():
+        for unit, short_prefixes in _SHORT_PREFIXES.items():
+            if short_prefix in short_prefixes:
+                units[short_prefix + unit] = short_prefix + units[unit]
         # long prefixes stand before long names alone: kilogram, not kilog
         for name, unit in list(units.items()):
-            if unit in _METRIC and len(name) > 3:
+            if unit in _SHORT_PREFIXES and len(name) > 3:
                 units[long_prefix + name] = short_prefix + unit
     return units
 
@@ -119,22 +97,15 @@ _DEFINITIONS = """
     min 60 s|h 60 min|day 24 h|week 7 day|in 127/50 cm|ft 12 in|yd 3 ft|mi 1760 yd|acre 4840 yd2|hectare 10000 m2
     |l 1000 cm3|lb 16 oz|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
 """
-_POWERS_OF_TEN = {"k": 3, "M": 6, "G": 9, "c": -2, "d": -1, "m": -3, "μ": -6, "n": -9}
+# {unit: (how many, of which other unit)}
+_DEFINED: dict[str, tuple[Fraction, str]] = {}
+for _definition in _DEFINITIONS.split("|"):
+    _name, _count, _other = _definition.split()
+    _DEFINED[_name] = Fraction(_count), _other
+for _prefix, _power in _PREFIXES.values():
+    for _unit in _SHORT_PREFIXES:
+        _DEFINED[_prefix + _unit] = Fraction(10) ** _power, _unit
 
-
-def _all_definitions() -> dict[str, tuple[Fraction, str]]:
-    """{unit: (how many, of which other unit)}."""
-    definitions: dict[str, tuple[Fraction, str]] = {}
-    for definition in _DEFINITIONS.split("|"):
-        name, count, other = definition.split()
-        definitions[name] = Fraction(count), other
-    for prefix, power in _POWERS_OF_TEN.items():
-        for unit in _METRIC:
-            definitions[prefix + unit] = Fraction(10) ** power, unit
-    return definitions
-
-
-_DEFINED = _all_definitions()
 # of these no single letter is taken: d is a variable
 _NO_SINGLE_LETTER = frozenset(("day", "week"))
 # square meters, cubic feet, 平方米
@@ -164,6 +135,7 @@ _COMPOUNDS_OF_LETTERS = """
     W*h C*m V*m
 """
 _USUAL_COMPOUNDS = frozenset(_COMPOUNDS_OF_LETTERS.split())
+_UNIT_NAMES = _UNITS.keys() | _COMPOUND.keys()
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NEIGHBOURS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -180,11 +152,15 @@ def may_be_variables(letters: str, spaced: bool) -> bool:
     """
     words = _LETTERS.findall(letters)
     # the parser takes more letters for a name
-    if not words or any(len(word) > 3 or word in _SURELY_UNITS for word in words):
+    if not words or max(map(len, words)) > 3 or not _SURELY_UNITS.isdisjoint(words):
         return False
-    if any(word not in _UNITS and word not in _COMPOUND for word in words):
+    if not _UNIT_NAMES.issuperset(words):
         # what is counted: "5 men", and not "5 abc" or "5 xyz"
-        return not spaced or not all(map(_may_be_noun, words))
+        is_counted = all(
+            word not in _NEIGHBOURS and re.search("[aeiouy]", word)
+            for word in map(str.lower, words)
+        )
+        return not (spaced and is_counted)
     unit = read_unit(letters)
     # 576\pi m^2: an area with its unit set off
     if unit in _USUAL_COMPOUNDS or (unit in ("m2", "m3") and letters.startswith(" ")):
@@ -192,8 +168,12 @@ def may_be_variables(letters: str, spaced: bool) -> bool:
     return not spaced or len(words) > 1
 
 
-def _may_be_noun(word: str) -> bool:
-    return word.lower() not in _NEIGHBOURS and re.search("[aeiouy]", word.lower()) is not None
+def product_of_letters(text: str, letters: str) -> Tree | None:
+    """The product that a text is if the letters at its end may be variables, of which `read_unit`
+    makes a unit: 2mg. Returns None if they are certainly a unit.
+    """
+    spaced = letters[:1].isspace() and "\\" not in text
+    return read_expression(text) if may_be_variables(letters, spaced) else None
 
 
 # --- what is counted: 12 apples, 3 cups of flour
@@ -342,7 +322,13 @@ def _measured(text: str) -> dict[str, int] | None:
         parts = _powers_of_name(match["name"])
         if parts is None:
             return None
-        power = sign * _power_of(match)
+        # in words and in figures
+        power = sign
+        in_words = match["before"] or match["prefix"] or match["after"]
+        if in_words:
+            power *= _POWERS[in_words.rstrip(".")]
+        in_figures = match["power"] or {"²": 2, "³": 3}.get(match["sign"], 1)
+        power *= int(in_figures)
         for name, count in parts.items():
             powers[name] = powers.get(name, 0) + power * count
         position = match.end()
@@ -370,18 +356,6 @@ def _powers_of_name(name: str) -> dict[str, int] | None:
     if compound:
         return _measured(compound)
     return {unit: 1} if unit else None
-
-
-def _power_of(match: re.Match[str]) -> int:
-    """The power of a factor, in words and in figures."""
-    power = 1
-    for word in (match["before"], match["prefix"], match["after"]):
-        if word:
-            power = _POWERS[word.rstrip(".")]
-            break
-    if match["power"]:
-        return power * int(match["power"])
-    return power * {"²": 2, "³": 3}.get(match["sign"], 1)
 
 
 def _in_one_form(powers: dict[str, int]) -> str:
@@ -458,7 +432,8 @@ def _count_different_things(gold: str, answer: str) -> bool:
     if not gold.isascii():
         first = {word[:2] for word in first}
         second = {word[:2] for word in second}
-    return not (first & second or (first | second) & _ANYTHING)
+    in_common = (first & second) | ((first | second) & _ANYTHING)
+    return not in_common
 
 
 def _words_of(unit: str) -> set[str]:

@@ -166,6 +166,13 @@ def test_a_conversation_that_ends_with_what_results_say_is_read_up_to_its_last_c
             prepared = TASK.preprocess(row)
             assert [turn["role"] for turn in prepared["messages"]] == ["system", "user"], row
             assert json.loads(prepared["calls"]) == [CALL], row
+    # What is said beside calls is no part of the right answer.
+    row = {"tools": [WRAPPED], "messages": [QUESTION, {**openai, "content": "Let me add them."}]}
+    prepared = TASK.preprocess(row)
+    gold = TASK.gold(row)
+    assert gold is not None
+    columns = {name: [prepared[name]] for name in ("functions", "calls")}
+    assert REWARDS["tool_call"]()([gold.answer], **columns) == [1.0]
     # A column of calls says what is right after the results.
     row = {"tools": [WRAPPED], "messages": [QUESTION, openai, {"role": "tool", "content": "3"}]}
     prepared = TASK.preprocess(row | {"calls": [CALL]})

@@ -97,12 +97,15 @@ def _read(row: Row) -> _Asked:
     has_calls = any(value_at(row, name) not in (None, "") for name in columns_named(CALLS, row))
     if not has_calls:
         native = _up_to_the_last_calls(native, tools)
+    answer: list[Turn] = []
+    while native and native[-1]["role"] in ("assistant", "tool_call"):
+        answer.insert(0, native.pop())
     turns = _as_texts(native)
-    last = turns.pop() if turns[-1]["role"] == "assistant" else None
     if not turns or turns[-1]["role"] != "user":
-        raise RowError("problem", f"expected a question before the calls, got {shown(native)}")
-    while native[-1]["role"] in ("assistant", "tool_call"):
-        native.pop()
+        raise RowError("problem", f"expected a question before the calls, got {shown(answer)}")
+    # What the assistant says beside its calls is no part of the right answer.
+    calls = [turn for turn in answer if turn["role"] == "tool_call"]
+    last = _as_texts(calls or answer)[0] if answer else None
     golds, said = _golds_of(row, last, tools)
     asked = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
     is_shown = all(tool.name in asked for tool in tools)

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, unread_columns
 from swift_rlvr.tasks.code import references_of
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
@@ -164,6 +164,7 @@ def test_columns_of_known_datasets(name):
     columns = {column: [prepared.get(column)] for column in ("tests", "entry_point", "task")}
     assert reward([CODE.gold_completion(row)], **columns) == [1.0]
     assert reward(["<answer>def add(*_): return 0</answer>"], **columns) == [0.0]
+    assert not {"public_test_cases", "private_test_cases"} & {*unread_columns(CODE, row)}
 
 
 def test_an_answer_at_the_end_of_messages_is_left_out():

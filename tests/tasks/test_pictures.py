@@ -85,6 +85,12 @@ SHAPES = [
         f"<image>Which?\n\nA. a b\nB. c d\n\n{LETTER}",
         [ONE],
     ),
+    (
+        "math",
+        {"image": "images/1.jpg", "decoded_image": {"bytes": ONE}, "question": "See <image1>. How many?", "answer": "4"},
+        "See <image>. How many?",
+        [ONE],
+    ),
     ("qa", {"image": BASE64, **WHO}, "<image>Who?", [ONE]),
     ("qa", {"image_url": {"url": f"data:image/png;base64,{BASE64}"}, **WHO}, "<image>Who?", [ONE]),
     ("qa", {"img": {"bytes": BASE64}, **WHO}, "<image>Who?", [ONE]),

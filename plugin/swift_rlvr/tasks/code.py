@@ -409,6 +409,13 @@ class CodeTask(Task):
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present)
 
+    def read_columns(self, row: Row) -> list[str]:
+        read = super().read_columns(row)
+        # Packed as they are, nothing of them stands in the prepared row.
+        for name in (*read,):
+            read += _MORE_CASES.get(name, ())
+        return read
+
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "messages" else TESTS
 

@@ -39,7 +39,7 @@ Picture = dict[str, Any]  # `bytes` and `path`, of which one is None, or the pat
 # What is in backticks shows nothing: a question may be about the tag.
 CODE = re.compile(r"`[^`]*`")
 # <image>, MMMU's <image 1>, and code.
-_TAGS = re.compile(rf"{CODE.pattern}|<image[ _](?P<number>\d+)>|<image>")
+_TAGS = re.compile(rf"{CODE.pattern}|<image[ _]?(?P<number>\d+)>|<image>")
 # What ms-swift takes for a picture, a video or a sound, wherever it stands.
 _TAG_OF_SWIFT = re.compile(r"<(image|video|audio)>")
 # The types of OpenAI's parts of a message. Further ones are of transformers and the Responses API.

@@ -14,6 +14,7 @@ import argparse
 import gc
 import itertools
 import json
+import math
 import os
 import resource
 import sys
@@ -161,6 +162,9 @@ RUN_UNITTEST = """
 runner = unittest.TextTestRunner(stream=open('/dev/null', 'w'))
 runner.run(unittest.defaultTestLoader.loadTestsFromTestCase(T))
 """
+# The same with functions of the tests, which pass only together: ours tries apart before.
+UNITTEST_TOGETHER = UNITTEST.replace("f(", "f(lambda: ")
+LOOP_TOGETHER = "x = [1][0]\nfor i in range(1000):\n    assert f(lambda: i) == i - 1 + x"
 # The share of the peer's speed that ours has at least. A loop goes through two processes a call.
 LEAST = {"one assert": 0.6, "20 asserts": 0.5, "20 cases": 0.6, "unittest of 10 calls": 0.5}
 LOOP = "x = [1][0]\nfor i in range(1000):\n    assert f(i) == i - 1 + x"
@@ -177,18 +181,18 @@ def beside_the_peer(turns: int = 7) -> dict[str, tuple[float, float, float]]:
     cases = {"inputs": ["3"] * 20, "outputs": ["3"] * 20}
     asserts = [f"assert f({number}) == {number}" for number in range(20)]
 
-    def a_function(tests: object) -> Callable[[int], None]:
-        reward = REWARDS["code"](max_workers=1)
+    def a_function(tests: object, body: str = "x", together: bool = False) -> Callable[[int], None]:
+        reward = REWARDS["code"](max_workers=1, together=together)
 
         def work(number: int) -> None:
-            text = f"```python\ndef f(x): return x # {number}\n```"
+            text = f"```python\ndef f(x): return {body} # {number}\n```"
             assert reward([text], tests=[tests]) == [1.0]
 
         return work
 
-    def peer_of_function(tests: str) -> Callable[[int], None]:
+    def peer_of_function(tests: str, body: str = "x") -> Callable[[int], None]:
         def work(number: int) -> None:
-            assert forked(f"def f(x): return x # {number}\n{tests}\nprint(1)") == b"1\n"
+            assert forked(f"def f(x): return {body} # {number}\n{tests}\nprint(1)") == b"1\n"
 
         return work
 
@@ -217,6 +221,18 @@ def beside_the_peer(turns: int = 7) -> dict[str, tuple[float, float, float]]:
             10,
         ),
         "a loop of 1,000 calls": (lambda: a_function(LOOP), peer_of_function(LOOP), 2),
+        "unittest of 10 calls, together": (
+            lambda: a_function(
+                f"from solution import f\n{UNITTEST_TOGETHER}", "x()", together=True
+            ),
+            peer_of_function(UNITTEST_TOGETHER + RUN_UNITTEST, "x()"),
+            10,
+        ),
+        "a loop of 1,000 calls, together": (
+            lambda: a_function(LOOP_TOGETHER, "x()", together=True),
+            peer_of_function(LOOP_TOGETHER, "x()"),
+            10,
+        ),
     }
     figures = {}
     for name, (make, peer_work, rows) in works.items():
@@ -231,12 +247,38 @@ def beside_the_peer(turns: int = 7) -> dict[str, tuple[float, float, float]]:
     return figures
 
 
+def round_trip(count: int = 2000) -> float:
+    """Microseconds, at best, that it takes to send a small message to another Python by a pipe and to
+    have an answer; both read and write it as JSON. No call of another process' function takes less.
+    """
+    message = {"request": ["call", ["f"], [1]]}
+    best = math.inf
+    for _ in range(5):
+        source, to_child = os.pipe()
+        from_child, sink = os.pipe()
+        child = os.fork()
+        if child == 0:
+            for _ in range(count):
+                os.write(sink, json.dumps(json.loads(os.read(source, 1 << 16))).encode())
+            os._exit(0)
+        start = time.perf_counter()
+        for _ in range(count):
+            os.write(to_child, json.dumps(message).encode())
+            json.loads(os.read(from_child, 1 << 16))
+        best = min(best, (time.perf_counter() - start) / count)
+        os.waitpid(child, 0)
+        for pipe in (source, to_child, from_child, sink):
+            os.close(pipe)
+    return 1e6 * best
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--only", default="", help="runs with this text in their name")
     options = parser.parse_args()
     missed = []
+    print(f"a round trip between two processes, of a line of JSON: {round_trip():.0f} us")
     for name, (ours, peer, cpu) in beside_the_peer().items():
         text = f"{ours:7.1f} rows a second, fork and exec {peer:.1f}, {ours / peer:.2f} of it; "
         print(f"{text}by CPU time {cpu:.2f} of it  {name}", flush=True)

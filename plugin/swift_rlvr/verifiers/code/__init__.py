@@ -33,8 +33,8 @@ Code cannot
   made themselves, by calling a class of the code, has its own operators: these are what is tested.
   Which names are classes is told by how the tests write them, with a capital letter;
 - **find the expected results** in files (with Landlock), in /proc, in frames or with gc: they are
-  not in the process. Of a function or an object that the tests hand over the code can use what is
-  public, and nothing that leads to globals, closures or frames;
+  not in the process. It cannot ask for anything either: what the tests hand over crosses as a plain
+  value or not at all;
 - **harm the machine**, keep running after its end, or reach anything outside: see `lockdown`.
 
 Known limits:
@@ -42,14 +42,15 @@ Known limits:
 - Tests are as strict as they are written. ``for x in f(): assert x > 0`` holds for an empty list,
   ``assert f(1) == f(1)`` for any function; an object's method may return what it likes, and a test
   of a class that only asks that is answered. ``result.equals(expected)`` of a function's result is
-  refused, under that name and a few like it.
+  refused, as is any question that hands a value to a part of such a result.
 - Where the tests call a function whose name begins with a capital letter, in an assert that is not
   plain, code may write a class in its place whose ``-`` or ``in`` says what is wanted.
-- What crosses is a copy: a list that a function returned is not the one that it keeps. Arguments
-  that it changes in place are changed for the tests too, and ``f(a) is a`` holds. A test cannot
-  derive from a class of the code, enter an object of it by ``with``, patch a builtin or standard
-  input for it, await its functions, capture what it prints, or seed its random numbers.
-  `passes_together` can tell whether that is why code fails.
+- What crosses is a copy: a list that a function returned is not the one that it keeps, and
+  ``f(a) is a`` does not hold. Arguments that it changes in place are changed for the tests too. A
+  test cannot hand over a function or an object of its own, derive from a class of the code, enter
+  an object of it by ``with``, patch a builtin or standard input for it, await its functions, send
+  values to its generators, capture what it prints, or seed its random numbers. `passes_together`
+  can tell whether that is why code fails.
 - The limit of time holds for the code and for the tests each.
 - The code sees the arguments of the tests, one after the other, and can guess. It sees how long an
   answer may be, which tells the order of magnitude of the longest expected value of the row, above

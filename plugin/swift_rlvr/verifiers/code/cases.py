@@ -238,7 +238,12 @@ def _form_of_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> F
     for row in rows:
         function = _function_name(row) or name
         if row.get("assert_case"):
-            sources.append(_source(row))
+            source = row["assert_case"]
+            if _input(row) or _output(row) or not isinstance(source, str):
+                raise BadTests(
+                    "a case has either an assert_case, which is a source, or an input and an output"
+                )
+            sources.append(source)
             tested = tested or _expression("fn_name", function or entry_point)
             continue
         case = _read_case(row, function, entry_point)
@@ -249,16 +254,6 @@ def _form_of_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> F
     if programs and (calls or sources):
         raise BadTests("tests must be all of a program, or all of functions")
     return Form(tested, tuple(programs), tuple(calls), tuple(sources))
-
-
-def _source(row: dict[str, Any]) -> str:
-    """The source of a case that has one."""
-    source = row["assert_case"]
-    if _input(row) or _output(row) or not isinstance(source, str):
-        raise BadTests(
-            "a case has either an assert_case, which is a source, or an input and an output"
-        )
-    return source
 
 
 def _read_case(row: dict[str, Any], function: Any, entry_point: Any) -> ProgramTest | Call:

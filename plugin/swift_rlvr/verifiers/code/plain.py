@@ -135,7 +135,9 @@ def _of_module(body: list[ast.stmt], candidate: str | None) -> Iterator[AssertTe
     functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
     yield from _of_body([each for each in body if not isinstance(each, definitions)], {}, functions)
     # MultiPL-E's ``test_check`` calls ``check``.
-    called = {name for name in functions for other in functions.values() if _calls(other, name)}
+    called = set()
+    for function in functions.values():
+        called |= {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     for definition in body:
         if isinstance(definition, ast.ClassDef):
             yield from _of_class(definition)
@@ -147,10 +149,6 @@ def _of_module(body: list[ast.stmt], candidate: str | None) -> Iterator[AssertTe
             del functions[definition.name]
             yield from _of_function(definition, candidate if is_check else None, functions)
     _require(not functions)
-
-
-def _calls(function: ast.FunctionDef, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
 
 
 def _of_function(
@@ -322,10 +320,8 @@ class _Names:
 
     def _call_first(self, left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
         left, right = self._resolved(left), self._resolved(right)
-        return (left, right) if self._is_of_code(left) else (right, left)
-
-    def _is_of_code(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and ast.unparse(node.func) not in vars(builtins)
+        is_of_code = isinstance(left, ast.Call) and ast.unparse(left.func) not in vars(builtins)
+        return (left, right) if is_of_code else (right, left)
 
     def _test(self, node: ast.expr, text: str, expected: Any, comparison: str) -> AssertTest:
         call = self._resolved(node)

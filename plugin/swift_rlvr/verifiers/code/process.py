@@ -567,9 +567,11 @@ class Child:
         """See what it does and has used. Raises Ended where that is too much: time, threads, or what
         it has written.
         """
-        is_seen = not self._is_due()
+        # Where something can be sent to it now, it need not be asleep by its own choice; a pipe that is
+        # full has to wait for the child.
+        is_seen = not _is_ready(self._unsent, select.POLLOUT)
         if is_seen:
-            self._clock.look(self._is_answering)
+            self._clock.look(lambda: _is_ready(self._open, select.POLLIN))
         busy, asleep = self._busy(), self._clock.asleep
         if self._allowed is not None:
             self._most_busy = busy + self._allowed
@@ -585,22 +587,6 @@ class Child:
             raise Ended("killed", f"more than {_THREADS} threads")
         if usage.written(process) > self._most_written or folders.is_full(self.folder):
             raise Ended("too many files")
-
-    def _is_due(self) -> bool:
-        """Whether something can be sent to it now, so that it need not be asleep by its own choice;
-        a pipe that is full has to wait for the child.
-        """
-        poll = select.poll()
-        for pipe in self._unsent:
-            poll.register(pipe, select.POLLOUT)
-        return bool(poll.poll(0))
-
-    def _is_answering(self) -> bool:
-        """Whether something can be read that it has written."""
-        poll = select.poll()
-        for pipe in self._open:
-            poll.register(pipe, select.POLLIN)
-        return bool(poll.poll(0))
 
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to
@@ -639,8 +625,9 @@ class Child:
         closed after it.
         """
         self._unsent[pipe] = memoryview(content)
-        self._poll.register(pipe, select.POLLOUT)
         self._write(pipe)
+        if pipe in self._unsent:
+            self._poll.register(pipe, select.POLLOUT)
 
     def _write(self, pipe: int) -> None:
         unsent = self._unsent[pipe]
@@ -655,7 +642,8 @@ class Child:
         if written < len(unsent):
             return
         del self._unsent[pipe]
-        self._poll.unregister(pipe)
+        with suppress(KeyError):  # it was written at once
+            self._poll.unregister(pipe)
         if pipe != self._messages:
             self._pipes.remove(pipe)
             _close_pipes([pipe])
@@ -671,6 +659,14 @@ class Child:
             del self._open[pipe]
             self._poll.unregister(pipe)
         return len(chunk)
+
+
+def _is_ready(pipes: Iterable[int], event: int) -> bool:
+    """Whether one of them can be read, or written, now."""
+    poll = select.poll()
+    for pipe in pipes:
+        poll.register(pipe, event)
+    return bool(poll.poll(0))
 
 
 def _as_report(line: bytes) -> dict | None:

@@ -17,23 +17,20 @@ def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None
     >>> run_program("print(int(input()) + 1)", ["1\n", "one\n"], Limits())
     ['2\n', None]
     """
-    outputs = []
+    job = {"kind": "program", "code": code}
+    outputs: list[str | None] = []
     with closing(Zygotes(limits.packages)) as zygotes:
         for text in inputs:
-            outputs.append(_run(zygotes, code, text, limits))
+            deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
+            try:
+                with (
+                    zygotes.borrow() as zygote,
+                    sandboxed(zygote, limits, deadline, job, is_program=True) as child,
+                ):
+                    child.allow(limits.seconds)
+                    output, report = child.run(text.encode(errors="replace"), _MOST_OUTPUT)
+            except Ended:
+                outputs.append(None)
+                continue
+            outputs.append(output.decode(errors="replace") if report is None else None)
     return outputs
-
-
-def _run(zygotes: Zygotes, code: str, text: str, limits: Limits) -> str | None:
-    job = {"kind": "program", "code": code}
-    deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
-    try:
-        with (
-            zygotes.borrow() as zygote,
-            sandboxed(zygote, limits, deadline, job, is_program=True) as child,
-        ):
-            child.allow(limits.seconds)
-            output, report = child.run(text.encode(errors="replace"), _MOST_OUTPUT)
-    except Ended:
-        return None
-    return output.decode(errors="replace") if report is None else None

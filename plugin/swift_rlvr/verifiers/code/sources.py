@@ -148,9 +148,10 @@ class _Steps:
             if opened is not None:
                 divided += [*before, opened]
                 before, last = [], None
-            elif _is_future(statement):
+            elif isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
                 divided.append(statement)
-            elif self._is_test(statement):
+            # A statement that checks something; any other prepares what does.
+            elif not isinstance(statement, _DEFINITIONS) and _checks(statement, self._checking):
                 last = self._step([*before, statement], text_of(statement), is_fair)
                 divided.append(last)
                 before = []
@@ -169,10 +170,6 @@ class _Steps:
         else:
             divided += before
         return divided or [ast.Pass()]
-
-    def _is_test(self, statement: ast.stmt) -> bool:
-        """Whether a statement checks something; else it prepares what does."""
-        return not isinstance(statement, _DEFINITIONS) and _checks(statement, self._checking)
 
     def _step(self, body: list[ast.stmt], text: str, is_fair: bool) -> ast.With:
         number = len(self.steps)
@@ -208,7 +205,10 @@ class _Steps:
 
     def _called(self, function: _Function) -> list[ast.stmt]:
         """The call of a function that the module leaves to a runner."""
-        if self._functions[function.name] is not function or self._is_used(function.name):
+        name = function.name
+        if self._functions[name] is not function:
+            return []
+        if any(name in _loaded(each) for each in self._body if each is not function):
             return []
         first = len(self.steps)
         if function.name == "check" and self._candidate is not None:
@@ -223,11 +223,6 @@ class _Steps:
         else:
             return []
         return [self._guard(first, [call])]
-
-    def _is_used(self, name: str) -> bool:
-        return any(
-            name in _loaded(each) and each is not self._functions[name] for each in self._body
-        )
 
     def _class(self, cls: ast.ClassDef) -> list[ast.stmt]:
         """Calls of the tests of a class."""
@@ -463,13 +458,12 @@ def _called_once(body: list[ast.stmt], functions: dict[str, _Function]) -> set[s
         match statement:
             case ast.Expr(ast.Call(ast.Name(name))) if uses[name] == 1:
                 function = functions.get(name)
-                if isinstance(function, ast.FunctionDef) and not _is_generator(function):
+                is_generator = function is not None and any(
+                    isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function)
+                )
+                if isinstance(function, ast.FunctionDef) and not is_generator:
                     once.add(name)
     return once
-
-
-def _is_generator(function: ast.FunctionDef) -> bool:
-    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function))
 
 
 def _require_arguments(function: _Function, name: str, is_method: bool) -> None:
@@ -486,16 +480,13 @@ def _require_arguments(function: _Function, name: str, is_method: bool) -> None:
                     written = [each.strip() for each in written.split(",")]
                 given.update(written)
     arguments = [*function.args.posonlyargs, *function.args.args]
-    if is_method and not _is_static(function):
+    decorators = [*map(ast.unparse, function.decorator_list)]
+    if is_method and "staticmethod" not in decorators:
         arguments = arguments[1:]
     required = arguments[: len(arguments) - len(function.args.defaults)]
     for argument in required:
         if argument.arg not in given:
             raise BadTests(f"{name} takes arguments, and nothing supplies them")
-
-
-def _is_static(function: _Function) -> bool:
-    return any(ast.unparse(each) == "staticmethod" for each in function.decorator_list)
 
 
 def does_nothing(statement: ast.stmt) -> bool:
@@ -515,10 +506,6 @@ def does_nothing(statement: ast.stmt) -> bool:
         case ast.If(test):
             return "__name__" in _loaded(test)
     return False
-
-
-def _is_future(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def text_of(statement: ast.stmt) -> str:

@@ -81,17 +81,14 @@ class Recorder:
         kind = str(report["kind"])
         if kind == "ended early" and not has_crossed:
             kind = "error"
+        # Tests may import what is not there; the code has to be.
+        is_missing = isinstance(error, ImportError) and error.name != "solution"
         # as in `check.UNGRADED`
         if is_refusal(error):
             kind = "refused by the sandbox"
-        elif not has_crossed and (_is_missing_module(error) or not self.has_asked):
+        elif not has_crossed and (is_missing or not self.has_asked):
             kind = "error of the tests"
         return kind, str(report["detail"])
-
-
-def _is_missing_module(error: BaseException) -> bool:
-    """Whether tests have imported what is not there; the code has to be."""
-    return isinstance(error, ImportError) and error.name != "solution"
 
 
 class _Harness(Recorder):
@@ -108,11 +105,8 @@ class _Harness(Recorder):
         self.code = Code(self._exchange, self.has_arrays)
         self.names: dict[str, Any] = {}
         self.words: frozenset[str] = frozenset()  # that stand in the tests
-        self._know(job["names"])
-
-    def _know(self, names: dict) -> None:
-        """Keep the functions that a process of the code has told of when it was loaded."""
-        for name, written in names.items():
+        # The functions that the process of the code has told of when it was loaded.
+        for name, written in job["names"].items():
             value = self.code.read(written)
             if isinstance(value, Foreign) or callable(value):
                 self.names[name] = value
@@ -334,21 +328,17 @@ def _call_if_there(owner: Any, *names: str) -> None:
             getattr(owner, name)()
 
 
-def _prepare_modules(harness: _Harness, job: dict) -> None:
-    """The modules that tests import: the code's, and stand-ins."""
+def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:
+    """Run programs until no more arrive; after each, report the outcomes that are left."""
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    harness = _Harness(job, receive, report)
+    # The modules that tests import: the code's, and stand-ins.
     solution = _Solution("solution")
     vars(solution)["_harness"] = harness
     sys.modules["solution"] = solution
     for name, module in stand_ins.build().items():
         if name.partition(".")[0] not in job["packages"]:
             sys.modules[name] = module
-
-
-def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:
-    """Run programs until no more arrive; after each, report the outcomes that are left."""
-    sys.setrecursionlimit(RECURSION_LIMIT)
-    harness = _Harness(job, receive, report)
-    _prepare_modules(harness, job)
     space = Space(marks(harness), __name__="tests")
     space.recorder = harness
     program = job["program"]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import ModuleType
 
 from . import harness, prelude, solution, together
 
@@ -28,19 +28,15 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     prelude.provide(compiled, vars(module))
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:
-        _run_program(compiled, module, report)
+        sys.argv = ["completion.py"]
+        try:
+            exec(compiled, vars(module))
+        except SystemExit:
+            raise
+        except BaseException as error:
+            report(solution.failure(error))
+            sys.exit(1)
     elif job["kind"] == "together":
         together.run(compiled, module, job, receive, report)
     else:
         solution.run(compiled, module, job, receive, report)
-
-
-def _run_program(compiled: CodeType, module: ModuleType, report: Callable[..., bool]) -> None:
-    sys.argv = ["completion.py"]
-    try:
-        exec(compiled, vars(module))
-    except SystemExit:
-        raise
-    except BaseException as error:
-        report(solution.failure(error))
-        sys.exit(1)

@@ -71,7 +71,8 @@ class _Raises:
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> bool:
         if error is None:
-            raise AssertionError(f"{_named(self.expected)} was not raised")
+            name = getattr(self.expected, "__name__", str(self.expected))
+            raise AssertionError(f"{name} was not raised")
         if not isinstance(error, self.expected):
             return False
         self.value = error
@@ -84,10 +85,6 @@ class _Raises:
         if not re.search(pattern, str(self.value)):
             raise AssertionError(f"{str(self.value)!r:.80} does not match {pattern!r}")
         return True
-
-
-def _named(expected: Any) -> str:
-    return getattr(expected, "__name__", str(expected))
 
 
 def raises(expected: Any, *called: Any, match: str | None = None, **keywords: Any) -> _Raises:
@@ -175,16 +172,12 @@ def _module(name: str, **members: Any) -> ModuleType:
     return module
 
 
-def _no_type(name: str) -> type:
-    """A type of numpy's, of which there is no value."""
-    return type(name, (), {})
-
-
 def build() -> dict[str, ModuleType]:
     """The modules, by name."""
     mark = _module("pytest.mark", parametrize=parametrize)
     testing = _module("numpy.testing", assert_allclose=assert_allclose)
-    types = {name: _no_type(name) for name in ("ndarray", "float32", "float64")}
+    # of which there is no value
+    types = {name: type(name, (), {}) for name in ("ndarray", "float32", "float64")}
     return {
         "pytest": _module("pytest", approx=Approx, raises=raises, mark=mark),
         "numpy": _module("numpy", allclose=allclose, isclose=isclose, testing=testing, **types),

@@ -97,9 +97,15 @@ def test_a_dataset_that_a_training_cannot_load_ends_the_dry_run(planned, lines, 
     ("rewards", "status", "message"),
     [
         (["external_countdown"], 2, "no reward grades rows of math: all their completions get 0"),
+        (
+            ["external_countdown", "format"],
+            2,
+            "no reward verifies answers of math, there are format",
+        ),
         (["external_accuracy"], 0, "--reward_funcs external_accuracy"),
-        # ms-swift's own, which is not asked here, may verify.
         (["accuracy"], 0, "--reward_funcs accuracy"),
+        # Of a plugin that is not loaded here: it may verify.
+        (["external_countdown", "mine"], 0, "--reward_funcs external_countdown mine"),
         # It may be meant: a run for the format alone.
         (["external_format"], 0, "no reward verifies answers of math"),
     ],

@@ -182,29 +182,18 @@ def tokens(plan: Plan) -> Estimate:
 # Hours.
 
 
-class Measured(NamedTuple):
-    """A step whose time was measured, on one GPU that trains all parameters and samples in turn.
-
-    tokens: of every completion, all of full length.
-    """
-
-    seconds: float
-    gpu: str
-    parameters: float
-    completions: int
-    tokens: int
-
-
-# `swift-rlvr train countdown` on an H100 of 80 GB, 26 November 2026, with random weights of
-# Qwen2.5-3B's shape, whose completions never end by themselves: the first step, with its warm-up.
-FULL_STEP = Measured(79.5, "H100", 3.09e9, 128, 1024)
+# The step that was measured: `swift-rlvr train countdown` on an H100 of 80 GB, 26 November 2026, with
+# random weights of Qwen2.5-3B's shape, whose completions never end by themselves: the first step, with
+# its warm-up. The GPU trains all parameters and samples in turn; so many tokens in every completion.
+STEP_SECONDS, STEP_GPU, STEP_PARAMETERS = 79.5, "H100", 3.09e9
+STEP_COMPLETIONS, STEP_TOKENS = 128, 1024
 # Below so many parameters a step is mostly what does not depend on them.
 SMALLEST_TO_SCALE = 0.3e9
 
 
 def hours(plan: Plan) -> Estimate | None:
-    """How long the run takes: by its own log if it goes on, or else by FULL_STEP, in proportion to the
-    work for each GPU. None if nothing is known. count: seconds.
+    """How long the run takes: by its own log if it goes on, or else by the measured step, in proportion
+    to the work for each GPU. None if nothing is known. count: seconds.
     """
     total = steps(plan).count
     if total is None:
@@ -224,17 +213,16 @@ def hours(plan: Plan) -> Estimate | None:
     gpus = len(plan.train_gpus) * plan.variables.nnodes + len(plan.server_gpus)
     if model is None or not gpus or model.parameters < SMALLEST_TO_SCALE:
         return None
-    size = model.parameters / FULL_STEP.parameters
+    size = model.parameters / STEP_PARAMETERS
     if 0.95 < size < 1.05:  # a name says 3B
         size = 1
-    completions = plan.completions / FULL_STEP.completions
-    length = plan.grpo.longest_completion / FULL_STEP.tokens
-    seconds = total * FULL_STEP.seconds * size * completions * length / gpus
-    gpu, shown = FULL_STEP.gpu, _hours(seconds)
+    completions = plan.completions / STEP_COMPLETIONS
+    length = plan.grpo.longest_completion / STEP_TOKENS
+    seconds = total * STEP_SECONDS * size * completions * length / gpus
     if size == completions == length == gpus == 1 and plan.grpo.trains_all_parameters:
-        text = f"at most {shown} h on an {gpu}, by a measured step of full length"
+        text = f"at most {_hours(seconds)} h on an {STEP_GPU}, by a measured step of full length"
     else:
-        text = f"about {shown} h on {gpu}s at full length, in proportion to 3B on one; not measured"
+        text = f"about {_hours(seconds)} h on {STEP_GPU}s at full length, in proportion to 3B on one; not measured"
     return Estimate(text, round(seconds))
 
 

@@ -18,7 +18,7 @@ from swift_rlvr.rewards.build import reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import FIELD, is_import_path
 from swift_rlvr.rewards.parameters import flag_elsewhere, stray_variables
-from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER
+from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER, role_of
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import as_list
@@ -398,14 +398,14 @@ def verifiers(launch: Launch) -> list[CheckResult]:
 
 
 def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
-    """The role of each reward. One that is not ours may verify until ms-swift has been asked."""
+    """The role of each reward. An unknown one may verify until ms-swift has been asked."""
     known = launch.parsed.rewards
     roles: dict[str, str | None] = {}
     for name in launch.listed("reward_funcs"):
         if name in known:
             roles[name] = known[name]
         elif not known:
-            roles[name] = own[name].role if name in own else VERIFIER
+            roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
     return roles
 
 

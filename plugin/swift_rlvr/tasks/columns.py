@@ -80,7 +80,7 @@ _SHOWN_IMAGE = re.compile(
     r"!\[[^\]\n]*\]\((?:https?:|data:|[^)\s]+\.(?:png|jpe?g|gif|svg|webp|bmp))[^)\n]*\)|<img\b[^>]*>",
     re.IGNORECASE,
 )
-_NUMBERED_IMAGE = re.compile(r"<image[ _](\d+)>")
+_NUMBERED_IMAGE = re.compile(r"<image[ _]?(\d+)>")
 _CODE = re.compile(r"`[^`]*`")
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
 # Parts of a passage that is an object, the likeliest first.

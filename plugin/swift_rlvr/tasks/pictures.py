@@ -36,7 +36,7 @@ BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 Picture = dict[str, Any]  # `bytes` and `path`, of which one is None, or the path is a mere name
 
 # <image>, MMMU's <image 1>, and code, in which the latter is only a text.
-_TAGS = re.compile(r"`[^`]*`|<image[ _](?P<number>\d+)>|<image>")
+_TAGS = re.compile(r"`[^`]*`|<image[ _]?(?P<number>\d+)>|<image>")
 _URL = re.compile(r"https?://")
 _DATA = re.compile(r"data:[^,;]*;base64,")
 # What Pillow raises for what is no picture, or half of one.

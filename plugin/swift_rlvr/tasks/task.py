@@ -276,7 +276,7 @@ def unread_columns(task: Task, row: Row) -> list[str]:
         found = 0
         for leaf in leaves:
             # Prompts show MMMU's <image 2> as <image>.
-            leaf = re.sub(r"<image[ _]\d+>", "<image>", leaf)
+            leaf = re.sub(r"<image[ _]?\d+>", "<image>", leaf)
             # A letter or a digit stands in every prompt.
             if leaf in reached or (len(leaf) > 2 and any(leaf in text for text in reached)):
                 found += len(leaf)

@@ -383,3 +383,11 @@ def test_parameters():
         [0.0],
     ]
     assert sql(max_rows=2).grades(swapped, **rows(ORDERED, 1)) == [(None, "bad gold")]
+
+
+def test_a_prompt_that_shows_no_table_is_remarked_on() -> None:
+    row = {"database": SCRIPT, "gold_sql": "SELECT count(*) FROM book WHERE pages > 200"}
+    remarks = REWARDS["external_sql"].remarks
+    asked = {"messages": [{"role": "user", "content": "How many have over 200 pages?"}]}
+    assert remarks(row) == [] == remarks({**row, "messages": [{"role": "user", "content": SCRIPT}]})
+    assert remarks({**row, **asked}) == ["the prompt shows none of the tables of the gold"]

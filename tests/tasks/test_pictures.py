@@ -302,6 +302,14 @@ def test_numbers_of_pictures_do_not_move_over_an_empty_column():
     assert held(TASKS["math"].preprocess({**row, "question": "Which?"})) == [ONE, TWO]
 
 
+def test_a_number_may_follow_without_a_space():
+    # As MathVision writes it
+    row = {"question": "<image2> or <image1>?", "answer": "1"}
+    assert held(TASKS["math"].preprocess({**row, "images": [ONE, TWO]})) == [TWO, ONE]
+    with pytest.raises(RowError, match="the row has 0 images"):
+        TASKS["math"].preprocess(row)
+
+
 def test_a_question_that_numbers_its_pictures_is_read():
     row: dict = {"question": "What is in <image 1>?", "options": ["a", "b"], "answer": "A"}
     row = {**row, "image_1": ONE, "subfield": "Arts"}

@@ -1,5 +1,6 @@
 """Reward for questions about a database: the completion's query has to give what the gold gives."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ _ROW = {
     "database": "CREATE TABLE singer(name TEXT, age INT); INSERT INTO singer VALUES ('Ann', 25), ('Bo', 31)",
     "gold_sql": "SELECT count(*) FROM singer",
 }
+# What a query reads, with or without quotes around its name.
+_TABLE = re.compile(r"\b(?:from|join)\s+[\"'`\[]?(\w+)")
 
 
 class SqlReward(Reward):
@@ -105,7 +108,13 @@ class SqlReward(Reward):
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
-        return remarks_on(row["database"], row["gold_sql"])
+        found = remarks_on(row["database"], row["gold_sql"])
+        # A prompt of the row's own stays as it is, and may not show the schema.
+        prompt = "".join(str(turn["content"]) for turn in row.get("messages") or ()).casefold()
+        tables = _TABLE.findall(str(row["gold_sql"]).casefold())
+        if prompt and tables and not any(table in prompt for table in tables):
+            found = [*found, "the prompt shows none of the tables of the gold"]
+        return found
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         grades = []

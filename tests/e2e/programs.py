@@ -5,6 +5,7 @@ on a busy machine; nothing is decided by how fast something was.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -51,6 +52,15 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+LIBC = ctypes.CDLL(None)
+
+
+def end_with_the_tests() -> None:
+    """In a new process: the kernel sends it SIGTERM when the process of these tests dies."""
+    pr_set_pdeathsig = 1
+    LIBC.prctl(pr_set_pdeathsig, signal.SIGTERM)
+
+
 class Command:
     """A started command, its log, and every process that it started."""
 
@@ -70,6 +80,7 @@ class Command:
                 cwd=ROOT,
                 env=env,
                 start_new_session=True,
+                preexec_fn=end_with_the_tests,
             )
 
     def text(self) -> str:

@@ -2,18 +2,15 @@
 vLLM's own server.
 """
 
-import os
-import subprocess
 import sys
-import time
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from commands import ran
-from e2e.programs import send
-from paths import DATASETS
+from e2e.programs import Command, send
+from paths import DATASETS, words
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
@@ -73,33 +70,30 @@ def test_progress_of_vllm_counts_completions_that_have_begun_as_half():
 @pytest.fixture(scope="module")
 def chat_server(tmp_path_factory):
     """vLLM's own server with OpenAI's API, a key and a context of 200 tokens."""
-    log = tmp_path_factory.mktemp("server") / "log"
     port = free_port()
-    command = [
-        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
-        *("--model", TINY_MODEL, "--served-model-name", "tiny", "--max-model-len", 200),
-        *("--host", "127.0.0.1", "--port", port, "--api-key", "a key", "--enforce-eager"),
-    ]
-    environment = {
-        **os.environ,
+    program = (sys.executable, "-m", "vllm.entrypoints.openai.api_server")
+    flags = words(f"""
+        --model {TINY_MODEL} --served-model-name tiny --max-model-len 200 --enforce-eager
+        --host 127.0.0.1 --port {port}
+    """)
+    variables = {
         "VLLM_PLUGINS": "",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_WAIT_POLICY": "PASSIVE",
     }
-    with log.open("w") as file:
-        server = subprocess.Popen(
-            list(map(str, command)), stdout=file, stderr=file, env=environment
-        )
+    log = tmp_path_factory.mktemp("server") / "log"
+    server = Command(program, [*flags, "--api-key", "a key"], log, **variables)
+
+    def answers() -> bool:
+        """It answers another path than a rollout server, with some status."""
+        return (refusal_of_server("127.0.0.1", port) or "").startswith("status")
+
     try:
-        # It answers another path than a rollout server, with some status.
-        while not (refusal_of_server("127.0.0.1", port) or "").startswith("status"):
-            assert server.poll() is None, log.read_text()[-4000:]
-            time.sleep(1)
+        server.wait_for(answers, "vLLM's server")
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.terminate()
-        server.wait()
+        server.kill()
 
 
 def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):

@@ -87,7 +87,7 @@ SHAPES = [
     ),
     (
         "math",
-        {"image": "images/1.jpg", "decoded_image": {"bytes": ONE}, "question": "See <image1>. How many?", "answer": "4"},
+        {"decoded_image": {"bytes": ONE}, "question": "See <image1>. How many?", "answer": "4"},
         "See <image>. How many?",
         [ONE],
     ),

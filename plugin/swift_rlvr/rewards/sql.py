@@ -109,7 +109,7 @@ class SqlReward(Reward):
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         found = remarks_on(row["database"], row["gold_sql"])
-        # A prompt of the row's own stays as it is, and may not show the schema.
+        # A prompt of the row's own stays as it is if it names a table, which may be another one.
         prompt = "".join(str(turn["content"]) for turn in row.get("messages") or ()).casefold()
         tables = _TABLE.findall(str(row["gold_sql"]).casefold())
         if prompt and tables and not any(table in prompt for table in tables):

@@ -91,10 +91,6 @@ _SHOWN_IMAGE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED_IMAGE = re.compile(r"<image[ _]?(\d+)>")
-<<<<<<< HEAD
-=======
-_CODE = re.compile(r"`[^`]*`")
->>>>>>> stranger
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (

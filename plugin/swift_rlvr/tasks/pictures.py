@@ -36,7 +36,6 @@ BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}=*\s*")
 
 Picture = dict[str, Any]  # `bytes` and `path`, of which one is None, or the path is a mere name
 
-<<<<<<< HEAD
 # What is in backticks shows nothing: a question may be about the tag.
 CODE = re.compile(r"`[^`]*`")
 # <image>, MMMU's <image 1>, and code.
@@ -46,10 +45,6 @@ _TAG_OF_SWIFT = re.compile(r"<(image|video|audio)>")
 # The types of OpenAI's parts of a message. Further ones are of transformers and the Responses API.
 _TEXT_PARTS = ("text", "input_text")
 _IMAGE_PARTS = ("image_url", "image", "input_image")
-=======
-# <image>, MMMU's <image 1>, and code, in which the latter is only a text.
-_TAGS = re.compile(r"`[^`]*`|<image[ _]?(?P<number>\d+)>|<image>")
->>>>>>> stranger
 _URL = re.compile(r"https?://")
 _DATA = re.compile(r"data:[^,;]*;base64,")
 # What Pillow raises for what is no picture, or half of one.

@@ -132,35 +132,36 @@ class _Evaluation:
         low = self.value(first)
         high = None if last == ("constant", "infinity") else self.value(last)
         if _is_integer(low) and _is_integer(high):
-            return self._finite_series(kind, name, int(low), int(high), body)
+            if not 0 <= high - low < MAX_TERMS:
+                raise Undefined
+            terms = self._terms(name, _numbers_from(low, int(high - low) + 1), body)
+            return reduce(plus if kind == "sum" else times, terms)
         # A sum of n terms has a value for whole numbers n alone.
         if symbols(first) | symbols(last):
             raise Undefined
         if kind == "sum" and high is None and isinstance(low, Fraction):
-            terms = [self._at(name, low + number, body) for number in range(_SERIES_TERMS)]
+            terms = self._terms(name, _numbers_from(low, _SERIES_TERMS), body)
             # a multiple of the terms, so that twice a series is that of twice its terms
             return times(opaque("series", []), reduce(plus, terms))
         # Whatever it is, the same series has the same terms.
-        terms = [self._at(name, sample, body) for sample in _SAMPLES]
+        terms = self._terms(name, _SAMPLES, body)
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
 
-    def _finite_series(self, kind: str, name: str, low: int, high: int, body: Tree) -> Computed:
-        if not 0 <= high - low < MAX_TERMS:
-            raise Undefined
-        operation = plus if kind == "sum" else times
-        result: Computed = Fraction(0) if kind == "sum" else Fraction(1)
-        for number in range(low, high + 1):
-            result = operation(result, self._at(name, Fraction(number), body))
-        return result
-
-    def _at(self, name: str, value: Fraction, body: Tree) -> Computed:
-        """The value of a tree where a variable has another value."""
+    def _terms(self, name: str, numbers: Iterable[Fraction], body: Tree) -> list[Computed]:
+        """The value of a tree for each of the values of a variable."""
         point = self.point
-        self.point = {**point, name: value}
+        terms = []
         try:
-            return self.value(body)
+            for number in numbers:
+                self.point = {**point, name: number}
+                terms.append(self.value(body))
         finally:
             self.point = point
+        return terms
+
+
+def _numbers_from(first: Fraction, count: int) -> list[Fraction]:
+    return [first + number for number in range(count)]
 
 
 class _Measuring(_Evaluation):

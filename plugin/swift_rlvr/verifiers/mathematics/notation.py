@@ -19,7 +19,7 @@ _SIGN_NAMES = r"""
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
-    ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
+    ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
     º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
 # {sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx

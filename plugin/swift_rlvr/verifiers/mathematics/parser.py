@@ -312,7 +312,7 @@ class _Parser:
             return value not in _BETWEEN_FACTORS
         if value == "|":
             return not self.bars
-        return value in ("(", "[", "{", "√")
+        return value in ("(", "[", "{")
 
     # --- factors
 
@@ -425,7 +425,7 @@ class _Parser:
         raise Unreadable
 
     def bracket(self, opening: str) -> Tree:
-        r"""`(x)`, `|x|`, `\|v\|`, or `√2`."""
+        r"""`(x)`, `|x|`, `\|v\|`."""
         if opening in ("(", "[", "{"):
             return self.group()
         if opening in ("|", r"\|"):
@@ -435,9 +435,6 @@ class _Parser:
             self.bars -= 1
             self.need(opening)
             return self.node("abs" if opening == "|" else "norm", tree)
-        if opening == "√":
-            self.index += 1
-            return self.node("sqrt", self.argument(whole_number=True))
         raise Unreadable
 
     # --- names

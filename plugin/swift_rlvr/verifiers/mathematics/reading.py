@@ -484,10 +484,10 @@ def _spaced(text: str, depth: int) -> Value | None:
 # --- relations: equations, inequalities and memberships
 
 _RELATION = re.compile(
-    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
+    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=]"
 )
 _OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
-_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim", "≅", "≃"), "~")
+_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
 # \text{Balcony seat price}, Domain of f
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
@@ -792,7 +792,7 @@ def _cases(text: str, depth: int) -> Value | None:
 
 _ABOUT = re.compile(
     # \approx 5, \sim 5
-    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅"
+    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])"
     # about 5, \text{about } 5
     r"|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
     re.IGNORECASE,

@@ -98,7 +98,6 @@ _LEAD_IN = re.compile(
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
-# "Option B is correct", "(B) is the right answer"
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
@@ -257,13 +256,13 @@ _CHOICE_AND_TEXT = re.compile(
 # what is compared as it is written
 _AS_WRITTEN = re.compile(
     # a number in a base: 1A_{16}, 0x1A
-    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+)"
+    r"-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+"
     # 2024-01-15
-    r"|(?P<date>\d{4}-\d\d-\d\d)"
+    r"|\d{4}-\d\d-\d\d"
     # 4:30 p.m., 4 p.m.
     r"|0?(?P<time>\d{1,2}(?::\d\d)?\s*[AaPp]\.?\s?[Mm]\.?)"
     # 00:06 and 3:05, which are no ratios
-    r"|0(?P<early>\d:[0-5]\d)|(?P<past>\d{1,2}:0\d)"
+    r"|0(?P<early>\d:[0-5]\d)|\d{1,2}:0\d"
 )
 _WORDS = re.compile(
     # an ellipse, blue-green, Ann's house

@@ -85,9 +85,11 @@ EQUAL = [
     ("1, 2", "2, 1, 2.0", "the same set"), ("50%, 1 cm", "1, 1/2", "a set with percent and unit"),
     (",".join(map(str, range(500))), ",".join(map(str, reversed(range(500)))), "a long set of numbers"),
     ("5", r"\{5\}", "a set of one"), ("ab", "ba", "two letters are a product"),
+    (r"n, n \in \mathbb{Z}", "n", "a letter alone is the parameter"), (r"x \approx 1.4", "x ≃ 1.4", "about"),
     ("1101_2", "1101_{2}", "a base"), ("4:30 p.m.", "4:30 PM", "a time"), ("(1, \\infty)", r"(1,+\infty)", "infinity"),
 ]  # fmt: skip
 DIFFERENT = [
+    (r"2n, n \in \mathbb{Z}", "n", "every second integer"),
     ("5 apples", "5 kg", "what is counted"),
     ("5 cm", "5 m", "another unit"), ("5 cm", "5 cm^2", "another power of it"), ("$5", "5 cents", "cents"),
     (r"6\pi\text{ cm}", r"6\pi\text{ m}", "another unit behind a formula"),

@@ -6,9 +6,13 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `reading.py` reads a value from it, with `brackets.py`, `plain_numbers.py`, `units.py` and
   `parser.py`, and `sentences.py` finds the value that a sentence states;
 - `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
-- `comparison.py` compares two of them: with `expressions.py` and `numeric.py` for formulas, with
-  `lists.py` for what the order and the brackets of several values say, and with `families.py` for
-  solutions with a parameter.
+- `comparison.py` compares two of them: with `expressions.py` for formulas, with `lists.py` for what
+  the order and the brackets of several values say, with `sets.py` for intervals, and with
+  `families.py` for solutions with a parameter;
+- `numeric.py` computes what `parser.py` reads, with the operations of `functions.py`.
+
+Beside these, `formulas.py` compares formulas in Python's notation, and `questions.py` says whether a
+question asks for an order.
 
 The folder can be used alone: of this project it needs `verifiers/statements.py`, what
 that imports (`answers.py`, `answer_forms.py`, `languages.py`, `thinking.py`), and nothing else.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from swift_rlvr.verifiers.mathematics.expressions import (
@@ -24,14 +24,13 @@ from swift_rlvr.verifiers.mathematics.functions import Computed, less
 from swift_rlvr.verifiers.mathematics.lists import (
     in_order,
     is_clock_time,
-    may_drop_brackets,
     names_values_in_order,
     only_value,
     same_brackets,
     without_conditions,
 )
 from swift_rlvr.verifiers.mathematics.numeric import constant_multiple, same_value, symbols
-from swift_rlvr.verifiers.mathematics.parser import Tree, replaced, with_each_part
+from swift_rlvr.verifiers.mathematics.parser import Tree, is_fraction, replaced, with_each_part
 from swift_rlvr.verifiers.mathematics.plain_numbers import ENOUGH_PLACES_OF_GOLD, same_number
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
@@ -85,8 +84,8 @@ _ALL_REALS = ("all real numbers", "all reals", "real numbers", "any real number"
 def same(gold: Value, answer: Value) -> bool:
     """Whether an answer equals the gold. What cannot be shown to be equal is not.
 
-    First comes what stands around the two values, then what the answer says about a value, and then
-    the kind of the gold decides.
+    First comes what stands around the two values: a unit, the letter of a choice, conditions. Then
+    their kinds decide.
 
     >>> half = Number(Fraction(1, 2))
     >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm"))
@@ -98,18 +97,23 @@ def same(gold: Value, answer: Value) -> bool:
     match gold, answer:
         case Number(product=None), Number(product=None):
             return same_number(gold, answer)
-
-    # what stands around a value: a unit, the letter of a choice, conditions
-    if product_of(gold) or product_of(answer):
-        return _same_with_product(gold, answer)
-    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
-        return _same_quantity(gold, answer)
-    if isinstance(gold, Choice) or isinstance(answer, Choice):
-        is_chosen = _same_choice(gold, answer)
-        if is_chosen is not None:
+        case (Number(product=tuple()) | Quantity(product=tuple()), _) | (
+            _,
+            Number(product=tuple()) | Quantity(product=tuple()),
+        ):
+            return _same_with_product(gold, answer)
+        case (Quantity(), _) | (_, Quantity()):
+            angle = same_angle(gold, answer)
+            if angle is not None:
+                return angle
+            if different_units(unit_of(gold), unit_of(answer)):
+                return False
+            return same(without_unit(gold), without_unit(answer))
+        case (Choice(), _) | (_, Choice()) if (is_chosen := _same_choice(gold, answer)) is not None:
             return is_chosen
-    if isinstance(gold, Family) or isinstance(answer, Family):
-        return same_family(gold, answer)
+        case (Family(), _) | (_, Family()):
+            return same_family(gold, answer)
+
     if not (isinstance(gold, Several) and isinstance(answer, Several)):
         core = without_conditions(gold)
         if core is not None:
@@ -117,31 +121,38 @@ def same(gold: Value, answer: Value) -> bool:
         core = without_conditions(answer)
         if core is not None:
             return same(gold, core)
+    return _same_kind(gold, answer)
 
-    match answer:
-        case Relation() if not isinstance(gold, Relation):
-            return _same_region(gold, answer) or _answer_states(gold, answer)
-        case Words() if not isinstance(gold, (Words, Relation)):
-            return _words_are(answer, gold)
 
-    match gold:
-        case Relation():
+def _same_kind(gold: Value, answer: Value) -> bool:
+    """Whether an answer equals the gold, where nothing stands around the two. Names and words come
+    first: an answer may say in them what the gold is.
+    """
+    match gold, answer:
+        case Relation(), _:
             return _same_relation(gold, answer)
-        case Words():
+        case _, Relation():
+            return _answer_states(gold, answer)
+        case Words(), _:
             return _same_words(gold, answer)
-        case Region():
+        case _, Words():
+            return _words_are(answer, gold)
+        case Region(), _:
             return _same_region(gold, answer)
-        case Approximately():
+        case Approximately(), _:
             return same_approximation(gold, answer)
-        case Matrix():
-            return _same_matrix(gold, answer)
-        case Several():
+        case Matrix(), _:
+            return _matrix_is(gold, answer)
+        case Several(), _:
             return _same_several(gold, answer)
-    # 3 -> {3}
-    if isinstance(answer, Several):
-        alone = only_value(answer)
-        return alone is not None and same(gold, alone)
+        case _, Several():
+            # 3 -> {3}
+            alone = only_value(answer)
+            return alone is not None and same(gold, alone)
     return bool(same_angle(gold, answer)) or same_expression(gold, answer)
+
+
+# --- letters that may be a unit or variables
 
 
 def _same_with_product(gold: Value, answer: Value) -> bool:
@@ -165,96 +176,37 @@ def _readings(value: Value) -> list[Value]:
     return [value._replace(product=None), Expression(value.product)]
 
 
-def _same_items(
-    gold: Items[Any], answer: Items[Any], equal: Callable[[Any, Any], bool] = same
-) -> bool:
-    """Whether two sequences have the same items in the same order."""
-    return len(gold) == len(answer) and all(map(equal, gold, answer))
-
-
-# --- rounded golds
-
-
-def rounds_to(gold: Value, answer: Value) -> bool:
-    """Whether a gold that is a decimal is an answer rounded to its places, such as 21.93 for
-    21\\frac{13}{14}.
-    """
-    match gold:
-        case Number(places=places) if places:
-            return same(Approximately(gold), answer)
-        case Relation(("=",), (name, Number(places=places))) if places and is_name(name):
-            return same(gold._replace(operators=("~",)), answer)
-    return False
-
-
-# --- units and angles. Of golds in radians, `\frac{\pi}{4}` (MATH test 1645), policies give degrees too.
-
-
-def _same_quantity(gold: Value, answer: Value) -> bool:
-    angle = same_angle(gold, answer)
-    if angle is not None:
-        return angle
-    if different_units(unit_of(gold), unit_of(answer)):
-        return False
-    return same(without_unit(gold), without_unit(answer))
-
-
-def same_converted(gold: Value, answer: Value) -> bool:
-    """Whether two quantities in different units are the same, exactly: 1200 cm and 12 m, 1.5 hours
-    and 90 minutes.
-    """
-    match gold, answer:
-        case Relation(("=",), (name, value)), Relation(("=",), (other_name, other_value)) if (
-            is_name(name) and is_name(other_name)
-        ):
-            return _same_name(name, other_name) and same_converted(value, other_value)
-        case Relation(("=",), (name, value)), _ if is_name(name):
-            return same_converted(value, answer)
-        case _, Relation(("=",), (name, value)) if is_name(name):
-            return same_converted(gold, value)
-    factor = ratio(unit_of(answer), unit_of(gold))
-    first = tree_of(without_unit(gold))
-    second = tree_of(without_unit(answer))
-    if factor is None or first is None or second is None:
-        return False
-    return same_value(first, ("*", ("number", factor), second))
-
-
 # --- choices
 
 
 def _same_choice(gold: Value, answer: Value) -> bool | None:
-    """Whether one of several choices is the other or its content; None where one of the two may be
-    a variable.
+    """Whether one of several choices is the other or its content. Returns None if one of the two may
+    be a variable.
     """
     match gold, answer:
+        case Choice(marked=False), Choice(marked=False):
+            # x and X are two variables, (a) and (A) one choice
+            return gold.letter == answer.letter
         case Choice(), Choice():
-            return _same_letter(gold, answer)
-        case Choice(), _:
+            if gold.letter.upper() != answer.letter.upper() or _names_other_choice(answer):
+                return False
+            # (A) 5 cm -> (A) 5 m: the letter is right and its content contradicts it
+            if gold.meaning is None or answer.meaning is None:
+                return True
+            return same(gold.meaning, answer.meaning)
+        case Choice(), _ if gold.content:
             # (D) 12 -> 12; a gold that is a letter alone may be a variable
-            if not gold.content:
-                return None
             return gold.meaning is not None and same(gold.meaning, answer)
         case _, Choice():
             # Thursday -> (B) Thursday
-            if answer.meaning is None or _OTHER_CHOICE.search(answer.content):
+            if answer.meaning is None or _names_other_choice(answer):
                 return None
             return same(gold, answer.meaning)
     return None
 
 
-def _same_letter(gold: Choice, answer: Choice) -> bool:
-    # x and X are two variables, (a) and (A) one choice
-    if not gold.marked and not answer.marked:
-        return gold.letter == answer.letter
-    if gold.letter.upper() != answer.letter.upper():
-        return False
-    if _OTHER_CHOICE.search(answer.content):
-        return False
-    # (A) 5 cm -> (A) 5 m: the letter is right and its content contradicts it
-    if gold.meaning is None or answer.meaning is None:
-        return True
-    return same(gold.meaning, answer.meaning)
+def _names_other_choice(answer: Choice) -> bool:
+    return _OTHER_CHOICE.search(answer.content) is not None
 
 
 # --- words
@@ -312,22 +264,16 @@ def _same_region(gold: Value, answer: Value) -> bool:
 # --- matrices
 
 
-def _same_matrix(gold: Matrix, answer: Value) -> bool:
-    match answer:
+def _matrix_is(matrix: Matrix, value: Value) -> bool:
+    """Whether a matrix is another one, or is written as a vector or as a list of its rows."""
+    match value:
         case Matrix():
-            return gold.bars == answer.bars and _same_items(gold.rows, answer.rows, _same_items)
-        case Several():
-            return _matrix_is(gold, answer)
-    return False
-
-
-def _matrix_is(matrix: Matrix, several: Several) -> bool:
-    # a determinant is a number
-    if matrix.bars:
-        return False
-    match several:
+            return matrix.bars == value.bars and _same_items(matrix.rows, value.rows, _same_items)
+        case _ if matrix.bars:
+            # a determinant is a number
+            return False
         case Tuple(items, closed_low=True):
-            # [[1, 2], [3, 4]]: a list of the rows
+            # [[1, 2], [3, 4]]
             rows = []
             for item in items:
                 if not isinstance(item, Tuple) or not item.closed_low:
@@ -336,9 +282,9 @@ def _matrix_is(matrix: Matrix, several: Several) -> bool:
             return _same_items(matrix.rows, rows, _same_items)
         case Tuple(items) | Vector(items):
             # (1, 2) or <1, 2>: the entries of a column or of a single row
-            if all(len(row) == 1 for row in matrix.rows):
-                return _same_items([row[0] for row in matrix.rows], items)
-            return len(matrix.rows) == 1 and _same_items(matrix.rows[0], items)
+            entries = list(chain.from_iterable(matrix.rows))
+            is_line = len(matrix.rows) in (1, len(entries))
+            return is_line and _same_items(entries, items)
     return False
 
 
@@ -346,69 +292,55 @@ def _matrix_is(matrix: Matrix, several: Several) -> bool:
 
 
 def _same_several(gold: Several, answer: Value) -> bool:
-    match answer:
-        case Region():
+    match gold, answer:
+        case _, Region():
             return _same_region(gold, answer)
-        case Matrix():
+        case _, Matrix():
             return _matrix_is(answer, gold)
-        case Several():
-            return _same_parts(gold, answer)
+        case Ratio(), Ratio():
+            return _same_ratio(gold, answer)
+        case Listing() | Sequence() | Set() | Cases(), Listing() | Sequence() | Set() | Cases():
+            return _same_list(gold, answer)
+        case _, Several():
+            return same_brackets(gold, answer) and _same_items(gold.items, answer.items)
     # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
     alone = None if is_clock_time(gold) else only_value(gold)
     return alone is not None and same(alone, answer)
 
 
-def _same_parts(gold: Several, answer: Several) -> bool:
-    match gold, answer:
-        case Ratio(), Ratio():
-            if is_clock_time(gold):
-                return _same_items(gold.items, answer.items)
-            return _same_ratio(gold.items, answer.items)
-        case Listing() | Sequence() | Set() | Cases(), Listing() | Sequence() | Set() | Cases():
-            if in_order(gold) or names_values_in_order(gold, answer):
-                return _same_items(gold.items, answer.items)
-            return _same_elements(gold.items, answer.items)
-        case Tuple() | Vector(), Tuple() | Vector():
-            return same_brackets(gold, answer) and _same_items(gold.items, answer.items)
-        case (Tuple() as ordered, Listing() | Sequence() | Cases() as bare) | (
-            Listing() | Sequence() | Cases() as bare,
-            Tuple() as ordered,
-        ):
-            may_drop = may_drop_brackets(bare, ordered, len(gold.items))
-            return may_drop and _same_items(gold.items, answer.items)
-    # {1, 2} -> (1, 2): a set is no tuple, and a ratio is neither
-    return False
+def _same_items(
+    gold: Items[Any], answer: Items[Any], equal: Callable[[Any, Any], bool] = same
+) -> bool:
+    """Whether two sequences have the same items in the same order."""
+    return len(gold) == len(answer) and all(map(equal, gold, answer))
 
 
-def _same_ratio(gold: Items[Value], answer: Items[Value]) -> bool:
+def _same_ratio(gold: Ratio, answer: Ratio) -> bool:
     """Whether two ratios are the same, 2:4 and 1:2, and with three parts 2:4:6 and 1:2:3."""
-    gold_trees = [tree_of(item) for item in gold]
-    answer_trees = [tree_of(item) for item in answer]
-    if None in gold_trees or None in answer_trees:
-        return _same_items(gold, answer)
+    gold_trees = [tree_of(item) for item in gold.items]
+    answer_trees = [tree_of(item) for item in answer.items]
+    if is_clock_time(gold) or None in gold_trees or None in answer_trees:
+        return _same_items(gold.items, answer.items)
     gold_shares = [("/", tree, gold_trees[0]) for tree in gold_trees]
     answer_shares = [("/", tree, answer_trees[0]) for tree in answer_trees]
     return _same_items(gold_shares, answer_shares, same_value)
 
 
-def _same_elements(gold: Items[Value], answer: Items[Value]) -> bool:
-    """Whether each element is one of the other set; how often it stands there does not count."""
-    gold_numbers = _plain_numbers(gold)
-    answer_numbers = _plain_numbers(answer)
-    if gold_numbers is not None and answer_numbers is not None:
-        if {number.value for number in gold_numbers} == {number.value for number in answer_numbers}:
-            return True
-        # Only a long decimal can equal a number with another value.
-        numbers = (*gold_numbers, *answer_numbers)
-        if all(number.places < ENOUGH_PLACES_OF_GOLD for number in numbers):
-            return False
-
-    if _size(gold) * _size(answer) > _MAX_PAIRS:
+def _same_list(gold: Several, answer: Several) -> bool:
+    """Whether two lists are the same: in their order where it counts, else each element is one of
+    the other list, and how often it stands there does not count.
+    """
+    if in_order(gold) or names_values_in_order(gold, answer):
+        return _same_items(gold.items, answer.items)
+    is_same = _same_plain_numbers(gold, answer)
+    if is_same is not None:
+        return is_same
+    if _size(gold.items) * _size(answer.items) > _MAX_PAIRS:
         return False
-    in_gold = [False] * len(answer)
-    for element in gold:
+    in_gold = [False] * len(answer.items)
+    for element in gold.items:
         in_answer = False
-        for index, other in enumerate(answer):
+        for index, other in enumerate(answer.items):
             if same(element, other):
                 in_answer = True
                 in_gold[index] = True
@@ -417,14 +349,22 @@ def _same_elements(gold: Items[Value], answer: Items[Value]) -> bool:
     return all(in_gold)
 
 
-def _plain_numbers(items: Items[Value]) -> list[Number] | None:
-    """The items where all are numbers without a unit or a percent sign, else None."""
-    numbers = []
-    for item in items:
-        if not isinstance(item, Number) or item.percent or item.unit:
-            return None
-        numbers.append(item)
-    return numbers
+def _same_plain_numbers(gold: Several, answer: Several) -> bool | None:
+    """Whether two lists hold the same numbers. Returns None if an item is something else, or has a
+    unit or a percent sign, or is so long a decimal that another number may equal it.
+    """
+    values: list[set[Fraction]] = []
+    are_short = True
+    for several in (gold, answer):
+        numbers = set()
+        for item in several.items:
+            if not isinstance(item, Number) or item.percent or item.unit:
+                return None
+            numbers.add(item.value)
+            are_short = are_short and item.places < ENOUGH_PLACES_OF_GOLD
+        values.append(numbers)
+    is_same = values[0] == values[1]
+    return is_same if is_same or are_short else None
 
 
 def _size(items: Iterable[Value]) -> int:
@@ -448,27 +388,24 @@ def _same_relation(gold: Relation, answer: Value) -> bool:
     match gold:
         case Relation(("in",), (name, region)):  # x \\in [1, 2] -> [1, 2]
             return is_name(name) and same(region, answer)
-    return _gold_states(gold, answer)
 
-
-def _answer_states(gold: Value, answer: Relation) -> bool:
-    """Whether an answer says of a name that it is the gold: 5 -> x = 5, [1, 2] -> x \\in [1, 2]."""
-    match answer:
-        case Relation(("in",), (name, region)):
-            return is_name(name) and same(gold, region)
-    return is_equality(answer) and _chain_equals(gold, answer)
-
-
-def _gold_states(gold: Relation, answer: Value) -> bool:
-    """Whether an answer is the value that a gold states, x = 1.5 -> 3/2, however its sides are
-    written; behind x \\approx 1.4 it is any value that rounds to 1.4.
-    """
-    # x^2 = 5 -> 5 is wrong
+    # the value that a gold states, x = 1.5 -> 3/2, however its sides are written, and behind
+    # x \approx 1.4 any value that rounds to 1.4; x^2 = 5 -> 5 is wrong
     left = gold.sides[0]
     is_stated = is_name(left) or is_constant(left) or _is_formula_for_left(gold)
     if not is_equality(gold) or not is_stated:
         return False
     return any(same(value, answer) for value in _stated_sides(gold)[1:])
+
+
+def _answer_states(gold: Value, answer: Relation) -> bool:
+    """Whether an answer says of a name that it is the gold: 5 -> x = 5, [1, 2] -> x \\in [1, 2]."""
+    if _same_region(gold, answer):
+        return True
+    match answer:
+        case Relation(("in",), (name, region)):
+            return is_name(name) and same(gold, region)
+    return is_equality(answer) and _chain_equals(gold, answer)
 
 
 def _is_formula_for_left(relation: Relation) -> bool:
@@ -571,7 +508,7 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
 
 def _multiple_of(gold: Relation, answer: Relation) -> Computed | None:
     """The constant by which the sides of the answer are multiplied in the gold, for relations with
-    two sides; None where there is none.
+    two sides. Returns None if there is none.
     """
     gold_difference = _difference(gold)
     answer_difference = _difference(answer)
@@ -581,7 +518,7 @@ def _multiple_of(gold: Relation, answer: Relation) -> Computed | None:
 
 
 def _difference(relation: Relation) -> Tree | None:
-    """The left side minus the right one; None where it is no expression with variables."""
+    """The left side minus the right one. Returns None if it is no expression with variables."""
     left, right = map(tree_of, relation.sides)
     if left is None or right is None:
         return None
@@ -650,15 +587,9 @@ def _same_side(gold: Value, answer: Value) -> bool:
     second = tree_of(answer)
     if first is None or second is None or symbols(first) or symbols(second):
         return same(gold, answer)
-    if _is_fraction(first) and _is_fraction(second):
+    if is_fraction(first) and is_fraction(second):
         return same(gold, answer)
     return _in_one_order(first) == _in_one_order(second)
-
-
-def _is_fraction(tree: Tree) -> bool:
-    if tree[0] == "/":
-        return tree[1][0] == tree[2][0] == "number"
-    return tree[0] == "number"
 
 
 def _in_one_order(tree: Tree) -> Tree:
@@ -703,3 +634,39 @@ def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
     if gold_operator == answer_operator:
         return less(Fraction(0), multiple)
     return gold_operator == TURNED.get(answer_operator) and less(multiple, Fraction(0))
+
+
+# --- what else is right with some leniency
+
+
+def rounds_to(gold: Value, answer: Value) -> bool:
+    """Whether a gold that is a decimal is an answer rounded to its places, such as 21.93 for
+    21\\frac{13}{14}.
+    """
+    match gold:
+        case Number(places=places) if places:
+            return same(Approximately(gold), answer)
+        case Relation(("=",), (name, Number(places=places))) if places and is_name(name):
+            return same(gold._replace(operators=("~",)), answer)
+    return False
+
+
+def same_converted(gold: Value, answer: Value) -> bool:
+    """Whether two quantities in different units are the same, exactly: 1200 cm and 12 m, 1.5 hours
+    and 90 minutes.
+    """
+    match gold, answer:
+        case Relation(("=",), (name, value)), Relation(("=",), (other_name, other_value)) if (
+            is_name(name) and is_name(other_name)
+        ):
+            return _same_name(name, other_name) and same_converted(value, other_value)
+        case Relation(("=",), (name, value)), _ if is_name(name):
+            return same_converted(value, answer)
+        case _, Relation(("=",), (name, value)) if is_name(name):
+            return same_converted(gold, value)
+    factor = ratio(unit_of(answer), unit_of(gold))
+    first = tree_of(without_unit(gold))
+    second = tree_of(without_unit(answer))
+    if factor is None or first is None or second is None:
+        return False
+    return same_value(first, ("*", ("number", factor), second))

@@ -125,8 +125,8 @@ def _same_antiderivative(gold: Tree, answer: Tree) -> bool:
 
 
 def _without_constant(tree: Tree) -> tuple[str, Tree] | None:
-    """The name of the arbitrary constant that is a term of a sum, and the other terms; None where
-    there is no such term, or the name stands elsewhere too.
+    """The name of the arbitrary constant that is a term of a sum, and the other terms. Returns None
+    if there is no such term, or the name stands elsewhere too.
     """
     if tree[0] not in ("+", "-"):
         return None
@@ -176,12 +176,12 @@ def _with_constants_named_as_in(gold: Tree, answer: Tree) -> Tree:
     return answer
 
 
-# --- angles and rounded numbers
+# --- angles and rounded numbers. Of golds in radians, `\frac{\pi}{4}` (MATH test 1645), policies give degrees too.
 
 
 def same_angle(gold: Value, answer: Value) -> bool | None:
-    """Whether an angle in degrees is one in radians, 60° and \\pi/3; None where not just one of
-    them is in degrees.
+    """Whether an angle in degrees is one in radians, 60° and \\pi/3. Returns None if not just
+    one of them is in degrees.
     """
     units = (unit_of(gold), unit_of(answer))
     if units.count("degree") != 1 or not set(units) <= {"degree", "radian", ""}:

@@ -81,7 +81,7 @@ def _left_names(value: Value) -> set[str]:
 
 
 def _progressions(value: Value) -> list[Progression] | None:
-    """The progressions of a solution; None where a part of it is something else."""
+    """The progressions of a solution. Returns None if a part of it is something else."""
     trees = _trees(value.value if isinstance(value, Family) else value)
     if trees is None:
         return None
@@ -104,7 +104,7 @@ def _progressions(value: Value) -> list[Progression] | None:
 
 
 def _trees(value: Value) -> list[Tree] | None:
-    """The expressions of a list, with or without `x =` before them; None where one is none."""
+    """The expressions of a list, with or without `x =` before them. Returns None if an item is none."""
     trees: list[Tree] = []
     remaining = [value]
     while remaining:
@@ -122,7 +122,7 @@ def _trees(value: Value) -> list[Tree] | None:
 
 
 def _progression(tree: Tree, parameter: str) -> Progression | None:
-    """The value for 0 and the step; None where the steps differ, as those of k^2 do."""
+    """The value for 0 and the step. Returns None if the steps differ, as those of k^2 do."""
     values = [value_at(tree, {parameter: Fraction(integer)}) for integer in _INTEGERS]
     if None in values or not all(map(is_real, values)):
         return None
@@ -138,8 +138,8 @@ def _progression(tree: Tree, parameter: str) -> Progression | None:
 
 
 def _common_step(steps: list[Computed]) -> Computed | None:
-    """The smallest number that all steps divide; None where there is none, or only a very large
-    one.
+    """The smallest number that all steps divide. Returns None if there is none, or only a very
+    large one.
     """
     ratios = []
     for step in steps:

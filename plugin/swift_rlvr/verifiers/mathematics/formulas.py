@@ -45,23 +45,9 @@ _MAX_DEPTH = 200
 # From Python's names to those of `parser`: x**2 is x ^ 2, E is e, asin(x) is arcsin(x).
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 _CONSTANTS = {"E": "e", "e": "e", "pi": "pi"}
-_SAME_NAMES = [
-    "exp",
-    "ln",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "cot",
-    "sec",
-    "csc",
-    "sinh",
-    "cosh",
-    "tanh",
-    "abs",
-]
+_SAME_NAMES = "exp ln sqrt sin cos tan cot sec csc sinh cosh tanh abs"
 _OTHER_NAMES = {"log": "ln", "Abs": "abs", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
-_FUNCTIONS = dict(zip(_SAME_NAMES, _SAME_NAMES, strict=True)) | _OTHER_NAMES
+_FUNCTIONS = {name: name for name in _SAME_NAMES.split()} | _OTHER_NAMES
 
 
 def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
@@ -78,7 +64,9 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
     with one_thread():
         for point in _POINTS:
             try:
-                slope = _slope(answer_tree, variable, point)
+                low = evaluate(answer_tree, {**_CONSTANT_OF_INTEGRATION, variable: point - _STEP})
+                high = evaluate(answer_tree, {**_CONSTANT_OF_INTEGRATION, variable: point + _STEP})
+                slope = times(minus(high, low), 1 / (2 * _STEP))
                 value = evaluate(integrand_tree, {variable: point})
                 difference = inexact(minus(slope, value))
             except Undefined:  # outside the domain at this point, or another name in it
@@ -89,13 +77,6 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
                 return False
             agreed += 1
     return agreed >= _ENOUGH
-
-
-def _slope(tree: Tree, variable: str, point: Fraction) -> Any:
-    """The derivative at a point. Raises Undefined where there is none."""
-    low = evaluate(tree, {**_CONSTANT_OF_INTEGRATION, variable: point - _STEP})
-    high = evaluate(tree, {**_CONSTANT_OF_INTEGRATION, variable: point + _STEP})
-    return times(minus(high, low), 1 / (2 * _STEP))
 
 
 def same_polynomial(answer: str, gold: str) -> bool:
@@ -112,7 +93,7 @@ def same_polynomial(answer: str, gold: str) -> bool:
 
 
 def _read(text: str, accepted: Callable[[ast.expr], bool] = lambda node: True) -> Tree | None:
-    """The tree of a formula; None for any other text, and for what is not accepted."""
+    """The tree of a formula. Returns None for any other text, and for what is not accepted."""
     try:
         node = ast.parse(text.strip().replace("^", "**"), mode="eval").body
         return _tree(node, _MAX_DEPTH) if accepted(node) else None

@@ -224,8 +224,6 @@ def _root(a: Computed, degree: Computed) -> Computed:
     # \sqrt[3]{-\pi} is real, too
     if is_real(a) and not isinstance(a, Fraction) and a < 0 and degree % 2:
         return -power(-a, 1 / degree)
-    if degree == 2:
-        return _square_root(a)
     return power(a, 1 / degree)
 
 

@@ -1,24 +1,24 @@
 """What kind of value a gold or an answer is, for those who treat numbers and words differently."""
 
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import chain
 
 from swift_rlvr.verifiers.mathematics.numeric import symbols
 from swift_rlvr.verifiers.mathematics.reading import read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
-    Approximately,
     Choice,
     Expression,
     Family,
-    Infinity,
     Matrix,
     Number,
     Quantity,
-    Region,
     Relation,
     Several,
     Value,
     Words,
+    name_of,
 )
 
 
@@ -32,8 +32,8 @@ class Kind(StrEnum):
 
 
 def kind_of(text: str) -> Kind | None:
-    r"""The kind of the value that a text is, or that its one sentence states; None where it cannot
-    be read.
+    r"""The kind of the value that a text is, or that its one sentence states. Returns None if
+    it cannot be read.
 
     >>> [str(kind_of(text)) for text in ("7", r"2\\sqrt{2}", "x = 5", "(1, 2)", "Tom has 5 apples.", "B")]
     ['numbers', 'numbers', 'numbers', 'numbers', 'numbers', 'a letter']
@@ -48,38 +48,30 @@ def kind_of(text: str) -> Kind | None:
 
 def _kind(value: Value) -> Kind:
     match value:
-        case Number(product=product):
-            # 2mg may be a product of variables
-            return Kind.NUMBERS if product is None else Kind.EXPRESSION
-        case Infinity() | Approximately() | Region():
-            return Kind.NUMBERS
         case Choice():
             return Kind.LETTER
         case Words():
             return Kind.WORDS
-        case Expression(tree):
-            return Kind.EXPRESSION if symbols(tree) else Kind.NUMBERS
+        # 2mg may be a product of variables
+        case Family() | Number(product=tuple()):
+            return Kind.EXPRESSION
+        case Expression(tree) if symbols(tree):
+            return Kind.EXPRESSION
         case Quantity(value=inner):
             return _kind(inner)
         case Relation(sides=sides):
             # `x = 5` is a number: a name only says of what
-            others = [side for side in sides if not _is_name(side)]
+            others = [
+                side for side in sides if not (isinstance(side, Choice | Words) or name_of(side))
+            ]
             return _least(others) if others else Kind.EXPRESSION
-        case Family():
-            return Kind.EXPRESSION
         case Matrix(rows=rows):
-            return _least([entry for row in rows for entry in row])
+            return _least(chain.from_iterable(rows))
         case Several(items=items):
-            return _least(list(items))
+            return _least(items)
     return Kind.NUMBERS
 
 
-def _is_name(value: Value) -> bool:
-    if isinstance(value, Expression):
-        return value.tree[0] == "symbol"
-    return isinstance(value, (Choice, Words))
-
-
-def _least(values: list[Value]) -> Kind:
+def _least(values: Iterable[Value]) -> Kind:
     kinds = {_kind(value) for value in values}
     return next((kind for kind in Kind if kind in kinds), Kind.NUMBERS)

@@ -7,6 +7,7 @@ from math import gcd
 from swift_rlvr.verifiers.mathematics.numeric import symbols
 from swift_rlvr.verifiers.mathematics.values import (
     Alternatives,
+    Cases,
     Choice,
     Expression,
     Listing,
@@ -94,7 +95,10 @@ def _left_sides(several: Several) -> list[Value]:
 
 
 def same_brackets(gold: Several, answer: Several) -> bool:
-    """Whether the brackets of two ordered values may stand for each other."""
+    """Whether the brackets of two ordered values may stand for each other, or be left out.
+
+    {1, 2} -> (1, 2) is wrong: a set is no tuple, and a ratio is neither.
+    """
     match gold, answer:
         case Tuple(), Tuple():
             # Three numbers are no interval, so that (4, 1, 6) -> [4, 1, 6]; (1, 2) -> [1, 2] may be.
@@ -102,10 +106,17 @@ def same_brackets(gold: Several, answer: Several) -> bool:
                 return True
             gold_ends = (gold.closed_low, gold.closed_high)
             return gold_ends == (answer.closed_low, answer.closed_high)
+        case Vector(), Vector():
+            return True
         case (Tuple() as ordered, Vector()) | (Vector(), Tuple() as ordered):
             # <6, -1> -> (6, -1)
             return not ordered.closed_low
-    return True
+        case (Tuple() as ordered, Listing() | Sequence() | Cases() as bare) | (
+            Listing() | Sequence() | Cases() as bare,
+            Tuple() as ordered,
+        ):
+            return _may_drop_brackets(bare, ordered)
+    return False
 
 
 def _is_list(value: Tuple) -> bool:
@@ -113,7 +124,7 @@ def _is_list(value: Tuple) -> bool:
     return value.closed_low == value.closed_high
 
 
-def may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
+def _may_drop_brackets(bare: Several, ordered: Tuple) -> bool:
     """Whether values without brackets stand in the order of a tuple.
 
     (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order, (1, 2) -> x = 1, y = 2,
@@ -121,7 +132,7 @@ def may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
     """
     if in_order(bare) and _is_list(ordered):
         return True
-    if isinstance(bare, Listing) and gold_length > 2 and _is_list(ordered):
+    if isinstance(bare, Listing) and len(bare.items) > 2 and _is_list(ordered):
         return True
     if ordered.closed_low:
         return False
@@ -157,8 +168,8 @@ def is_clock_time(value: Several) -> bool:
 
 
 def without_conditions(value: Value) -> Value | None:
-    """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`; None where there
-    are no conditions.
+    """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`. Returns None if
+    there are no conditions.
     """
     if not isinstance(value, Listing) or len(value.items) < 2:
         return None
@@ -178,7 +189,7 @@ def without_conditions(value: Value) -> Value | None:
 
 
 def _condition_on(value: Value) -> frozenset[str]:
-    """The variables that a condition restricts; none where the value is no condition."""
+    """The variables that a condition restricts, none if it is no condition."""
     if isinstance(value, Region) and value.variable:
         return frozenset((value.variable,))
     if isinstance(value, Relation) and not is_equality(value):

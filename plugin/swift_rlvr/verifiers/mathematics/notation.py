@@ -9,6 +9,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from swift_rlvr.verifiers.mathematics.parser import FUNCTION_NAMES
+
 # --- Unicode signs -> LaTeX or ASCII
 
 # pairs of a sign and what it becomes
@@ -17,21 +19,13 @@ _SIGN_NAMES = r"""
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
-    ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
+    ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
     º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
-
-
-def _all_signs() -> dict[str, str]:
-    r"""{sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx."""
-    signs = {"，": ", ", "（": " ("}
-    parts = _SIGN_NAMES.split()
-    for sign, name in zip(parts[::2], parts[1::2], strict=True):
-        signs[sign] = f"{name} " if re.fullmatch(r"\\\w+", name) else name
-    return signs
-
-
-_SIGNS = _all_signs()
+# {sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx
+_SIGNS = {"，": ", ", "（": " ("}
+for _sign, _name in zip(_SIGN_NAMES.split()[::2], _SIGN_NAMES.split()[1::2], strict=True):
+    _SIGNS[_sign] = f"{_name} " if re.fullmatch(r"\\\w+", _name) else _name
 _ANY_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 # full-width and mathematical letters, spaces
 _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")
@@ -76,11 +70,7 @@ _LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")
 
 # --- names of functions, which may be set as text: \text{sin} x
 
-_FUNCTION_NAMES = """
-    sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth ln log lg exp gcd lcm
-    min max det sgn sign mod arsinh arcosh artanh asin acos atan
-"""
-_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+_FUNCTIONS = FUNCTION_NAMES | {"arcsec", "arccsc", "mod"}
 # \text{min}(a, b) is a function, 5 \text{ min} a unit, which has no argument
 _ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")
 
@@ -94,19 +84,12 @@ _OTHER_NAMES = r"""
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
     |... ldots cdots dots|° degree|' prime|\binom dbinom tbinom
 """
-
-
-def _all_same_commands() -> dict[str, str]:
-    """{command: the one that stands for it}."""
-    commands = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
-    for group in _OTHER_NAMES.split("|"):
-        command, *names = group.split()
-        for name in names:
-            commands[f"\\{name}"] = command
-    return commands
-
-
-_SAME_COMMANDS = _all_same_commands()
+# {command: the one that stands for it}
+_SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
+for _group in _OTHER_NAMES.split("|"):
+    _command, *_names = _group.split()
+    for _name in _names:
+        _SAME_COMMANDS[f"\\{_name}"] = _command
 _SAME_FORMS = (
     # x \not= 3
     (re.compile(r"\\not\s*=(?![A-Za-z])"), r"\\neq "),
@@ -132,7 +115,7 @@ _OVER = re.compile(
 _MONEY = re.compile(r"[^$]*\$\s*[\d.].*|[+-]?[\d.,]+\s*(?:US)?\$")
 # between dollars that are money: $5 and $6
 _MONEY_WORDS = re.compile(r"\d[^\\]*\s(?:and|or|to|per)\s*$")
-# \( \) \[ \], but not the \\ of a row with a bracket behind it
+# delimiters around parts or all of a text: \( \) \[ \], but not the \\ of a row with a bracket behind it
 _DELIMITER = re.compile(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]")
 
 # --- for `plain`
@@ -160,9 +143,31 @@ def clean(text: str) -> str:
     text = text.translate(_CONTROL).strip()
     if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
         return text
-    text = _without_wrapping(text)
+
+    # what JSON, Markdown and prose put around it: `\\frac`, `**5**`, `"5".`; in a matrix `\\` ends a row
+    if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
+        text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
+    if text.startswith("**") or text.endswith("**"):
+        text = _MARKDOWN.sub(r"\1", text)
+    # before the quotes, some of which are typographic
+    if not text.isascii():
+        # and before the wide letters, of which the normal form would make x² x2
+        text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
+        text = _with_plain_signs(text)
+        text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+        # a wide letter may be such a sign: 𝜋
+        text = _with_plain_signs(text)
+    text = _without_stop(text, (".",))
+    quoted = _QUOTED.fullmatch(text)
+    if quoted:
+        text = quoted[2].strip()
+
     # a backslash at the end is a slip
-    text = _without_delimiters(text.rstrip("\\"))
+    text = text.rstrip("\\")
+    text = _without_dollars(text)
+    if "\\" in text:
+        text = _DELIMITER.sub(" ", text).replace(r"\%", "%")
+    text = text.strip()
     if "\\" in text or "{,}" in text:
         text = _in_one_form(text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
@@ -170,36 +175,11 @@ def clean(text: str) -> str:
     return _without_stop(text, (".", ",", ";"))
 
 
-def _without_wrapping(text: str) -> str:
-    r"""The text without what JSON, Markdown and prose put around it: `\\frac`, `**5**`, `"5".`"""
-    # in a matrix `\\` ends a row
-    if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
-        text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
-    if text.startswith("**") or text.endswith("**"):
-        text = _MARKDOWN.sub(r"\1", text)
-    # before the quotes, some of which are typographic
-    if not text.isascii():
-        text = _with_ascii_signs(text)
-    text = _without_stop(text, (".",))
-    quoted = _QUOTED.fullmatch(text)
-    return quoted[2].strip() if quoted else text
-
-
 def _without_stop(text: str, stops: tuple[str, ...]) -> str:
     """The text without one of the stops at its end; `1, 2, ...` goes on."""
     if text.endswith(stops) and not text.endswith(".."):
         return text[:-1].rstrip()
     return text
-
-
-def _with_ascii_signs(text: str) -> str:
-    """The text with signs, superscripts and wide letters as ASCII and LaTeX write them."""
-    # before the wide letters, of which the normal form would make x² x2
-    text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
-    text = _with_plain_signs(text)
-    text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    # a wide letter may be such a sign: 𝜋
-    return _with_plain_signs(text)
 
 
 def _with_plain_signs(text: str) -> str:
@@ -223,14 +203,8 @@ def _in_one_form(text: str) -> str:
     for pattern, replacement in _SAME_FORMS:
         text = pattern.sub(replacement, text)
     if r"\over" in text:
-        text = _OVER.sub(_as_fraction, text)
+        text = _OVER.sub(r"\\frac{\1\3}{\2\4}", text)
     return text
-
-
-def _as_fraction(match: re.Match[str]) -> str:
-    r"""`{a \over b}` as `\frac{a}{b}`."""
-    parts = [part for part in match.groups() if part]
-    return r"\frac" + "".join(f"{{{part}}}" for part in parts)
 
 
 def _as_text(match: re.Match[str]) -> str:
@@ -256,18 +230,10 @@ def _as_text(match: re.Match[str]) -> str:
     return f"\0{match[1]}\1"
 
 
-def _without_delimiters(text: str) -> str:
-    r"""Without `$...$`, `\(...\)` and `\[...\]` around parts or all of the text; a single `$` is a
-    currency's.
-    """
-    if "$" in text:
-        text = _without_dollars(text)
-    if "\\" in text:
-        text = _DELIMITER.sub(" ", text).replace(r"\%", "%")
-    return text.strip()
-
-
 def _without_dollars(text: str) -> str:
+    """Without `$...$` around parts or all of the text; a single `$` is a currency's."""
+    if "$" not in text:
+        return text
     if text.count("$") - text.count(r"\$") > 1:
         # \$ is money, and marked by \2
         parts = text.replace(r"\$", "\2").replace("$$", "$").split("$")

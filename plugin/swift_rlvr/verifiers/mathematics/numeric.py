@@ -9,7 +9,7 @@ depends on the two texts alone.
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import TypeGuard
@@ -132,35 +132,36 @@ class _Evaluation:
         low = self.value(first)
         high = None if last == ("constant", "infinity") else self.value(last)
         if _is_integer(low) and _is_integer(high):
-            return self._finite_series(kind, name, int(low), int(high), body)
+            if not 0 <= high - low < MAX_TERMS:
+                raise Undefined
+            terms = self._terms(name, _numbers_from(low, int(high - low) + 1), body)
+            return reduce(plus if kind == "sum" else times, terms)
         # A sum of n terms has a value for whole numbers n alone.
         if symbols(first) | symbols(last):
             raise Undefined
         if kind == "sum" and high is None and isinstance(low, Fraction):
-            terms = [self._at(name, low + number, body) for number in range(_SERIES_TERMS)]
+            terms = self._terms(name, _numbers_from(low, _SERIES_TERMS), body)
             # a multiple of the terms, so that twice a series is that of twice its terms
             return times(opaque("series", []), reduce(plus, terms))
         # Whatever it is, the same series has the same terms.
-        terms = [self._at(name, sample, body) for sample in _SAMPLES]
+        terms = self._terms(name, _SAMPLES, body)
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
 
-    def _finite_series(self, kind: str, name: str, low: int, high: int, body: Tree) -> Computed:
-        if not 0 <= high - low < MAX_TERMS:
-            raise Undefined
-        operation = plus if kind == "sum" else times
-        result: Computed = Fraction(0) if kind == "sum" else Fraction(1)
-        for number in range(low, high + 1):
-            result = operation(result, self._at(name, Fraction(number), body))
-        return result
-
-    def _at(self, name: str, value: Fraction, body: Tree) -> Computed:
-        """The value of a tree where a variable has another value."""
+    def _terms(self, name: str, numbers: Iterable[Fraction], body: Tree) -> list[Computed]:
+        """The value of a tree for each of the values of a variable."""
         point = self.point
-        self.point = {**point, name: value}
+        terms = []
         try:
-            return self.value(body)
+            for number in numbers:
+                self.point = {**point, name: number}
+                terms.append(self.value(body))
         finally:
             self.point = point
+        return terms
+
+
+def _numbers_from(first: Fraction, count: int) -> list[Fraction]:
+    return [first + number for number in range(count)]
 
 
 class _Measuring(_Evaluation):
@@ -194,7 +195,7 @@ def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Computed:
 
 
 def value_at(tree: Tree, point: Point) -> Computed | None:
-    """The value at a point, or None where there is none."""
+    """The value at a point. Returns None if there is none."""
     with one_thread(), contextlib.suppress(TooLong):
         return _value(tree, point)
     return None
@@ -202,14 +203,14 @@ def value_at(tree: Tree, point: Point) -> Computed | None:
 
 @lru_cache(maxsize=8192)
 def constant_value(tree: Tree) -> Computed | None:
-    """The value of a tree without variables, or None where it has some or no value."""
+    """The value of a tree without variables. Returns None if it has some, or no value."""
     if symbols(tree) or contains(tree, "pm"):
         return None
     return value_at(tree, {})
 
 
 def _value(tree: Tree, point: Point, logarithm: int = 0) -> Computed | None:
-    """The value, or None where there is none. Raises TooLong."""
+    """The value. Returns None if there is none. Raises TooLong."""
     try:
         return evaluate(tree, point, logarithm)
     except TooLong:
@@ -298,28 +299,20 @@ def same_value(first: Tree, second: Tree) -> bool:
         return True
     bases = (0, 10) if contains(("", first, second), "log") else (0,)
     with contextlib.suppress(TooLong):
-        return any(_same(first, second, base) for base in bases)
+        return any(_same_at_points(first, second, base) for base in bases)
     return False
 
 
-def _same(first: Tree, second: Tree, logarithm: int) -> bool:
+def _same_at_points(first: Tree, second: Tree, logarithm: int) -> bool:
     names = symbols(first) | symbols(second)
-    is_complex = not names or contains(("", first, second), "i")
+    # \sqrt{x} is no function of negative numbers, where there is no i
+    only_reals = names and not contains(("", first, second), "i")
     enough = _ENOUGH if names else 1
     agreed = 0
     with one_thread():
         for further in (False, True):
-            for point in points(names, further):
-                if names or logarithm:
-                    a = _value(first, point, logarithm)
-                    b = _value(second, point, logarithm)
-                else:
-                    # of a set with many elements each is compared with many
-                    a, b = constant_value(first), constant_value(second)
-                if a is None or b is None:
-                    continue
-                # \sqrt{x} is no function of negative numbers, where there is no i
-                if not is_complex and not (is_real(a) and is_real(b)):
+            for point, (a, b) in _values((first, second), points(names, further), logarithm):
+                if only_reals and not (is_real(a) and is_real(b)):
                     continue
                 if not agree(a, b):
                     return False
@@ -329,6 +322,20 @@ def _same(first: Tree, second: Tree, logarithm: int) -> bool:
             if agreed >= enough:
                 return True
     return False
+
+
+def _values(
+    trees: Iterable[Tree], at: Iterable[Point], logarithm: int = 0
+) -> Iterator[tuple[Point, list[Computed]]]:
+    """Each point at which all trees have a value, and the values. Raises TooLong."""
+    for point in at:
+        if point or logarithm:
+            values = [_value(tree, point, logarithm) for tree in trees]
+        else:
+            # of a set with many elements each is compared with many
+            values = [constant_value(tree) for tree in trees]
+        if None not in values:
+            yield point, values
 
 
 def _agree_with_more_digits(first: Tree, second: Tree, point: Point, logarithm: int) -> bool:
@@ -370,7 +377,16 @@ def constant_multiple(first: Tree, second: Tree) -> Computed | None:
         for tree in (first, second):
             if not all(_depends(tree, name) for name in names):
                 return None
-        return _ratio(first, second, names)
+        quotients: list[Computed] = []
+        for _, (a, b) in _values((first, second), points(names)):
+            if is_zero(a) != is_zero(b):
+                return None
+            if is_zero(a) or not is_real(a) or not is_real(b):
+                continue
+            quotients.append(divide(a, b))
+            if not agree(quotients[0], quotients[-1]):
+                return None
+        return quotients[0] if len(quotients) >= _ENOUGH else None
     return None
 
 
@@ -381,41 +397,15 @@ def is_constant_function(tree: Tree) -> bool:
     >>> is_constant_function(read(r"\sin^2 x + \cos^2 x")), is_constant_function(read("x - x^2"))
     (True, False)
     """
-    first: Computed | None = None
-    agreed = 0
+    values: list[Computed] = []
     with contextlib.suppress(TooLong), one_thread():
-        for point in points(symbols(tree)):
-            value = _value(tree, point)
-            if value is None or not is_real(value):
+        for _, (value,) in _values((tree,), points(symbols(tree))):
+            if not is_real(value):
                 continue
-            if first is None:
-                first = value
-            if not agree(first, value):
+            values.append(value)
+            if not agree(values[0], value):
                 return False
-            agreed += 1
-    return agreed >= _ENOUGH
-
-
-def _ratio(first: Tree, second: Tree, names: frozenset[str]) -> Computed | None:
-    """The ratio of two trees, if it is the same at enough points. Raises TooLong."""
-    ratio: Computed | None = None
-    agreed = 0
-    for point in points(names):
-        a = _value(first, point)
-        b = _value(second, point)
-        if a is None or b is None:
-            continue
-        if is_zero(a) != is_zero(b):
-            return None
-        if is_zero(a) or not is_real(a) or not is_real(b):
-            continue
-        quotient = divide(a, b)
-        if ratio is None:
-            ratio = quotient
-        if not agree(ratio, quotient):
-            return None
-        agreed += 1
-    return ratio if agreed >= _ENOUGH else None
+    return len(values) >= _ENOUGH
 
 
 def _depends(tree: Tree, name: str) -> bool:

@@ -106,6 +106,8 @@ _FUNCTIONS = {name: name for name in _FUNCTION_NAMES.split()}
 _FUNCTIONS |= {"tg": "tan", "ctg": "cot", "cosec": "csc", "sign": "sgn"}
 _FUNCTIONS |= {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 _OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
+# `notation.py` takes them out of their font: \text{sin} x
+FUNCTION_NAMES = _OF_SEVERAL.union(_FUNCTIONS)
 # \sin^{-1} x is \arcsin x
 _INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
 _INVERSES |= {"sinh": "arsinh", "cosh": "arcosh", "tanh": "artanh"}
@@ -136,7 +138,7 @@ class Unreadable(ValueError):
 
 @lru_cache(maxsize=8192)
 def read_expression(text: str) -> Tree | None:
-    r"""The tree of a cleaned text (`notation.clean`), or None where it is no expression.
+    r"""The tree of a cleaned text (`notation.clean`). Returns None if it is no expression.
 
     >>> read_expression("x + 1")
     ('+', ('symbol', 'x'), ('number', Fraction(1, 1)))
@@ -292,7 +294,7 @@ class _Parser:
         is_integer = result[0] == "number" and result[1].denominator == 1
         factor = self.factor()
         # 1\frac{1}{2} is 3/2, and 2\frac{x}{2} is x
-        if is_integer and following == ("command", "frac") and _is_fraction_of_numbers(factor):
+        if is_integer and following == ("command", "frac") and is_fraction(factor):
             return self.node("+", result, factor)
         return self.node("*", result, factor)
 
@@ -310,7 +312,7 @@ class _Parser:
             return value not in _BETWEEN_FACTORS
         if value == "|":
             return not self.bars
-        return value in ("(", "[", "{", "√")
+        return value in ("(", "[", "{")
 
     # --- factors
 
@@ -423,7 +425,7 @@ class _Parser:
         raise Unreadable
 
     def bracket(self, opening: str) -> Tree:
-        r"""`(x)`, `|x|`, `\|v\|`, or `√2`."""
+        r"""`(x)`, `|x|`, `\|v\|`."""
         if opening in ("(", "[", "{"):
             return self.group()
         if opening in ("|", r"\|"):
@@ -433,9 +435,6 @@ class _Parser:
             self.bars -= 1
             self.need(opening)
             return self.node("abs" if opening == "|" else "norm", tree)
-        if opening == "√":
-            self.index += 1
-            return self.node("sqrt", self.argument(whole_number=True))
         raise Unreadable
 
     # --- names
@@ -456,14 +455,12 @@ class _Parser:
         if name == "C" and ("sign", ",") in self.tokens[self.index :]:
             return self.combinations()
         # x(x + 1) is a product; f(x), g'(x), a_n(x) and speed(t) are values of functions
-        is_function = name[0] in _CALLED or name[-1] == "'" or "_" in name
-        if name[0] == "\\":  # \omega(a - b) is a product, \phi(n) is not
-            is_function = is_function or name[1:] not in _GREEK_FACTORS
-        elif len(name) > 3:
-            is_function = True
+        has_marks = name[-1] == "'" or "_" in name
+        # \omega(a - b) is a product, \phi(n) is not
+        is_long = name[1:] not in _GREEK_FACTORS if name[0] == "\\" else len(name) > 3
         # so is N(0): nobody writes a product with 0
         is_at_zero = self.tokens[self.index : self.index + 3] == _AT_ZERO
-        if is_function or is_at_zero:
+        if name[0] in _CALLED or has_marks or is_long or is_at_zero:
             arguments = self.arguments()
             # \Gamma(n + 1) is n!; with two arguments it is another function
             if name == "\\Gamma" and len(arguments) == 1:
@@ -752,9 +749,11 @@ def _is_differential(tree: Tree) -> bool:
     return False
 
 
-def _is_fraction_of_numbers(tree: Tree) -> bool:
-    r"""Whether a tree is that of `\frac{1}{2}`."""
-    return tree[0] == "/" and tree[1][0] == tree[2][0] == "number"
+def is_fraction(tree: Tree) -> bool:
+    r"""Whether a tree is that of a number or of `\frac{1}{2}`."""
+    if tree[0] == "/":
+        return tree[1][0] == tree[2][0] == "number"
+    return tree[0] == "number"
 
 
 def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:

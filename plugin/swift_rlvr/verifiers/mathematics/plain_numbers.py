@@ -8,6 +8,7 @@ else is tried.
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -109,10 +110,12 @@ _TENS = {
     "eighty": 80,
     "ninety": 90,
 }
+# all but zero; `sentences.py` looks for them
+NUMBER_WORDS = (*_ONES, *_TENS)[1:]
 
 
 def number_in_words(text: str) -> int | None:
-    """The number of "forty two", "one hundred and five" or "negative five"; None for other words.
+    """The number of "forty two", "one hundred and five" or "negative five". Returns None for other words.
 
     >>> number_in_words("two thousand and one"), number_in_words("minus forty-two"), number_in_words("five six")
     (2001, -42, None)
@@ -184,8 +187,8 @@ def read_plain(text: str) -> Number | None:
 
 
 def with_decimal_comma(text: str) -> Number | None:
-    """The number that a tidied text is if its comma is a decimal one, as in most of Europe; None where
-    it can't be.
+    """The number that a tidied text is if its comma is a decimal one, as in most of Europe. Returns None
+    if it can't be.
 
     >>> with_decimal_comma("1.234,50 €").value, with_decimal_comma("1,234"), with_decimal_comma("1,5")
     (Fraction(2469, 2), None, None)
@@ -198,7 +201,7 @@ def with_decimal_comma(text: str) -> Number | None:
 
 
 def read_number(text: str, in_text: bool = False) -> Number | None:
-    """The number that a tidied text is, with its unit; None for any other text.
+    """The number that a tidied text is, with its unit. Returns None for any other text.
 
     With `in_text` some of it was set as text, so that its letters are no variables.
 
@@ -211,15 +214,8 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
     text, signs = _without_signs(text)
-    for form in _FORMS:
-        match = form.match(text)
-        if match is None or match.end() > _MAX_DIGITS:
-            continue
-        rest = text[match.end() :]
-        # the point of "5. " ends a sentence or a line of a list
-        if match[0][-1] == "." and rest.strip():
-            continue
-        rest, scale = _without_scale(rest)
+    for match in _numbers_at_start(text):
+        rest, scale = _without_scale(text[match.end() :])
         # $5 per hour
         if signs.money_is_before and _RATE.match(rest):
             rest = f" {signs.money}{rest}"
@@ -258,6 +254,18 @@ def _without_signs(text: str) -> tuple[str, _Signs]:
         if text.endswith(sign):
             return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
     return text, signs
+
+
+def _numbers_at_start(text: str) -> Iterator[re.Match[str]]:
+    """What a text begins with, in each way to write a number."""
+    for form in _FORMS:
+        match = form.match(text)
+        if match is None or match.end() > _MAX_DIGITS:
+            continue
+        # the point of "5. " ends a sentence or a line of a list
+        if match[0][-1] == "." and text[match.end() :].strip():
+            continue
+        yield match
 
 
 def _without_scale(rest: str) -> tuple[str, int]:
@@ -364,16 +372,13 @@ def same_number(gold: Number, answer: Number) -> bool:
     values = {answer.value}
     if answer.percent:
         values = {answer.value / 100}
-        if gold.value.denominator == 1 or abs(gold.value) >= 1:
+        if abs(gold.value) >= 1:
             values.add(answer.value)
     if golds & values:
         return True
-    if max(gold.places, answer.places) < ENOUGH_PLACES_OF_GOLD:
-        return False
     # 0.6666666667 -> 2/3, and not 0.6666666668
-    if not answer.places and is_long_decimal_of(gold, answer.value, ENOUGH_PLACES_OF_GOLD):
-        return True
-    if is_long_decimal_of(gold, answer.value):
+    enough_places = ENOUGH_PLACES if answer.places else ENOUGH_PLACES_OF_GOLD
+    if is_long_decimal_of(gold, answer.value, enough_places):
         return True
     return is_long_decimal_of(answer, gold.value)
 

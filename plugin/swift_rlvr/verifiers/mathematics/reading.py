@@ -22,7 +22,7 @@ from swift_rlvr.verifiers.mathematics.plain_numbers import (
     with_decimal_comma,
 )
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.verifiers.mathematics.units import COUNTED, may_be_variables, read_unit
+from swift_rlvr.verifiers.mathematics.units import COUNTED, product_of_letters, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Alternatives,
@@ -98,7 +98,6 @@ _LEAD_IN = re.compile(
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
-# "Option B is correct", "(B) is the right answer"
 # "(A) and (B) are correct"
 _CALLED_CORRECT_TOGETHER = re.compile(
     r"(\(?[A-H]\)?(?:\s*(?:,|and|&|,\s*and)\s*\(?[A-H]\)?)+)"
@@ -116,7 +115,7 @@ _MAX_LEAD_INS = 3
 
 @functools.lru_cache(maxsize=8192)
 def read(text: str) -> Value | None:
-    r"""The value of an answer, or None where it is of none of the kinds.
+    r"""The value of an answer. Returns None if it is of none of the kinds.
 
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
@@ -257,13 +256,13 @@ _CHOICE_AND_TEXT = re.compile(
 # what is compared as it is written
 _AS_WRITTEN = re.compile(
     # a number in a base: 1A_{16}, 0x1A
-    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+)"
+    r"-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+"
     # 2024-01-15
-    r"|(?P<date>\d{4}-\d\d-\d\d)"
+    r"|\d{4}-\d\d-\d\d"
     # 4:30 p.m., 4 p.m.
     r"|0?(?P<time>\d{1,2}(?::\d\d)?\s*[AaPp]\.?\s?[Mm]\.?)"
     # 00:06 and 3:05, which are no ratios
-    r"|0(?P<early>\d:[0-5]\d)|(?P<past>\d{1,2}:0\d)"
+    r"|0(?P<early>\d:[0-5]\d)|\d{1,2}:0\d"
 )
 _WORDS = re.compile(
     # an ellipse, blue-green, Ann's house
@@ -277,27 +276,25 @@ _WORDS = re.compile(
 _SHORT_WORDS = frozenset(
     ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
 )
-# in each group the first stands for all
-_SYNONYM_GROUPS = (
-    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
-    "does not exist|dne|doesn't exist|undefined|not defined",
-    "infinitely many|infinite|infinitely many solutions|infinite number of solutions",
-    "yes|true",
-    "no|false",
-    "impossible|not possible|cannot be done",
-)
-
-
-def _all_synonyms() -> dict[str, str]:
-    """{words: those that stand for them}."""
-    synonyms: dict[str, str] = {}
-    for group in _SYNONYM_GROUPS:
-        first, *others = group.split("|")
-        synonyms |= dict.fromkeys(others, first)
-    return synonyms
-
-
-_SYNONYMS = _all_synonyms()
+# words -> those that stand for them
+_SYNONYMS = {
+    "no solutions": "no solution",
+    "no real solution": "no solution",
+    "no real solutions": "no solution",
+    "there are no solutions": "no solution",
+    "there is no solution": "no solution",
+    "dne": "does not exist",
+    "doesn't exist": "does not exist",
+    "undefined": "does not exist",
+    "not defined": "does not exist",
+    "infinite": "infinitely many",
+    "infinitely many solutions": "infinitely many",
+    "infinite number of solutions": "infinitely many",
+    "true": "yes",
+    "false": "no",
+    "not possible": "impossible",
+    "cannot be done": "impossible",
+}
 
 
 def _simple(text: str, depth: int, in_text: bool) -> Value | None:
@@ -357,8 +354,8 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     return Words(joined if marked else text, marked)
 
 
-# --- readers of structure: a value, or None where the text is something else. Parts that have to
-# be values raise _NoValue where they are none.
+# --- readers of structure: a value, or None if the text is something else. Parts that have to
+# be values raise _NoValue if they are none.
 
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
@@ -407,7 +404,7 @@ def _alternatives(text: str, depth: int) -> Value | None:
 
 
 def _conditions(values: tuple[Value, ...]) -> list[Region] | None:
-    """The numbers for which each of the conditions holds, or None where a value is no condition."""
+    """The numbers for which each of the conditions holds. Returns None if a value is no condition."""
     regions: list[Region] = []
     for value in values:
         region = as_region(value) if isinstance(value, (Region, Relation)) else None
@@ -486,10 +483,10 @@ def _spaced(text: str, depth: int) -> Value | None:
 # --- relations: equations, inequalities and memberships
 
 _RELATION = re.compile(
-    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
+    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=]"
 )
 _OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
-_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim", "≅", "≃"), "~")
+_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
 # \text{Balcony seat price}, Domain of f
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
@@ -500,7 +497,7 @@ def _relation(text: str, depth: int) -> Value | None:
     if len(parts) < 2 or not parts[0]:
         return None
     operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
-    relation = Relation(operators, tuple([_side(part, depth) for part in parts]))
+    relation = Relation(operators, tuple([_read_side(part, depth) for part in parts]))
     left, right = relation.sides[:2]
     # `x = \pm 2` is `x = 2, x = -2`
     if operators == ("=",) and isinstance(right, Listing):
@@ -508,7 +505,7 @@ def _relation(text: str, depth: int) -> Value | None:
     return _region_of(relation) or relation
 
 
-def _side(text: str, depth: int) -> Value:
+def _read_side(text: str, depth: int) -> Value:
     r"""A value, or a name in words: `\text{Balcony seat price}`, `Domain of f`. Raises _NoValue."""
     value = _read(text, depth + 1)
     if value is None and _NAME_IN_WORDS.fullmatch(text.strip()):
@@ -522,7 +519,7 @@ def _side(text: str, depth: int) -> Value:
 def _region_of(relation: Relation) -> Region | None:
     """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds.
 
-    None where it is no condition on one variable.
+    Returns None if it is no condition on one variable.
     """
     places_of_names = [place for place, side in enumerate(relation.sides) if name_of(side)]
     if len(places_of_names) != 1:
@@ -573,6 +570,7 @@ _SETS |= dict.fromkeys((r"\emptyset", r"\{\}", r"\{ \}"), EMPTY)
 _EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
 # also U, as the union is typed: (-\infty, 1) U (2, \infty)
 _SET_OPERATOR = re.compile(r"\\(?:cup|cap|setminus)(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
+_SET_OPERATIONS = {r"\cap": RealSet.intersection, r"\setminus": RealSet.without}
 
 
 def _set(text: str, depth: int) -> Value | None:
@@ -599,12 +597,8 @@ def _set(text: str, depth: int) -> Value | None:
     # from left to right, as people write them
     result = regions[0]
     for sign, region in zip(signs, regions[1:], strict=True):
-        if sign == r"\cap":
-            numbers = result.numbers.intersection(region.numbers)
-        elif sign == r"\setminus":
-            numbers = result.numbers.without(region.numbers)
-        else:
-            numbers = result.numbers.union(region.numbers)
+        combine = _SET_OPERATIONS.get(sign, RealSet.union)
+        numbers = combine(result.numbers, region.numbers)
         result = Region(result.variable or region.variable, numbers)
     return result
 
@@ -631,8 +625,7 @@ _SEPARATOR = re.compile(r"[,;]|\\text\{\s*and\s*\}")
 def _bracketed(text: str, depth: int) -> Value | None:
     r"""`(1, 2)`, `[1, 2)`, `\{1, 2\}`, `\langle 1, 2 \rangle`."""
     for left, right in _BRACKETS:
-        length = len(left) + len(right)
-        if len(text) >= length and text.startswith(left) and text.endswith(right):
+        if text.startswith(left) and text.endswith(right):
             break
     else:
         return None
@@ -640,46 +633,37 @@ def _bracketed(text: str, depth: int) -> Value | None:
     if closed_at(text) != len(text):
         return None
     inside = text[len(left) : -len(right)].strip()
-    has_braces = left in (r"\{", "{")
-    if has_braces:
-        builder, _ = split(inside, _SUCH_THAT)
-        if len(builder) == 2:
-            return _set_builder(builder[0], builder[1], depth)
+    if left in (r"\{", "{"):
+        return _in_braces(left, inside, depth)
 
     parts, _ = split(inside, _SEPARATOR)
-    if not parts or len(parts) > _MAX_PARTS:
+    if not 0 < len(parts) <= _MAX_PARTS:
         return None
     if len(parts) == 1:
-        return _one_in_brackets(left, inside, depth)
-
+        # the condition of `(1 < x \land x < 2) \lor ...`; others, such as `(x + 1)`, are expressions
+        if left == "(" and _RELATION.search(inside):
+            value = _read(inside, depth + 1)
+            return value if isinstance(value, Region) else None
+        return None
     items = _read_parts(parts, depth)
-    if has_braces:
-        return Set(_flat(items))
     if left == r"\langle":
         return Vector(items)
     return Tuple(items, closed_low=left == "[", closed_high=right == "]")
 
 
-def _one_in_brackets(left: str, inside: str, depth: int) -> Value | None:
-    r"""`\{5\}`, a set of one, or the condition of `(1 < x \land x < 2) \lor ...`. Others, such as
-    `(x + 1)`, are expressions.
-    """
-    if left == "(" and _RELATION.search(inside):
-        value = _read(inside, depth + 1)
-        return value if isinstance(value, Region) else None
-    if left == r"\{":
-        value = _read(inside, depth + 1)
-        return None if value is None else Set(_flat((value,)))
-    return None
-
-
-def _set_builder(name: str, condition: str, depth: int) -> Region | None:
-    """`{ x | x > 0 }`, of which the condition has to be about the name."""
-    region = _read_region(condition, depth)
-    variable = name.partition(r"\in")[0].strip()
-    if region is None or region.variable not in ("", variable):
+def _in_braces(left: str, inside: str, depth: int) -> Value | None:
+    r"""`\{1, 2\}`, `\{5\}`, `\{x \mid x > 0\}`; braces without a backslash around one value only group."""
+    builder, _ = split(inside, _SUCH_THAT)
+    if len(builder) == 2:
+        # of { x | x > 0 } the condition has to be about the name
+        name, condition = builder
+        region = _read_region(condition, depth)
+        variable = name.partition(r"\in")[0].strip()
+        return region if region and region.variable in ("", variable) else None
+    parts, _ = split(inside, _SEPARATOR)
+    if not 0 < len(parts) <= _MAX_PARTS or (len(parts) == 1 and left == "{"):
         return None
-    return region
+    return Set(_flat(_read_parts(parts, depth)))
 
 
 # --- matrices and cases
@@ -772,23 +756,16 @@ def _combination(text: str) -> Value | None:
     for row_number, length in enumerate(sizes.pop()):
         row: list[Value] = []
         for column in range(length):
-            terms = [matrix[row_number][column] for matrix in matrices]
-            tree = read_expression(_entry(terms, pieces))
+            # of the terms 1 and x between the pieces 2, +3 and nothing: 2(1)+3(x)
+            entry = pieces[0]
+            for matrix, piece in zip(matrices, pieces[1:], strict=True):
+                entry += f"({matrix[row_number][column]}){piece}"
+            tree = read_expression(entry)
             if tree is None:
                 return None
             row.append(Expression(tree))
         rows.append(tuple(row))
     return Matrix(False, tuple(rows))
-
-
-def _entry(terms: list[str], pieces: list[str]) -> str:
-    """One entry of a sum of matrices: `2(1)+3(x)`, of the terms `1` and `x` between the pieces `2`,
-    `+3` and nothing.
-    """
-    text = pieces[0]
-    for term, piece in zip(terms, pieces[1:], strict=True):
-        text += f"({term}){piece}"
-    return text
 
 
 def _cases(text: str, depth: int) -> Value | None:
@@ -814,7 +791,7 @@ def _cases(text: str, depth: int) -> Value | None:
 
 _ABOUT = re.compile(
     # \approx 5, \sim 5
-    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅"
+    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])"
     # about 5, \text{about } 5
     r"|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
     re.IGNORECASE,
@@ -908,11 +885,7 @@ def _without_unit(text: str) -> Iterator[tuple[str, str, Tree | None]]:
         yield *pair, None
     elif pair := _without_plain_unit(text):
         rest, unit = pair
-        letters = text[len(rest) :]
-        product = None
-        if may_be_variables(letters, spaced="\\" not in text):
-            product = read_expression(text)
-        yield rest, unit, product
+        yield rest, unit, product_of_letters(text, text[len(rest) :])
 
 
 def _without_unit_in_text(text: str) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 
 from swift_rlvr.verifiers.mathematics.notation import tidy
+from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS
 from swift_rlvr.verifiers.mathematics.reading import NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Relation, Value, Words
@@ -30,8 +31,7 @@ _NUMBER_WORD = re.compile(
     # ... unless it belongs to what is known: "in two weeks", "the three girls"
     r"(?P<known>\b(?:the|these|those|this|that|which|his|her|their|its|our|my|your|all|both|each"
     r"|every|per|no|first|last|next|other|another|for|in|within|after)\s+)?"
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
-    r"|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    rf"\b(?:{'|'.join(NUMBER_WORDS)}"
     r"|dozens?|hundreds?|thirds?|quarters?)\b(?!-[a-z])"
     # words that change a number, even behind "the": "the half of 5"
     r"|(?P<never>\b(?:half|halves|twice|doubled?|tripled?|squared|cubed|factorial|fourth|fifth"
@@ -100,21 +100,30 @@ _STATES = re.compile(
     rf"(?:\s+(?:{_FILLERS}))*(?:\s+(?!{_NO_OBJECT})[^\W\d]+){{0,2}}[:\s]*\Z",
     re.IGNORECASE,
 )
+# right before the value these leave no doubt of what is stated: "the three of them are 5"
+_COPULA = re.compile(r"\b(?:is|are|was|were|be|equals|equal to)[:\s]*$", re.IGNORECASE)
 # right behind these a number is a statement of its own: "Of the students, 5 walk", "Total: 5"
 _BEGINS_STATEMENT = re.compile(r"(?:\A\W*|[,:;=–—]\s*|\bthen\s+)\Z")
 # in these scripts only what `OTHER_DOUBT` knows is refused
 _OTHER_LETTERS = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 
 
-def _is_stated(before: str) -> bool:
-    """Whether the words before a number make a statement of it.
+def _is_stated(before: str, needs_verb: bool = True) -> bool:
+    """Whether the words before a number make a statement of it. They do not if they say that it is a
+    part, a bound or a name, or hold a number of their own. A gold needs no verb.
 
     >>> _is_stated("She earned "), _is_stated("It takes her "), _is_stated("some say ")
     (True, True, False)
-    >>> _is_stated("divisible by "), _is_stated("The answer is divisible by ")
-    (False, False)
+    >>> _is_stated("divisible by "), _is_stated("The answer is divisible by "), _is_stated("Two of the ")
+    (False, False, False)
     """
-    if _BEGINS_STATEMENT.search(before) or _OTHER_LETTERS.search(before):
+    if _NOT_BEFORE.search(before):
+        return False
+    if not _COPULA.search(before):
+        for word in _NUMBER_WORD.finditer(before):
+            if word["never"] or not word["known"]:
+                return False
+    if not needs_verb or _BEGINS_STATEMENT.search(before) or _OTHER_LETTERS.search(before):
         return True
     return _STATES.search(before) is not None
 
@@ -140,8 +149,6 @@ _STATED = re.compile(
     rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?{_AMOUNT}",
     re.IGNORECASE,
 )
-# right before the value these leave no doubt of what is stated: "the three of them are 5"
-_COPULA = re.compile(r"\b(?:is|are|was|were|be|equals|equal to)[:\s]*$", re.IGNORECASE)
 # before the last of several statements, these make it the result of the others
 _CONCLUSION = re.compile(
     r"\b(?:so|then|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE
@@ -172,8 +179,8 @@ _MAX_ENDS = 8
 
 
 def stated_value(text: str, only: bool = False) -> Value | None:
-    """The one value that a sentence states, or None where it states several, denies one or leaves
-    it open.
+    """The one value that a sentence states. Returns None if it states several, denies one or leaves it
+    open.
 
     With `only` its number has to be the only one in the sentence.
 
@@ -227,34 +234,18 @@ def _value_of_segments(text: str, segments: list[re.Match[str]], in_gold: bool) 
     # "\\(5\\) + 1", "\\(5\\), 6"
     if _NO_PROSE.search(SEGMENT.sub(" ", text)):
         return None
-    before = text[: segments[0].start()]
-    if _is_no_statement(before):
-        return None
     # "Area \\(= 6\\)" has its verb within
     is_equation = contents[0].startswith("=")
-    if not (in_gold or is_equation or _is_stated(before)):
+    if not _is_stated(text[: segments[0].start()], needs_verb=not (in_gold or is_equation)):
         return None
     return _value(contents[0].removeprefix("="))
-
-
-def _is_no_statement(before: str) -> bool:
-    """Whether the words before a value say that it is a part, a bound or a name, or hold a number
-    of their own.
-    """
-    if _NOT_BEFORE.search(before):
-        return True
-    if _COPULA.search(before):
-        return False
-    return any(word["never"] or not word["known"] for word in _NUMBER_WORD.finditer(before))
 
 
 def _quantity(text: str, numeral: re.Match[str], in_gold: bool) -> Value | None:
     """The only number of a sentence, with its unit. A gold need not be a statement."""
     before = text[: numeral.start()].rstrip("$€£¥")
     after = text[numeral.end() :]
-    if _NO_PROSE.search(before) or _is_no_statement(before):
-        return None
-    if not (in_gold or _is_stated(before)):
+    if _NO_PROSE.search(before) or not _is_stated(before, needs_verb=not in_gold):
         return None
     # "12 + x", "12^{n}": the number is a part of a formula
     if re.search(r"[\\+*/=<>^()\[\]{}|-]", after):

@@ -45,7 +45,7 @@ class RealSet:
 
     @staticmethod
     def interval(low: Bound, closed_low: bool, high: Bound, closed_high: bool) -> RealSet:
-        """The numbers between two bounds; none where they are in the wrong order."""
+        """The numbers between two bounds; none if they are in the wrong order."""
         if _less(low, high):
             return RealSet((low, high), (False, closed_low, True, closed_high, False))
         # [2, 2] is one number; (2, 2] is empty

@@ -270,8 +270,8 @@ _IN_ONE_FORM = re.compile(r"([*/]?)([A-Za-zμ]+)(\d*)")
 
 
 def read_unit(text: str, spaced: bool = True) -> str | None:
-    """The unit that is the text, in one form; "things" and its words for what is counted; None for
-    anything else.
+    """The unit that is the text, in one form; "things" and its words for what is counted. Returns
+    None for anything else.
 
     `spaced`: white space or a command sets it off from what stands before it; else only units are
     read, no words.
@@ -313,7 +313,7 @@ def _counted(text: str) -> str | None:
 
 
 def _measured(text: str) -> dict[str, int] | None:
-    """{unit: power} of a text made of units alone; None for any other."""
+    """{unit: power} of a text made of units alone. Returns None for any other."""
     powers: dict[str, int] = {}
     position = 0
     # -1 behind a slash: m/s
@@ -463,8 +463,8 @@ def _in_base_units(unit: str) -> tuple[Fraction, Counter[str]]:
 
 
 def ratio(answer: str, gold: str) -> Fraction | None:
-    """How many of the gold's units one of the answer's is, exactly; None where they measure
-    different things.
+    """How many of the gold's units one of the answer's is, exactly. Returns None if they
+    measure different things.
 
     >>> ratio("h", "min"), ratio("cm", "m"), ratio("km/h", "m/s"), ratio("kg", "m")
     (Fraction(60, 1), Fraction(1, 100), Fraction(5, 18), None)

@@ -273,15 +273,20 @@ def as_region(value: Value) -> Region | None:
     match value:
         case Region():
             return value
-        case Relation(("in",), (variable, numbers)):
+        case Relation(("in",), (variable, members)):
             name = name_of(variable)
-            region = as_region(numbers) if name else None
+            region = as_region(members) if name else None
             return region and region._replace(variable=name)
         case Tuple((low, high)):
-            return _interval(bound_of(low), value.closed_low, bound_of(high), value.closed_high)
+            first, last = bound_of(low), bound_of(high)
+            if first is None or last is None:
+                return None
+            numbers = RealSet.interval(first, value.closed_low, last, value.closed_high)
+            # (3, 2) and [2, 2] are points: whoever means the empty set, or {2}, writes that
+            return Region("", numbers) if len(numbers.bounds) == 2 else None
         case Set(items):
             elements = [bound_of(item) for item in items]
-            if any(element is None for element in elements):
+            if None in elements:
                 return None
             return Region("", RealSet.of(*elements))
     return None
@@ -294,18 +299,6 @@ def is_unsolved(value: Value) -> bool:
     trees = [tree_of(side) for side in value.sides]
     names = frozenset().union(*(symbols(tree) for tree in trees if tree is not None))
     return len(names) == 1
-
-
-def _interval(
-    low: Bound | None, closed_low: bool, high: Bound | None, closed_high: bool
-) -> Region | None:
-    if low is None or high is None:
-        return None
-    numbers = RealSet.interval(low, closed_low, high, closed_high)
-    # (3, 2) and [2, 2] are points: whoever means the empty set, or {2}, writes that
-    if len(numbers.bounds) < 2:
-        return None
-    return Region("", numbers)
 
 
 def bound_of(value: Value) -> Bound | None:

@@ -40,7 +40,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     as_region,
     is_unsolved,
 )
-from swift_rlvr.verifiers.statements import Reader, final_statement
+from swift_rlvr.verifiers.statements import Reader, Statement, final_statement
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -88,7 +88,7 @@ class Reason(StrEnum):
 class Verdict(NamedTuple):
     """What a completion earns, and why."""
 
-    # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
+    # 1.0 for a right answer, 0.0 for a wrong one, None if the row cannot be graded
     reward: float | None
     reason: Reason
     answer: str | None = None  # as written
@@ -142,9 +142,10 @@ def grade(
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
     ('correct', 'wrong answer')
     """
-    listed = _listed(gold)
-    if listed:
-        gold, gold_is_list = listed, True
+    if isinstance(gold, str) and gold.lstrip().startswith("["):
+        listed = _listed(gold)
+        if listed:
+            gold, gold_is_list = listed, True
     if not isinstance(gold, (list, tuple)):
         return _grade(text, gold, leniency, form)
     best = Verdict(None, Reason.BAD_GOLD)
@@ -160,10 +161,8 @@ def grade(
     return best
 
 
-def _listed(gold: object) -> list[str]:
-    """The texts of a gold such as ``["121", "11^2"]``; none where it is no list of texts in JSON."""
-    if not isinstance(gold, str) or not gold.lstrip().startswith("["):
-        return []
+def _listed(gold: str) -> list[str]:
+    """The texts of a gold such as ``["121", "11^2"]``; none if it is no list of texts in JSON."""
     try:
         listed = json.loads(gold)
     except (ValueError, RecursionError):
@@ -180,12 +179,15 @@ def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None)
         if readable is None:
             return Verdict(None, Reason.BAD_GOLD)
         gold_text = readable.text
-        marked_answer_or_reason = _find_answer(text, form)
-        if isinstance(marked_answer_or_reason, Reason):
-            reason = marked_answer_or_reason
-        else:
-            marked, answer = marked_answer_or_reason
+        statement = None if text is None else final_statement(text, form, _READER)
+        if statement is not None:
+            marked = statement.mark
+            answer = _answer_of(statement)
             reason = _compare(readable, answer, leniency)
+        elif has_unclosed_answer(text or ""):
+            reason = Reason.UNCLOSED_ANSWER
+        else:
+            reason = Reason.NO_ANSWER
     except Exception:
         # a mistake of this package: neither the model nor the gold is charged with it
         logger.exception(
@@ -198,7 +200,7 @@ def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None)
 
 
 def read_gold(gold: object) -> _Gold | None:
-    """The gold answer of a row, or None where it has none.
+    """The gold answer of a row. Returns None if it has none.
 
     Its text may still be unreadable: then it grades only what is written like it.
 
@@ -270,13 +272,8 @@ def _read_gold(gold: str) -> _Gold | None:
     return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 
-def _find_answer(text: str | None, form: str | None) -> Reason | tuple[str, str]:
-    """How a completion marks its answer, and the answer; or why there is none."""
-    if text is None:
-        return Reason.NO_ANSWER
-    statement = final_statement(text, form, _READER)
-    if statement is None:
-        return Reason.UNCLOSED_ANSWER if has_unclosed_answer(text) else Reason.NO_ANSWER
+def _answer_of(statement: Statement) -> str:
+    """The answer of a completion, with the unit that stands outside of its mark."""
     answer = statement.answer
     if statement.unit:
         with_unit = f"{answer} {statement.unit}"
@@ -286,7 +283,7 @@ def _find_answer(text: str | None, form: str | None) -> Reason | tuple[str, str]
     choice = _CHOICE_AND_VALUE.fullmatch(answer) if statement.mark == "text" else None
     if choice:
         answer = f"({choice[1]}) {choice[2]}"
-    return statement.mark, answer
+    return answer
 
 
 def _is_another(stated: str, other: str) -> bool:
@@ -298,11 +295,11 @@ def _is_another(stated: str, other: str) -> bool:
     return value_before is not None and not same(value_before, value)
 
 
-def _is_value(line: str) -> bool:
-    return line[:1] not in _OPERATORS and not in_words(read(line))
-
-
-_READER = Reader(_is_another, _is_value)
+_READER = Reader(
+    _is_another,
+    # whether a line is a value
+    lambda line: line[:1] not in _OPERATORS and not in_words(read(line)),
+)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
@@ -340,22 +337,21 @@ def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Lenie
     if stated is not None and _is_right(gold_value, stated, answer, leniency):
         return Reason.CORRECT
 
-    if gold.is_sentence:
+    if gold.is_sentence or _may_be_right(gold, gold_value, value):
         return Reason.BAD_GOLD
-    if value is not None:
-        # (-2, 2) may be right for |x| < 2: no inequality is solved here
-        if as_region(value) is not None and is_unsolved(gold_value):
-            return Reason.BAD_GOLD
-        # 3.75 may be right for 3,75, which is read as two numbers
-        if _is_with_decimal_comma(gold, value):
-            return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 
 
-def _is_with_decimal_comma(gold: _Gold, value: Value) -> bool:
-    """Whether an answer is what a gold would be if its comma were a decimal one."""
+def _may_be_right(gold: _Gold, gold_value: Value, value: Value | None) -> bool:
+    """Whether a value that is not the gold's may be right all the same, which nobody here can say."""
+    if value is None:
+        return False
+    # (-2, 2) for |x| < 2: no inequality is solved here
+    if as_region(value) is not None and is_unsolved(gold_value):
+        return True
+    # 3.75 for 3,75, which is read as two numbers
     number = with_decimal_comma(tidy(gold.text)) if "," in gold.text else None
     return number is not None and same(number, value)
 

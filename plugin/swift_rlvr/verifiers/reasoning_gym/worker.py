@@ -36,10 +36,13 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
         theirs = dataset(entry["task"], settings, seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": _shown(error)}
-    scorer = SCORERS.get(entry["task"], _their_score)
+    scorer = SCORERS.get(entry["task"])
 
     def score_of(answer: str) -> float:
-        return float(scorer(answer, copy.deepcopy(entry), theirs))  # some write into the entry
+        own_entry = copy.deepcopy(entry)  # some write into it
+        if scorer is None:
+            return float(theirs.score_answer(answer, own_entry))
+        return float(scorer(answer, own_entry, theirs))
 
     signal.setitimer(signal.ITIMER_PROF, job["seconds"])
     try:
@@ -53,10 +56,6 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
         return report
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _their_score(answer: str, entry: Mapping[str, Any], theirs: Any) -> float:
-    return theirs.score_answer(answer, entry)
 
 
 def _shown(error: Exception) -> str:

@@ -202,16 +202,34 @@ def boxed_statement(text: str) -> Boxed | None:
     if last is None:
         return None
     has_several = text.count("\\boxed") + text.count("\\fbox") > 1
-    boxes = _leaf_boxes(text) if has_several else []
+    # the closed boxes without another in them; a box closes after those in it
+    boxes: list[tuple[int, int, int]] = []
+    if has_several:
+        for box in _closed_boxes(text):
+            if not boxes or boxes[-1][0] <= box[0]:
+                boxes.append(box)
     last = boxes[-1] if boxes else last
     start, content_start, end = last
     content = text[content_start : end - 1]
-    answer = _answer_of(text, _last_group(text, boxes)) if boxes else content
+    answer = _answer_of_last_boxes(text, boxes) if boxes else content
     return Boxed(answer, content, cut + start, cut + end)
 
 
-def _answer_of(text: str, group: list[tuple[int, int, int]]) -> str:
-    """What boxes that stand together say, with a comma between each two."""
+def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:
+    """What the last box says, and those before it that stand together with it, with a comma between
+    each two.
+    """
+    group = [boxes[-1]]
+    for before in boxes[-2::-1]:
+        joint_start = before[2]
+        joint_end = group[-1][0]
+        if joint_end - joint_start > _LONGEST_JOINT:
+            break
+        if not _JOINT.fullmatch(text, joint_start, joint_end):
+            break
+        group.append(before)
+    group.reverse()
+
     contents = [text[start : end - 1].strip() for _, start, end in group]
     names = []
     for begin, _, _ in group:
@@ -226,21 +244,6 @@ def _answer_of(text: str, group: list[tuple[int, int, int]]) -> str:
         named = zip(names, contents, strict=True)
         return ", ".join(f"{name} = {content}" for name, content in named)
     return ", ".join(contents)
-
-
-def _last_group(text: str, boxes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The last box, with the boxes before it that stand together with it."""
-    group = [boxes[-1]]
-    for before in boxes[-2::-1]:
-        joint_start = before[2]
-        joint_end = group[-1][0]
-        if joint_end - joint_start > _LONGEST_JOINT:
-            break
-        if not _JOINT.fullmatch(text, joint_start, joint_end):
-            break
-        group.append(before)
-    group.reverse()
-    return group
 
 
 def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:
@@ -259,16 +262,6 @@ def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:
             box = opened.pop()
             if box:
                 yield *box, token.end()
-
-
-def _leaf_boxes(text: str) -> list[tuple[int, int, int]]:
-    """The closed boxes without another in them."""
-    boxes: list[tuple[int, int, int]] = []
-    for box in _closed_boxes(text):
-        # A box closes after those in it.
-        if not boxes or boxes[-1][0] <= box[0]:
-            boxes.append(box)
-    return boxes
 
 
 def marked_answer(text: str) -> tuple[str, str] | None:

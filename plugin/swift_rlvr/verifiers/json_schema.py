@@ -27,6 +27,9 @@ _MOST_STEPS = 30_000
 _DEEPEST = 200
 _ASK_FOR_ONE = ("not", "if", "oneOf", "contains")
 _PATTERN_SECONDS = 0.5
+# The formats that jsonschema checks without any further package, so that a verdict is the same
+# wherever it is installed.
+_FORMATS = ("date", "email", "ipv4", "ipv6", "uuid")
 # The errors that are shown.
 _MOST_ERRORS = 20
 # `$` is the end of the text in a schema; in Python it may stand before a line break at the end.
@@ -79,7 +82,7 @@ class Schema:
         bounded = jsonschema.validators.extend(cls, keywords)
         # A registry of its own retrieves nothing, while the default one fetches what is remote.
         registry = jsonschema_specifications.REGISTRY
-        checker = _format_checker() if formats else None
+        checker = jsonschema.FormatChecker(formats=_FORMATS) if formats else None
         self._validator = bounded(content, registry=registry, format_checker=checker)
         specification = referencing.jsonschema.specification_with(cls.META_SCHEMA["$schema"])
         resource = specification.create_resource(content)
@@ -107,7 +110,7 @@ class Schema:
         errors = []
         try:
             for error in self._validator.iter_errors(value):
-                errors.append(SchemaError(_path(error.absolute_path), _problem(error)))
+                errors.append(_short_error(error))
                 if len(errors) == _MOST_ERRORS:
                     break
         except RecursionError:
@@ -374,16 +377,6 @@ def _check_parts(resolver: Any, resource: Any) -> set[str]:
     return keywords
 
 
-def _format_checker() -> Any:
-    """The formats that jsonschema checks without any further package, so that a verdict is the same
-    wherever it is installed.
-    """
-    import jsonschema
-
-    known = ("date", "email", "ipv4", "ipv6", "uuid")
-    return jsonschema.FormatChecker(formats=known)
-
-
 # --- Keywords with bounds
 
 
@@ -466,16 +459,12 @@ def _compiled(pattern: str) -> Any:
     return regex.compile(ends_of_text)
 
 
-def _path(parts: Any) -> str:
+def _short_error(error: Any) -> SchemaError:
+    """An error of jsonschema's, without the whole of a long value."""
     path = "$"
-    for part in parts:
+    for part in error.absolute_path:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return path
-
-
-def _problem(error: Any) -> str:
-    """What is wrong, without the whole of a long value."""
     message = str(error.message)
-    if len(message) <= 200:
-        return message
-    return f"{message[:80]} ... {message[-100:]}"
+    if len(message) > 200:
+        message = f"{message[:80]} ... {message[-100:]}"
+    return SchemaError(path, message)

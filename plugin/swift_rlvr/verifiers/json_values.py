@@ -277,7 +277,9 @@ def _fields(
         return [Field(path, True)]
     detail = f"expected {shortened(gold)}, got {shortened(answer)}"
     # An object in place of a number has as many wrong fields as it has.
-    return [Field(each.path, False, detail) for each in _larger(gold, answer, path)]
+    # every field of the larger one is wrong
+    paths = max(list(_paths(gold, path)), list(_paths(answer, path)), key=len)
+    return [Field(each, False, detail) for each in paths]
 
 
 def same_scalar(gold: Any, answer: Any, tolerance: float = 0.0) -> bool:
@@ -302,11 +304,6 @@ def shortened(value: Any) -> str:
 
 def _each(value: Any, path: str, problem: str) -> list[Field]:
     return [Field(each, False, problem) for each in _paths(value, path)]
-
-
-def _larger(gold: Any, answer: Any, path: str) -> list[Field]:
-    paths = max(list(_paths(gold, path)), list(_paths(answer, path)), key=len)
-    return [Field(each, False) for each in paths]
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:

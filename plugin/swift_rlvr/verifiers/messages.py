@@ -79,15 +79,12 @@ def _text_of(content: Any, types: tuple[str | None, ...]) -> str | None:
     texts = []
     for part in content:
         if isinstance(part, Mapping) and part.get("type") in types:
-            texts.append(_text_of_part(part))
+            # {"type": "thinking", "thinking": ...} as Anthropic writes it, a list of text parts in
+            # it as Mistral does, and OpenAI's {"type": "reasoning", "summary": [{"type":
+            # "summary_text", ...}]}
+            for name in ("text", "thinking", "content", "summary"):
+                text = _text_of(part.get(name), (*_TEXT_PARTS, *_THINKING_PARTS))
+                if text:
+                    texts.append(text)
+                    break
     return "".join(texts)
-
-
-def _text_of_part(part: Mapping[str, Any]) -> str:
-    # {"type": "thinking", "thinking": ...} as Anthropic writes it, a list of text parts in it as
-    # Mistral does, and {"type": "reasoning", "summary": [{"type": "summary_text", ...}]} of OpenAI.
-    for name in ("text", "thinking", "content", "summary"):
-        text = _text_of(part.get(name), (*_TEXT_PARTS, *_THINKING_PARTS))
-        if text:
-            return text
-    return ""

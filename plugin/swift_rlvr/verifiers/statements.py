@@ -12,8 +12,7 @@ Most of the rules here refuse: a policy that is paid for naming values learns to
 
 import json
 import re
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
@@ -74,15 +73,10 @@ _LETTER_ALONE = re.compile(r"[\s*(\[$]*(?:\\text\{)?([A-J])[\s*)\].}$]*")
 _NUMBER_ALONE = re.compile(r"[\s*$]*-?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?[\s*$.]*")
 
 
-def _are_other_words(stated: str, other: str) -> bool:
-    return normalised_answer(stated) != normalised_answer(other)
-
-
-def _is_letter_or_number(line: str) -> bool:
-    return bool(_LETTER_ALONE.fullmatch(line) or _NUMBER_ALONE.fullmatch(line))
-
-
-WORDS = Reader(_are_other_words, _is_letter_or_number)
+WORDS = Reader(
+    is_another=lambda stated, other: normalised_answer(stated) != normalised_answer(other),
+    is_value=lambda line: bool(_LETTER_ALONE.fullmatch(line) or _NUMBER_ALONE.fullmatch(line)),
+)
 
 
 def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) -> Statement | None:
@@ -107,7 +101,15 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     final = without_end_tokens(after_thinking(text)).strip()
     mark = _last_mark(final)
     if mark is not None:
-        return _mark_that_counts(final, mark, reader)
+        rest = final[mark.end :]
+        # in `\boxed{7}<answer>8` another answer is begun
+        if OPEN in rest:
+            return None
+        if _is_taken_back(final, mark, reader):
+            return _behind_last_marker(rest, reader)
+        # what the words behind it state counts in its place
+        later = _later(rest, mark, reader)
+        return later.statement if later.is_stated else mark.statement
     if has_unclosed_answer(text):
         return None
     tail = final[-TAIL_CHARS:]
@@ -205,20 +207,6 @@ def _last_mark(final: str) -> _Mark | None:
         if mark is not None and (last is None or mark.end > last.end):
             last = mark
     return last
-
-
-def _mark_that_counts(final: str, mark: _Mark, reader: Reader) -> Statement | None:
-    """What a mark states, or the words behind it state in its place."""
-    rest = final[mark.end :]
-    # in `\boxed{7}<answer>8` another answer is begun
-    if OPEN in rest:
-        return None
-    if _is_taken_back(final, mark, reader):
-        return _behind_last_marker(rest, reader)
-    if not rest:
-        return mark.statement
-    later = _later(rest, mark, reader)
-    return later.statement if later.is_stated else mark.statement
 
 
 def _boxed(text: str) -> _Mark | None:
@@ -568,26 +556,23 @@ class _Marker(NamedTuple):
 
 
 def _last_marker(tail: str) -> _Marker | None:
-    last = next(iter(deque(_markers(tail), maxlen=1)), None)
-    start = 0 if last is None else last.end
-    for match in _MARKER_OF_OTHERS.finditer(tail, start):
-        before = _SENTENCE_END.split(tail[: match.start()])[-1]
-        last = _Marker(match.end(), before, is_english=False)
-    return last
-
-
-def _markers(tail: str) -> Iterator[_Marker]:
-    """Each marker in English or Chinese.
+    """The last marker in English or Chinese, or one in another language behind it.
 
     One without a verb has to be a heading: "This is not the answer" announces nothing. What follows
     it has to be an answer, and not the beginning of a solution.
     """
+    last = None
     for match in _MARKER.finditer(tail):
         if _ANNOUNCES.match(tail, match.end()):
             continue
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         if match["verb"] or is_heading(f"{before}answer"):
-            yield _Marker(match.end(), before, is_english=True)
+            last = _Marker(match.end(), before, is_english=True)
+    start = 0 if last is None else last.end
+    for match in _MARKER_OF_OTHERS.finditer(tail, start):
+        before = _SENTENCE_END.split(tail[: match.start()])[-1]
+        last = _Marker(match.end(), before, is_english=False)
+    return last
 
 
 class _Behind(NamedTuple):
@@ -636,22 +621,18 @@ def _behind(rest: str) -> _Behind:
         after = rest[block.end() :]
         spread = spread or "\n" in block[0]
     else:
-        line = rest.partition("\n")[0]
-        end = _end_of_answer(line)
-        answer = line[: end.start()] if end else line
-        after = rest[end.end() if end else len(line) :]
+        # to the end of its sentence, at a point that belongs to no name
+        answer = rest.partition("\n")[0]
+        after = rest[len(answer) :]
+        for end in _ANSWER_END.finditer(answer):
+            point = end.start()
+            if not _TITLE.search(answer, 0, point) and not _is_initial(answer, point):
+                answer = answer[:point]
+                after = rest[end.end() :]
+                break
     if not spread:
         after = after.partition("\n")[0]
     return _Behind(answer, block is not None, spread, after)
-
-
-def _end_of_answer(line: str) -> re.Match[str] | None:
-    """Where the sentence of an answer ends, at a point that belongs to no name."""
-    for end in _ANSWER_END.finditer(line):
-        point = end.start()
-        if not _TITLE.search(line, 0, point) and not _is_initial(line, point):
-            return end
-    return None
 
 
 # J. K. Rowling: what stands before and behind the point of an initial

@@ -15,6 +15,7 @@ import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, grade_all
+from swift_rlvr.verifiers.workers import start_code
 
 pytestmark = pytest.mark.skipif(
     find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]"
@@ -130,7 +131,7 @@ def workers_of_this_process():
             )
             if (
                 int(status["PPid"]) == os.getpid()
-                and processes._START.encode() in (folder / "cmdline").read_bytes()
+                and start_code(processes.MODULE).encode() in (folder / "cmdline").read_bytes()
             ):
                 found.add(int(folder.name))
     return found

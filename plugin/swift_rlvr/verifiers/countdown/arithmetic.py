@@ -95,11 +95,13 @@ def divide(a: Number, b: Number) -> Number:
     return Fraction(a, b) if rest else quotient
 
 
-def _negate(a: Number, _: Number) -> Number:
-    return -a
-
-
-_FUNCTIONS: dict[str, Function] = {"+": add, "-": sub, "*": mul, "/": divide, "negate": _negate}
+_FUNCTIONS: dict[str, Function] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "/": divide,
+    "negate": lambda a, _: -a,
+}
 
 
 @lru_cache(maxsize=8192)

@@ -86,22 +86,16 @@ def make_levels(
     seen: set[tuple[int, ...]] = set()
     for number in range(rows):
         for level, tasks in enumerate(streams):
-            task = _next_unseen(tasks, seen)
-            if task is None:
+            for task in tasks:
+                key = (task["target"], *sorted(task["nums"]))
+                if key not in seen:
+                    seen.add(key)
+                    yield {**task, "level": level}
+                    break
+            else:
                 raise IndexError(
                     f"asked for {rows} rows of each level, but level {level} has only {number} {split} tasks"
                 )
-            yield {**task, "level": level}
-
-
-def _next_unseen(tasks: Iterator[Row], seen: set[tuple[int, ...]]) -> Row | None:
-    """The next task that is not in `seen`, to which it is added; None where there is none."""
-    for task in tasks:
-        key = (task["target"], *sorted(task["nums"]))
-        if key not in seen:
-            seen.add(key)
-            return task
-    return None
 
 
 @lru_cache

@@ -56,25 +56,20 @@ def to_plain(text: str) -> str | None:
     """
     plain = text.translate(_PLAIN)
     if "\\" in plain or "{" in plain:
+        rewriter = _Rewriter()
         try:
-            plain = _without_latex(plain)
+            for token in _TOKEN.findall(plain):
+                rewriter.read(token)
         except _Unreadable:
             return None
+        if rewriter.owners or rewriter.awaited:
+            return None
+        plain = "".join(rewriter.pieces)
     return _RESULT_WITH_ZEROS.sub(r"\1", plain)
 
 
 class _Unreadable(Exception):
     """A brace or a LaTeX command that is not part of the lenient notation."""
-
-
-def _without_latex(text: str) -> str:
-    """Rewrite LaTeX as plain ASCII. Raises _Unreadable."""
-    rewriter = _Rewriter()
-    for token in _TOKEN.findall(text):
-        rewriter.read(token)
-    if rewriter.owners or rewriter.awaited:
-        raise _Unreadable
-    return "".join(rewriter.pieces)
 
 
 class _Rewriter:
@@ -110,10 +105,12 @@ class _Rewriter:
                 raise _Unreadable
             self.pieces.append(" ")
             self.awaited = "box"
-        elif token[0] == "\\":
-            self._command(token)
+        elif _COMMANDS.get(token) == " ":
+            self.pieces.append(" ")
+        elif token[0] == "\\" and token not in _COMMANDS:
+            raise _Unreadable
         else:
-            self._write(token)
+            self._write(_COMMANDS.get(token, token))
 
     def _open(self, token: str) -> None:
         # {1} + 2, whose brace belongs to nothing, and \frac12
@@ -138,15 +135,6 @@ class _Rewriter:
         else:
             self.pieces.append(" ")
             self.last = "]"
-
-    def _command(self, token: str) -> None:
-        if token not in _COMMANDS:
-            raise _Unreadable
-        piece = _COMMANDS[token]
-        if piece == " ":
-            self.pieces.append(piece)
-        else:
-            self._write(piece)
 
     def _write(self, piece: str) -> None:
         # \boxed{1 + 2} * 3

@@ -133,7 +133,8 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
 
     text = last_answer(completion) if isinstance(completion, str) else None
     if text is None:
-        return Verdict(0.0, _why_no_answer(completion))
+        is_open = isinstance(completion, str) and has_unclosed_answer(completion)
+        return Verdict(0.0, Reason.UNCLOSED_ANSWER if is_open else Reason.NO_ANSWER)
     text = text.strip() if lenient else text.strip(_ASCII_SPACE)
     if not text:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
@@ -229,12 +230,6 @@ def _integer(value: object) -> int | None:
         if _INTEGER.fullmatch(value):
             return int(value.partition(".")[0])
     return None
-
-
-def _why_no_answer(completion: object) -> Reason:
-    if isinstance(completion, str) and has_unclosed_answer(completion):
-        return Reason.UNCLOSED_ANSWER
-    return Reason.NO_ANSWER
 
 
 def _why_unreadable(text: str) -> Reason:

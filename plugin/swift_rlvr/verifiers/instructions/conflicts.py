@@ -160,12 +160,10 @@ def _forbidden(one: Constraint, other: Constraint) -> str:
 
 
 def _lower(one: Constraint, other: Constraint) -> str:
-    if other.name == _CAPITALS:
+    if other.name in (_CAPITALS, "format:title_case"):
         return "small and capital letters"
     if other.name == "change_case:capital_word_frequency" and _bounds(other)[0]:
         return "words in capitals are asked for"
-    if other.name == "format:title_case":
-        return "small and capital letters"
     return _english(one, other)
 
 
@@ -191,14 +189,13 @@ def _language(one: Constraint, other: Constraint) -> str:
 
 
 def _json(one: Constraint, other: Constraint) -> str:
-    if other.name in (_QUOTATION, _REPEAT, _TWO, "detectable_content:postscript"):
+    texts_beside = ("detectable_content:postscript", "detectable_format:constrained_response")
+    if other.name in (_QUOTATION, _REPEAT, _TWO, *texts_beside):
         return "the whole answer is JSON"
     if other.name == "startend:end_checker" and not other.arguments["end_phrase"].endswith(
         ("}", "]", "```")
     ):
         return "JSON does not end with that phrase"
-    if other.name == "detectable_format:constrained_response":
-        return "the whole answer is JSON"
     return ""
 
 

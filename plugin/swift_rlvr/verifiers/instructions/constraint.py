@@ -96,18 +96,14 @@ class Kind:
         read: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
             if name in present:
-                read[name] = self._value(name, parameter.annotation, present[name])
+                expected, convert = _CONVERTERS[parameter.annotation]
+                read[name] = convert(present[name])
+                if read[name] is None:
+                    shown = repr(present[name])[:_LONGEST_SHOWN]
+                    raise BadConstraint(f"{self.name}: {name!r} must be {expected}, got {shown}")
             elif parameter.default is inspect.Parameter.empty:
                 raise BadConstraint(f"{self.name} lacks its argument {name!r}")
         return Constraint(self, read)
-
-    def _value(self, name: str, expected: Any, value: Any) -> Any:
-        expected_text, convert = _CONVERTERS[expected]
-        converted = convert(value)
-        if converted is None:
-            shown = repr(value)[:_LONGEST_SHOWN]
-            raise BadConstraint(f"{self.name}: {name!r} must be {expected_text}, got {shown}")
-        return converted
 
 
 def _whole_number(value: Any) -> int | None:

@@ -178,16 +178,12 @@ def _as_pairs(value: object, kwargs: object) -> list[tuple[str, Mapping[str, Any
         return _of_object(value)
     items: list[Any] = [value] if isinstance(value, str) else _listed(value)
     if items and all(isinstance(item, Mapping) for item in items):
-        return _of_objects(items)
+        pairs: list[tuple[str, Mapping[str, Any]]] = []
+        for item in items:
+            pairs += _of_object(item)
+        # none where one of the objects is no constraint
+        return pairs if len(pairs) >= len(items) else []
     return _of_names(items, kwargs)
-
-
-def _of_objects(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The constraints of objects; none where one of these is none."""
-    pairs: list[tuple[str, Mapping[str, Any]]] = []
-    for item in items:
-        pairs += _of_object(item)
-    return pairs if len(pairs) >= len(items) else []
 
 
 def _of_names(names: Sequence[Any], kwargs: object) -> list[tuple[str, Mapping[str, Any]]]:

@@ -32,6 +32,7 @@ _DURATION = re.compile(
 _ANY_FRACTION = re.compile(
     r"\$?\s*(?:\d+\s*/\s*\d+|\\d?frac\s*{\s*\d+\s*}\s*{\s*\d+\s*})\s*\$?", re.ASCII
 )
+_COMPLEX_NUMBER = re.compile(r"[0-9+\-.ijeEIJ() ]+")
 # -3/4, 3 / 4
 _FRACTION = re.compile(r"[+-]?\d{1,300}\s?/\s?\d{1,300}", re.ASCII)
 
@@ -287,33 +288,9 @@ def knights_knaves(answer: str, entry: Entry, theirs: Any) -> float:
     return theirs.score_answer(answer, entry)
 
 
-def _is_complex_number(answer: str) -> bool:
-    return re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) is not None
-
-
 def _has_short_moves(answer: str) -> bool:
     # a turn a billion times, U1000000000, never ends
     return not re.search(r"\d{3}", answer)
-
-
-def _has_moves_only(answer: str) -> bool:
-    return set(answer) <= set("UDLR")
-
-
-def _is_one_fraction(answer: str, entry: Entry) -> bool:
-    return _ANY_FRACTION.fullmatch(answer) is not None
-
-
-def _is_the_word(answer: str, entry: Entry) -> bool:
-    return answer.replace(" ", "").lower() == entry["answer"].strip().lower()
-
-
-def _is_the_board(answer: str, entry: Entry) -> bool:
-    return json_list(answer) == json_list(entry["answer"])
-
-
-def _has_the_words(answer: str, entry: Entry) -> bool:
-    return answer.lower().split() == entry["answer"].lower().split()
 
 
 def _is_the_duration(answer: str, entry: Entry) -> bool:
@@ -323,25 +300,27 @@ def _is_the_duration(answer: str, entry: Entry) -> bool:
     return gold is not None and duration == gold
 
 
-def _has_the_sorted_words(answer: str, entry: Entry) -> bool:
-    return re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
-
-
 SCORERS: dict[str, Scorer] = {
     "binary_matrix": _listed(0.1, _rows),
     "bitwise_arithmetic": bitwise_arithmetic,
     "coin_flip": coin_flip,
-    "complex_arithmetic": _checked(_is_complex_number),
+    "complex_arithmetic": _checked(lambda answer: _COMPLEX_NUMBER.fullmatch(answer) is not None),
     "countdown": _expression(lambda entry: entry["metadata"]["target"]),
     "decimal_arithmetic": decimal_arithmetic,
-    "figlet_font": _only(_is_the_word),
-    "fraction_simplification": _only(_is_one_fraction),
-    "game_of_life": _only(_is_the_board),
+    "figlet_font": _only(
+        lambda answer, entry: answer.replace(" ", "").lower() == entry["answer"].strip().lower()
+    ),
+    "fraction_simplification": _only(
+        lambda answer, entry: _ANY_FRACTION.fullmatch(answer) is not None
+    ),
+    "game_of_life": _only(lambda answer, entry: json_list(answer) == json_list(entry["answer"])),
     "game_of_life_halting": halting,
     "gsm_symbolic": gsm_symbolic,
     "intermediate_integration": integration,
     "knights_knaves": knights_knaves,
-    "letter_jumble": _only(_has_the_words),
+    "letter_jumble": _only(
+        lambda answer, entry: answer.lower().split() == entry["answer"].lower().split()
+    ),
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,
     "polynomial_equations": polynomial_equations,
@@ -351,10 +330,12 @@ SCORERS: dict[str, Scorer] = {
     "rubiks_cube": _checked(_has_short_moves),
     "rush_hour": _checked(_has_short_moves),
     "simple_integration": integration,
-    "sokoban": _checked(_has_moves_only),
+    "sokoban": _checked(lambda answer: set(answer) <= set("UDLR")),
     "spiral_matrix": _listed(0.1, _spaced),
     "string_insertion": _listed(0.1, "".join),
     "time_intervals": _only(_is_the_duration),
-    "word_sorting": _only(_has_the_sorted_words),
+    "word_sorting": _only(
+        lambda answer, entry: re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
+    ),
 }
 """Tasks that are scored by us."""

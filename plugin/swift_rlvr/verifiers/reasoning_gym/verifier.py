@@ -83,15 +83,14 @@ def grade_all(
             if job not in futures:
                 futures[job] = pool.submit(_score, *job, seconds, memory_mb)
             verdicts.append(futures[job])
-        return list(map(_result, verdicts))
+        judged = []
+        for verdict in verdicts:
+            judged.append(verdict.result() if isinstance(verdict, Future) else verdict)
+        return judged
     finally:
         # What has not begun when this is interrupted never begins.
         for future in futures.values():
             future.cancel()
-
-
-def _result(verdict: Verdict | Future[Verdict]) -> Verdict:
-    return verdict.result() if isinstance(verdict, Future) else verdict
 
 
 def _answer_to_score(text: str | None, entry_text: object, form: str | None) -> str | Verdict:

@@ -7,20 +7,17 @@ socket and write no file (`code.lockdown`).
 
 import copy
 import json
-import os
-import resource
 import signal
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.code.child import connect
-from swift_rlvr.verifiers.code.lockdown import LockdownError, lock_down
 from swift_rlvr.verifiers.reasoning_gym import library
 from swift_rlvr.verifiers.reasoning_gym.naming import Part
 from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, dataset, item, read_entry, to_entry
 from swift_rlvr.verifiers.reasoning_gym.scorers import SCORERS
+from swift_rlvr.verifiers.worker_limits import confine
 
 
 def score(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,10 +33,13 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
         theirs = dataset(entry["task"], settings, seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": _shown(error)}
-    scorer = SCORERS.get(entry["task"], _their_score)
+    scorer = SCORERS.get(entry["task"])
 
     def score_of(answer: str) -> float:
-        return float(scorer(answer, copy.deepcopy(entry), theirs))  # some write into the entry
+        own_entry = copy.deepcopy(entry)  # some write into it
+        if scorer is None:
+            return float(theirs.score_answer(answer, own_entry))
+        return float(scorer(answer, own_entry, theirs))
 
     signal.setitimer(signal.ITIMER_PROF, job["seconds"])
     try:
@@ -53,10 +53,6 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
         return report
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _their_score(answer: str, entry: Mapping[str, Any], theirs: Any) -> float:
-    return theirs.score_answer(answer, entry)
 
 
 def _shown(error: Exception) -> str:
@@ -73,28 +69,6 @@ def draw(part: Part, split: str, number: int) -> dict[str, str]:
         return {"error": _shown(error)}
 
 
-def _limit_memory(memory: int) -> None:
-    """Refuse more address space than now and `memory` bytes, and everything but computing, where
-    the kernel can.
-    """
-    statm = Path("/proc/self/statm")
-    used = 0
-    if statm.exists():
-        pages = int(statm.read_text().split()[0])
-        used = pages * resource.getpagesize()
-    try:
-        lock_down(
-            os.getppid(),
-            used + memory,
-            cpu_seconds=10**8,
-            file_size=0,
-            without_landlock=True,
-        )
-    except LockdownError:  # no scorer here runs what it reads: this is the second wall
-        if used:
-            resource.setrlimit(resource.RLIMIT_AS, (used + memory, resource.RLIM_INFINITY))
-
-
 def main() -> None:
     """Do jobs until there are no more messages; the first one has the limit of memory."""
     receive, report = connect()
@@ -104,7 +78,7 @@ def main() -> None:
     except InputError as error:
         report({"unavailable": str(error)})
         return
-    _limit_memory(limits["memory"])
+    confine(limits["memory"])
     report({})
     while job := receive():
         if "part" in job:

@@ -1,43 +1,28 @@
 """Processes that run queries, started outside of the trainer; `worker.py` is what runs in them.
 
 They stay: to start one takes longer than most rows. All answers to a row go to one process, where its
-databases are open. They are those of the sandbox and not of `swift_rlvr.utils.parallel`, for the
-reasons that `verifiers.reasoning_gym.processes` gives, and see nothing of the environment.
+databases are open. They see nothing of the environment.
 """
 
 import os
-import signal
-import time
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.code.process import Child, Ended, python
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, TOO_SLOW
 from swift_rlvr.verifiers.sql.grading import Limits
+from swift_rlvr.verifiers.workers import Worker
 
-_START = """\
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from swift_rlvr.verifiers.sql.worker import main
-main()
-"""
-_PLUGIN = str(Path(__file__).parents[3])
-_START_SECONDS = 300  # on a busy machine
+_MODULE = "swift_rlvr.verifiers.sql.worker"
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",
     "PYTHONUTF8": "1",
 }
-# Limit on the wall of a job that computes nothing, which none should reach: so many times its
-# seconds of CPU time, and at least so many seconds.
-_WAIT_FACTOR = 30
-_WAIT_LEAST = 60
 # A gold runs on a dozen databases, and so do queries near it.
 _SECONDS_OF_GOLD = 10
 _LONGEST = 1 << 20  # bytes of a report
@@ -51,13 +36,12 @@ class Job(NamedTuple):
     answers: Sequence[str]
 
 
-class _Worker:
-    """A process with the thread that it belongs to: on Linux it ends with that."""
+class _RowWorker:
+    """A process for rows, with the thread that it belongs to."""
 
     def __init__(self, memory_mb: int):
-        self._memory = memory_mb << 20
         self._thread = ThreadPoolExecutor(1)
-        self._child: Child | None = None
+        self._worker = Worker(_MODULE, memory_mb << 20, _ENVIRONMENT, _LONGEST)
 
     def submit(self, job: Job, limits: Limits, seconds: float) -> Any:
         return self._thread.submit(self._run, job, limits, seconds)
@@ -82,39 +66,16 @@ class _Worker:
         return reports
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The report on a message; {"ended": reason} where the process, which is replaced, ended."""
-        was_killed = False
-        while True:
-            child = self._child or self._start()
-            self._child = None
-            child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * message["seconds"])
-            try:
-                report = child.ask(message, _LONGEST)
-            except Ended as ended:
-                child.close()
-                if ended.reason == "killed" and child.status == -signal.SIGKILL and not was_killed:
-                    # by somebody else, perhaps, and not for what is in the message
-                    was_killed = True
-                    continue
-                timed_out = ended.reason == "timeout" or child.status == -signal.SIGPROF
-                return {"ended": TOO_SLOW if timed_out else NO_MEMORY}
-            self._child = child
-            return report
-
-    def _start(self) -> Child:
-        start = python("-c", _START, _PLUGIN, environment=_ENVIRONMENT)
-        child = Child(start, time.monotonic() + _START_SECONDS)
-        try:
-            child.ask({"memory": self._memory})
-        except Ended as ended:
-            child.close()
-            raise RuntimeError(f"a process for queries did not start: {ended}") from None
-        return child
+        """The report on a message; {"ended": reason} where the process ended."""
+        report = self._worker.ask(message, message["seconds"])
+        if "ended" in report:
+            return {"ended": TOO_SLOW if report["ended"] == "timeout" else NO_MEMORY}
+        return report
 
 
 @cache
-def _workers(count: int, memory_mb: int) -> list[_Worker]:
-    return [_Worker(memory_mb) for _ in range(count)]
+def _workers(count: int, memory_mb: int) -> list[_RowWorker]:
+    return [_RowWorker(memory_mb) for _ in range(count)]
 
 
 os.register_at_fork(after_in_child=_workers.cache_clear)  # no thread is left there

@@ -87,13 +87,14 @@ class Comparison:
         golds = sorted(gold, key=_key)
         answers = sorted(answer, key=_key)
         pairs = zip(chain.from_iterable(golds), chain.from_iterable(answers), strict=True)
-        return all(self._same_value(value, other) for value, other in pairs)
-
-    def _same_value(self, gold: Any, answer: Any) -> bool:
-        are_numbers = isinstance(gold, (int, float)) and isinstance(answer, (int, float))
-        if are_numbers and float in (type(gold), type(answer)):
-            return math.isclose(gold, answer, rel_tol=self.tolerance, abs_tol=_NOTHING)
-        return type(gold) is type(answer) and gold == answer
+        for value, other in pairs:
+            are_numbers = isinstance(value, (int, float)) and isinstance(other, (int, float))
+            if are_numbers and float in (type(value), type(other)):
+                if not math.isclose(value, other, rel_tol=self.tolerance, abs_tol=_NOTHING):
+                    return False
+            elif type(value) is not type(other) or value != other:
+                return False
+        return True
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,14 @@ text. An answer has fewer where its gold took few.
 """
 
 import gc
-import os
-import resource
 import signal
 from collections import OrderedDict
 from typing import Any
 
 from swift_rlvr.verifiers.code.child import connect
-from swift_rlvr.verifiers.code.lockdown import LockdownError, lock_down
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, set_memory
 from swift_rlvr.verifiers.sql.grading import BadGold, Limits, Prepared, grade, prepare
+from swift_rlvr.verifiers.worker_limits import confine
 
 # Rows whose databases stay open. Each has a file and some small databases in memory.
 _MOST_ROWS = 24
@@ -29,29 +27,13 @@ _LEAST_SECONDS = 1.0
 _MEMORY_FACTOR = 3
 
 
-def _confine(memory: int) -> None:
-    """Refuse everything but computing and reading files, where the kernel can."""
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    most = used + _MEMORY_FACTOR * memory
-    try:
-        lock_down(
-            os.getppid(),
-            most,
-            cpu_seconds=10**8,
-            file_size=0,
-            without_landlock=True,
-        )
-    except LockdownError:  # SQLite's own limits are the first wall
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
 def main() -> None:
     """Do jobs until there are no more messages; the first one has the limit of memory."""
     receive, report = connect()
     memory = receive()["memory"]
     set_memory(memory)
-    _confine(memory)
+    # SQLite's own limits are the first wall
+    confine(_MEMORY_FACTOR * memory)
     report({})
     rows: OrderedDict[str, Prepared | BadGold] = OrderedDict()
     while job := receive():

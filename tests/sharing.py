@@ -8,14 +8,18 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 # These files read trainings on one rollout server, which one process starts once.
-ONE_SERVER = tuple(
-    f"tests/e2e/test_{name}.py"
-    for name in (
-        *("mixed_tasks", "training", "nodes", "recipes", "probe", "own_rewards", "weight_sync"),
-        *("held_out", "curriculum"),
-    )
+ONE_SERVER = (
+    "tests/e2e/test_mixed_tasks.py",
+    "tests/e2e/test_training.py",
+    "tests/e2e/test_nodes.py",
+    "tests/e2e/test_recipes.py",
+    "tests/e2e/test_probe.py",
+    "tests/e2e/test_own_rewards.py",
+    "tests/e2e/test_weight_sync.py",
+    "tests/e2e/test_held_out.py",
+    "tests/e2e/test_curriculum.py",
 )
-# Before all others: they take minutes, and wait in half of them, while the other processes use the processor.
+# Before all others. Those with servers take minutes, half of which they wait, while other tests use the processor.
 LONGEST = (
     "tests/e2e/test_faults.py",
     *ONE_SERVER,
@@ -24,6 +28,17 @@ LONGEST = (
     "tests/e2e/test_pictures.py",
     "tests/e2e/test_multi_turn.py",
     "tests/e2e/test_refusals.py",
+    # Few tests that train, build or import much.
+    "tests/test_examples.py",
+    "tests/grpo/test_against_trainers.py",
+    "tests/training/test_trl.py",
+    "tests/training/ms_swift/test_unusable.py",
+    "tests/training/ms_swift/test_confirmation.py",
+    "tests/test_docs.py",
+    "tests/test_wheel.py",
+    "tests/verifiers/reasoning_gym/test_rows.py",
+    "tests/verifiers/reasoning_gym/test_audit.py",
+    "tests/grpo/test_walkthrough.py",
 )
 
 

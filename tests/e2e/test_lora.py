@@ -15,14 +15,21 @@ LORA = f"""
     --tuner_type lora --lora_rank 8 --lora_alpha 32 --lora_dropout 0 --learning_rate 1e-2 --beta 0
     --max_steps {STEPS}
 """
+SERVER = "--vllm_enable_lora true --vllm_max_lora_rank 8"
 SAME_POLICY = 1e-6  # k3, in float32
 
 
 @pytest.fixture(scope="module")
 def lora_server(tmp_path_factory):
-    """Asynchronous: its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
-    flags = "--vllm_enable_lora true --vllm_max_lora_rank 8 --vllm_use_async_engine true"
-    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), flags)
+    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def asynchronous_server(tmp_path):
+    """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
+    server = RolloutServer(tmp_path, f"{SERVER} --vllm_use_async_engine true")
     yield server
     server.stop()
 
@@ -32,10 +39,10 @@ def divergences(training) -> list[float]:
     return [abs(step["rollout_correction/k3_kl"]) for step in training.steps()]
 
 
-def test_completions_are_from_the_adapter_that_is_trained(lora_server, tmp_path):
+def test_completions_are_from_the_adapter_that_is_trained(asynchronous_server, tmp_path):
     """The base weights under it come in several updates, and without an adapter (issue 8233)."""
     flags = words(f"{LORA} --move_model_batches 2")
-    found = divergences(train_on(lora_server, tmp_path, *flags))
+    found = divergences(train_on(asynchronous_server, tmp_path, *flags))
     assert len(found) == STEPS
     assert max(found) < SAME_POLICY
 
@@ -53,7 +60,7 @@ def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_
     launcher.use(lora_server)
     lora_server.drop_adapters.touch()
     try:
-        command = launcher.start(*words(LORA), NPROC_PER_NODE=1)
+        command = launcher.start(*words(LORA))
         status = command.finish()
     finally:
         lora_server.drop_adapters.unlink()

@@ -471,7 +471,8 @@ def make(): return Stack([1])
         """
 s = Stack()
 assert len(s) == 0 and not s
-s.push(1).push(2)
+s.push(1)
+s.push(2)
 assert s.top == 2
 assert 1 in s and 5 not in s
 assert list(s) == [1, 2]
@@ -652,6 +653,7 @@ ONLY_TOGETHER = {
         "class A:\n    def get(self, x): return x\ndef f(): return A()",
         "x = [1]\nassert f().get(x) == x",
     ),
+    "calls in a chain": (STACK, "s = Stack()\ns.push(1).push(2)\nassert s.items == [1, 2]"),
     "the fields of a named tuple": (
         "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)",
         "assert f().x == 1",
@@ -676,6 +678,29 @@ def test_what_works_in_one_process_alone(name):
     limits = Limits(seconds=60)
     assert check(code, read_tests(tests), limits)[-1].reason in ("wrong", "error")
     assert passes_together(code, read_tests(tests), limits)
+
+
+LIAR = """
+class Stack:
+    def name(self): return self
+    startswith = lambda *_: self_or_true
+    __contains__ = __lt__ = __gt__ = __sub__ = __rsub__ = __abs__ = __mod__ = lambda *_: self_or_true
+    def __iter__(self): return iter([])
+def f(): return Stack()
+"""
+
+
+@pytest.mark.parametrize("answer", ["True", "1", "Stack()"])
+@pytest.mark.parametrize("subject", ["Stack().name()", "f()", "f().name()"])
+@pytest.mark.parametrize(
+    "question",
+    ["x.startswith(y)", "y in x", "x < y", "x > y", "abs(x - y) < 1e-6", "x.name().startswith(y)"],
+)
+def test_an_object_in_place_of_a_value_answers_no_question(answer, subject, question):
+    """It is no other one where a method of an object that the tests have made returns that again."""
+    code = LIAR.replace("self_or_true", answer)
+    tests = f"x, y = {subject}, ['a'][0]\nassert {question}"
+    assert not passes(code, tests)
 
 
 def test_the_code_gets_nothing_that_the_tests_do_not_write_down():

@@ -40,7 +40,6 @@ class Code:
 
     Attributes:
         constructors: the numbers of the classes that the tests call as such.
-        made: the objects that they have made, by number.
     """
 
     def __init__(self, exchange: Callable[[list], dict], has_arrays: bool):
@@ -49,7 +48,6 @@ class Code:
         """
         self.is_gone = False
         self.constructors: set[int] = set()
-        self.made: dict[int, Foreign] = {}
         self._exchange = exchange
         self._has_arrays = has_arrays
         self._objects: dict[tuple[int, str], Any] = {}

@@ -54,12 +54,12 @@ SPECIAL = {*_PLAIN, *_OPERATORS, "__contains__", "__call__"}
 # Whose an object is. The tests have made it themselves, by a call of a class: its operators are what
 # is tested, and may meet their values.
 MADE = "made"
-# A call has returned it. It may be called, as functions are, but an operator learns nothing: a result
-# that claims ``7 in result`` or ``result - 7 == 0`` would learn the 7, and say what is wanted.
+# A call has returned it, or it is an attribute of one that the tests have made. It may be called, as
+# functions are, but an operator learns nothing: a result that claims ``7 in result`` or
+# ``result - 7 == 0`` would learn the 7, and say what is wanted.
 RESULT = "result"
-# It was read from one that the tests have made. A call of it may return that one again.
-METHOD = "method"
-# It was read from any other. ``result.holds(7)`` would learn the 7, too.
+# It is an attribute of any other. ``result.holds(7)`` would learn the 7, too, and so would a method
+# that returns its own object: ``stack.name().startswith("a")``.
 PART = "part"
 
 
@@ -77,7 +77,7 @@ class Foreign:
             # numpy would read memory where ``__array_interface__`` says that an array is.
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
         value = self._code_.request("getattr", self, name)
-        return as_origin(value, METHOD if self._origin_ == MADE else PART)
+        return value if self._origin_ == MADE else as_origin(value, PART)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._code_.request("setattr", self, name, value)
@@ -143,10 +143,7 @@ class ForeignClass(type):
 def _call(self: Foreign, *arguments: object, **keywords: object) -> Any:
     if self._origin_ == PART and (arguments or keywords):
         raise TypeError("a result of the code cannot be asked about a value: the answer is its own")
-    value = self._code_.request("call", self, arguments, keywords)
-    if self._origin_ == METHOD and isinstance(value, Foreign):
-        return self._code_.made.get(value._number_, value)
-    return value
+    return self._code_.request("call", self, arguments, keywords)
 
 
 def _plain_method(name: str) -> Callable:
@@ -206,8 +203,6 @@ def build_class(
 def build_object(code: "Code", cls: type, number: int, origin: str) -> Foreign:
     """The object here of an object there."""
     value: Foreign = object.__new__(cls)
-    if origin == MADE:
-        code.made[number] = value
     object.__setattr__(value, "_code_", code)
     object.__setattr__(value, "_number_", number)
     object.__setattr__(value, "_origin_", origin)

@@ -5,7 +5,7 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `notation.py` brings text and LaTeX into one plain form;
 - `reading.py` reads a value from it, with `brackets.py`, `plain_numbers.py`, `units.py` and
   `parser.py`, and `sentences.py` finds the value that a sentence states;
-- `values.py` has the kinds of values, and `kinds.py` says which are numbers and which words;
+- `values.py` has the kinds of values;
 - `comparison.py` compares two of them: with `expressions.py` for formulas, with `lists.py` for what
   the order and the brackets of several values say, with `sets.py` for intervals, and with
   `families.py` for solutions with a parameter;
@@ -21,7 +21,6 @@ that imports (`answers.py`, `answer_forms.py`, `languages.py`, `thinking.py`), a
 ['correct', 'correct', 'wrong answer']
 """
 
-from swift_rlvr.verifiers.mathematics.kinds import Kind, kind_of
 from swift_rlvr.verifiers.mathematics.questions import asks_for_order
 from swift_rlvr.verifiers.mathematics.reading import why_unreadable
 from swift_rlvr.verifiers.mathematics.verifier import (
@@ -33,13 +32,11 @@ from swift_rlvr.verifiers.mathematics.verifier import (
 )
 
 __all__ = [
-    "Kind",
     "Leniency",
     "Reason",
     "Verdict",
     "asks_for_order",
     "grade",
-    "kind_of",
     "readable_gold",
     "why_unreadable",
 ]

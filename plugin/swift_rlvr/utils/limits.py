@@ -28,21 +28,7 @@ def usable_cores() -> int:
 def usable_memory() -> int:
     """Bytes of the host's memory that this process may have, with all that shares its limit."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([total, *(limit for limit, _ in _memory_limits())])
-
-
-def available_memory() -> int:
-    """Bytes of it that are free, or would be without the cache of files."""
-    available = _meminfo("MemAvailable")
-    return max(0, min([available, *(limit - used for limit, used in _memory_limits())]))
-
-
-def _meminfo(name: str) -> int:
-    for line in (PROC / "meminfo").read_text().splitlines():
-        label, _, value = line.partition(":")
-        if label == name:
-            return int(value.split()[0]) * 1024
-    raise OSError(f"{PROC / 'meminfo'} has no {name}")
+    return min([total, *_memory_limits()])
 
 
 def _cpu_quotas() -> Iterator[int]:
@@ -57,21 +43,13 @@ def _cpu_quotas() -> Iterator[int]:
             yield max(1, int(quota) // int(period))
 
 
-def _memory_limits() -> Iterator[tuple[int, int]]:
-    """The limit of each group in bytes, and what the group uses without the cache of files."""
-    files = ("memory.max", "memory.current", "inactive_file")
-    files_of_version_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+def _memory_limits() -> Iterator[int]:
+    """The limit of each group in bytes."""
     for folder in _groups("memory"):
-        for limit_name, used_name, cached_name in (files, files_of_version_1):
-            limit, used = _text(folder / limit_name), _text(folder / used_name)
-            if limit.isdecimal() and used.isdecimal():
-                cached = _statistics(folder).get(cached_name, 0)
-                yield int(limit), int(used) - cached
-
-
-def _statistics(folder: Path) -> dict[str, int]:
-    words = [line.split() for line in _text(folder / "memory.stat").splitlines()]
-    return {name: int(value) for name, value in words}
+        for name in ("memory.max", "memory.limit_in_bytes"):  # of version 2 and version 1
+            limit = _text(folder / name)
+            if limit.isdecimal():
+                yield int(limit)
 
 
 def _groups(controller: str) -> Iterator[Path]:

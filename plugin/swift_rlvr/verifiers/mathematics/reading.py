@@ -233,7 +233,10 @@ def _read_parts(texts: Items[str], depth: int) -> tuple[Value, ...]:
 
 # --- numbers, choices and words
 
-_INFINITY = re.compile(r"([+-]?)\s*\\infty")
+_INFINITY = re.compile(
+    r"(?P<minus>-|(?:minus|negative)\s)?(?:\+|(?:plus|positive)\s)?\s*(?:\\infty|infinity)",
+    re.IGNORECASE,
+)
 
 # A, (A), A), A. and A:
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
@@ -304,7 +307,7 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     if number := read_number(text, in_text):
         return number
     if infinity := _INFINITY.fullmatch(text):
-        return Infinity(-1 if infinity[1] == "-" else 1)
+        return Infinity(-1 if infinity["minus"] else 1)
     if choice := _read_choice(text, depth, in_text):
         return choice
     if as_written := _AS_WRITTEN.fullmatch(text):

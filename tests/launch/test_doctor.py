@@ -1135,6 +1135,13 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     columns = ("--columns", '{"Numbers": "nums", "Goal": "target"}')
     found, said = outcome(data.datasets, "--dataset", f"countdown:{path}", *columns)
     assert found == "passed" and "every gold earns the full reward" in said
+    # One --columns is for all datasets, so that a name may be in one of them.
+    other = write(tmp_path / "other.jsonl", TASK)
+    words = ("--dataset", f"countdown:{path}", f"countdown:{other}")
+    assert outcome(data.datasets, *words, *columns)[0] == "passed"
+    columns = ("--columns", '{"Numbers": "nums", "Goal": "target", "Gaol": "target"}')
+    found, said = outcome(data.datasets, *words, *columns)
+    assert found == "warning" and "'Gaol'" in said and "'Goal'" not in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")

@@ -177,17 +177,23 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
                 remedy = f"{_HELD_OUT} of the same task"
                 yield warning("held_out", f"{held_out}: {problem}", remedy)
             names.append(("held_out", held_out))
+    # By dataset the names in --columns that no row has. One --columns is for all datasets of a run.
+    absent: list[set[str]] = []
     for setting, name in names:
         try:
-            yield _check_dataset(name, launch, setting)
+            yield _check_dataset(name, launch, setting, absent)
         except InputError as error:
             remedy = "expected NAME:FILE or a hub's id"
             if local_file(name)[0]:
                 remedy = _EXPLAINS
             yield failed(setting, str(error), remedy)
+    if absent and len(absent) == len(names):
+        for column in sorted(set.intersection(*absent)):
+            message = f"no row of any dataset has the column {column!r}, which --columns renames"
+            yield warning("columns", message, "a name that the file has, or a path with dots")
 
 
-def _check_dataset(name: str, launch: Launch, setting: str) -> CheckResult:
+def _check_dataset(name: str, launch: Launch, setting: str, absent: list[set[str]]) -> CheckResult:
     """Check one dataset. Raises InputError if it cannot be read."""
     if problem := _id_of_the_other_hub(name, launch, setting):
         return problem
@@ -206,7 +212,7 @@ def _check_dataset(name: str, launch: Launch, setting: str) -> CheckResult:
             return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
     if source is not None:
-        return _first_rows(source, total, launch, setting)
+        return _first_rows(source, total, launch, setting, absent)
     if task:
         message = f"{name} comes from {launch.hub}; its rows were not checked"
         remedy = f"to check them first, download it: --{setting} {task}:FILE"
@@ -298,9 +304,11 @@ def _lost_column(
     return None
 
 
-def _first_rows(source: Source, total: int | None, launch: Launch, setting: str) -> CheckResult:
+def _first_rows(
+    source: Source, total: int | None, launch: Launch, setting: str, absent: list[set[str]]
+) -> CheckResult:
     """Check the rows as `swift-rlvr dataset check` does, with the rewards of the run. total: of all
-    rows, if it is known.
+    rows, if it is known. absent: gets the names in --columns that no row has.
     """
     from swift_rlvr.launch.checks.rewards import build  # it reads rows from here
 
@@ -310,7 +318,8 @@ def _first_rows(source: Source, total: int | None, launch: Launch, setting: str)
         result = checking.check_dataset(source, rewards=rewards or None, system=_system(launch))
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
-    # One --columns is for all datasets of a run, and what it renames may be in another one.
+    # What --columns renames may be in another dataset of the run.
+    absent.append(set(result.absent))
     result.absent = []
     count = f"{result.rows:,}"
     if total and total > result.rows:

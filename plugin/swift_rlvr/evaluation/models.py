@@ -67,18 +67,14 @@ def folder_of(model: str) -> str:
         with open(cache / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _make_smollm2(folder)
+                with TemporaryDirectory(prefix="unfinished-", dir=cache) as unfinished:
+                    _download_weights(Path(unfinished))
+                    # DeepSpeed, where it is imported, writes a warning to stdout.
+                    with redirect_stdout(sys.stderr):
+                        _convert(unfinished, Path(unfinished) / "model")
+                    # The folder is there only when it is whole.
+                    (Path(unfinished) / "model").rename(folder)
     return str(folder)
-
-
-def _make_smollm2(folder: Path) -> None:
-    """Download and convert the model; the folder is there only when it is whole."""
-    with TemporaryDirectory(prefix="unfinished-", dir=folder.parent) as unfinished:
-        _download_weights(Path(unfinished))
-        # DeepSpeed, where it is imported, writes a warning to stdout.
-        with redirect_stdout(sys.stderr):
-            _convert(unfinished, Path(unfinished) / "model")
-        (Path(unfinished) / "model").rename(folder)
 
 
 def _download_weights(folder: Path) -> None:

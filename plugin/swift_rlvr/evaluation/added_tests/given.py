@@ -94,8 +94,10 @@ class Given:
             outputs = [case.result for case in cases]
             tests = {"fn_name": self.function, "inputs": inputs, "outputs": outputs}
         else:
-            tests += ["import math"] if self.comparison == "near" else []
-            tests += map(self._assert, cases)
+            if self.comparison == "near":
+                tests.append("import math")
+            for case in cases:
+                tests.append(self._assert(case))
         return json.dumps(tests, ensure_ascii=False)
 
     def _assert(self, case: Case) -> str:

@@ -125,7 +125,7 @@ def figure_text(summary: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
-    """The difference in success over the tasks that both have graded; None where they are not of
+    """The difference in success over the tasks that both have graded; None if they are not of
     the same tasks.
 
     Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap

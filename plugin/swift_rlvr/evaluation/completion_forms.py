@@ -50,7 +50,7 @@ class NoCompletionError(LineError):
 class Item(NamedTuple):
     """One completion, with the other columns of its line.
 
-    position: from 1, among the completions of the line; None where the line has only one.
+    position: from 1, among the completions of the line; None if the line has only one.
     finish: "length" where it was cut off, if the line says how it ended.
     """
 
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 
 
 def items_of(row: dict[str, Any]) -> list[Item]:
-    """The completions of a line's object; LineError where it has none.
+    """The completions of a line's object; LineError if it has none.
 
     >>> items_of({"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3})[0].row["target"]
     3

@@ -80,7 +80,7 @@ def _by_reward_of_task(
 
 
 def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
-    """The rewards of these names or import paths. InputError where none of them
+    """The rewards of these names or import paths. InputError if none of them
     says what is right: there would be no success.
     """
     classes = {cls.name: cls for cls in map(reward_class, names)}

@@ -48,7 +48,7 @@ def graded_records(
     columns: Mapping[str, str] | None = None,
     answered: Source | None = None,
 ) -> GradedFiles:
-    """The graded completions of a file or folder; InputError where there is none.
+    """The graded completions of a file or folder; InputError if there is none.
 
     columns, answered: as in `find_files`.
     """
@@ -88,7 +88,7 @@ def graded_records(
 
 @dataclass
 class Evaluated:
-    """The summary of an evaluation; its records, empty where they are not there; and notes as in
+    """The summary of an evaluation; its records, empty if they are not there; and notes as in
     `GradedFiles`.
     """
 

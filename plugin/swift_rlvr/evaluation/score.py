@@ -49,7 +49,7 @@ _WORTH_A_WORKER = 1 << 20
 _FORMAT = "external_format"
 
 # The grades of completions, each by reward, at their line and position. The position counts the
-# completions of a line from 1; it is None where the line has only one.
+# completions of a line from 1; it is None if the line has only one.
 StoredGrades = Mapping[tuple[int, int | None], Mapping[str, Grade]]
 
 
@@ -112,7 +112,7 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
 def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> dict[str, Any]:
     """The row of a completion with the columns that the rewards need.
 
-    LineError where one is missing, the gold cannot be read, or there is no completion.
+    LineError if one is missing, the gold cannot be read, or there is no completion.
     """
     row = item.row
     for reward in rewards:
@@ -343,7 +343,7 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     """The verifiers of the first lines, each with the format reward of its task, and the names of
     the verifiers that are left out because they run code.
 
-    InputError where no verifier fits.
+    InputError if no verifier fits.
     """
     verifiers: dict[str, None] = {}
     formats: dict[str, None] = {}

@@ -77,10 +77,10 @@ def add_tests(
     mutants of it run into the time limit.
 
     Raises:
-        NoTests: where there is no reference that passes the row's own tests, or no test can be
+        NoTests: if there is no reference that passes the row's own tests, or no test can be
             added, saying why.
-        BadTests: where the row's own tests cannot be read.
-        SandboxError: where code cannot be run safely.
+        BadTests: if the row's own tests cannot be read.
+        SandboxError: if code cannot be run safely.
 
     >>> given = ["assert least(4, 2) == 2", "assert least(3, 9) == 3"]
     >>> print(add_tests(given, ["def least(a, b): return a if a < b else b"], count=2).tests)
@@ -184,7 +184,7 @@ def _run_again(
 
 
 def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[str]:
-    """The first references that pass the row's own tests; NoTests where none does."""
+    """The first references that pass the row's own tests; NoTests if none does."""
     passing = []
     failure = ""
     for reference in references[: 2 * _REFERENCES]:

@@ -114,7 +114,7 @@ class Given:
 
 
 def read_given(tests: Sequence[Any]) -> Given:
-    """The given inputs, of tests that `read_tests` has read; NoTests where none can be used."""
+    """The given inputs, of tests that `read_tests` has read; NoTests if none can be used."""
     texts = [test.input for test in tests if isinstance(test, ProgramTest)]
     if texts:
         short = tuple(text for text in texts if len(text) <= LONGEST)

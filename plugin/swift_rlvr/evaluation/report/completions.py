@@ -116,7 +116,7 @@ def _build(name: str, run: Run) -> Reward:
 
 
 def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
-    """Why a completion is a success or not; empty where the reward that decides gives no reason.
+    """Why a completion is a success or not; empty if the reward that decides gives no reason.
 
     A format reward's reason does not count: beside a plain function of the user's it would be taken
     for the reason of the verdict.
@@ -343,7 +343,7 @@ def prompt_text(record: Record) -> str:
 
 
 def gold_text(row: Mapping[str, Any]) -> str:
-    """The right answer of a row, for people; empty where no column has it.
+    """The right answer of a row, for people; empty if no column has it.
 
     >>> gold_text({"accepted_answers": ["Rhine", "Rhein"]})
     'Rhine or Rhein'

@@ -208,7 +208,7 @@ def labels(folders: Sequence[Path]) -> list[str]:
 
 
 def read_run(path: str | Path, label: str = "") -> Run:
-    """Everything about a run but its completions' texts; InputError where a line is damaged or no
+    """Everything about a run but its completions' texts; InputError if a line is damaged or no
     log is there.
     """
     folder = find_run(path)

@@ -144,13 +144,14 @@ def _record_of(item: Item, grades: dict[str, Grade]) -> Record:
     verified = {"task"}
     for name in grades:
         verified |= {*REWARDS[name].columns, *REWARDS[name].optional_columns}
+    verified -= {*QUESTION_COLUMNS}
     step = row.get("step")
     return Record(
         index=0,
         completion=completion_text(item.completion) or "",
         rewards={name: grade.reward for name, grade in grades.items()},
         reasons={name: grade.reason for name, grade in grades.items()},
-        row={name: row[name] for name in row if name in verified - {*QUESTION_COLUMNS}},
+        row={name: row[name] for name in row if name in verified},
         messages=messages or None,
         finish=item.finish,
         step=step if isinstance(step, int) else None,

@@ -117,7 +117,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
     row = item.row
     for reward in rewards:
         if missing_column(reward, row) is not None:
-            row = _filled(row, reward, reading)
+            row = _with_gold_columns(row, reward, reading)
             break
     if not is_completion(item.completion):
         got = brief(item.completion)
@@ -130,7 +130,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
     return row
 
 
-def _filled(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
+def _with_gold_columns(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
     """The row with the columns that a reward lacks, see `Reading.filled`."""
     own = reward.own_tasks
     if not reading.task and own and task_of(row).name not in own:

@@ -60,7 +60,9 @@ class Explainer:
 
     def __init__(self, run: Run, total: int):
         self.run = run
-        self.rewards = {name: _build(name, run) for name in run.judges.judges if name in REWARDS}
+        self.rewards = {
+            name: _reward_of_run(name, run) for name in run.judges.judges if name in REWARDS
+        }
         # One completion in so many is explained by slow rewards.
         self.stride = max(1, math.ceil(total / EXPLAINED_SLOWLY))
         self.has_code = False
@@ -74,7 +76,7 @@ class Explainer:
         row = {**record.row, "prompts": record.messages}
         for verifier in verifiers_for(row):
             if verifier not in self.rewards:
-                self.rewards[verifier] = _build(verifier, self.run)
+                self.rewards[verifier] = _reward_of_run(verifier, self.run)
         explanations = []
         for reward in self.rewards.values():
             is_for_length = not {*TOKENS}.isdisjoint(reward.optional_columns)
@@ -105,7 +107,7 @@ class Explainer:
             )
 
 
-def _build(name: str, run: Run) -> Reward:
+def _reward_of_run(name: str, run: Run) -> Reward:
     """A reward with the parameters of the run, or the default ones where its settings have none
     that can be used.
     """

@@ -261,9 +261,8 @@ def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> s
     """Whether training helped: the comparisons with their p-values, else the logged success."""
     text = ""
     for comparison in comparisons:
-        before, after = (
-            figure_text(comparison[side], "success", ".3f") for side in ("before", "after")
-        )
+        before = figure_text(comparison["before"], "success", ".3f")
+        after = figure_text(comparison["after"], "success", ".3f")
         conclusion = in_words(comparison["paired"]) if comparison.get("paired") else ""
         figures = f"Held-out success: {before} before, {after} after."
         text += f"<p><b>{escape(figures)}</b> {escape(conclusion)}</p>"

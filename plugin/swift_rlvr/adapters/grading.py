@@ -148,7 +148,7 @@ def has_no_label(row: Mapping[str, Any]) -> bool:
 
 
 def task_of(name: object) -> str | None:
-    """The task of ours that a name stands for, as in `row_of`; None where there is none.
+    """The task of ours that a name stands for, as in `row_of`; None if there is none.
 
     >>> task_of("searchR1_nq"), task_of("openai/gsm8k"), task_of("algebra")
     ('qa', 'gsm8k', None)

@@ -18,7 +18,7 @@ def reward_func(
     0.0 where it does not grade, and as NAME_graded, 1.0 or 0.0: the mean over the rows that it
     grades is the quotient of the two.
 
-    A query is a prompt with its completion. ValueError where it does not begin with the prompt,
+    A query is a prompt with its completion. ValueError if it does not begin with the prompt,
     which OpenRLHF cuts when it is too long: the example in a prompt must not be graded.
     """
     scores = []

@@ -23,7 +23,7 @@ class WithCases(NamedTuple):
     """A row with the tests that were added to it.
 
     added: how many. mutants, surviving: of its reference, as in Added. problem: why there are none;
-    None where the row is of another task.
+    None if the row is of another task.
     """
 
     line: int

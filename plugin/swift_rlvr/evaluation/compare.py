@@ -81,7 +81,9 @@ def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, st
     by_key = []
     for part, label in LABELS.items():
         # A dict keeps the order of the keys, each once over all summaries.
-        keys = dict.fromkeys(key for summary in summaries for key in summary.get(part, ()))
+        keys: dict[str, None] = {}
+        for summary in summaries:
+            keys |= dict.fromkeys(summary.get(part, ()))
         for key in keys:
             name = label.format(key)
             # pass@1 is success, which is there already.
@@ -123,7 +125,7 @@ def figure_text(summary: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
-    """The difference in success over the tasks that both have graded; None where they are not of
+    """The difference in success over the tasks that both have graded; None if they are not of
     the same tasks.
 
     Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap

@@ -52,7 +52,7 @@ _BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa", "instructions")
 class Block(NamedTuple):
     """Whole lines of a file, the first of which has the number `first_line`.
 
-    problem: why it holds no row; empty where it does.
+    problem: why it holds no row; empty if it does.
     """
 
     file: str
@@ -65,7 +65,7 @@ class Block(NamedTuple):
 class Reading:
     """How the lines of a file are read.
 
-    task: the name of the task that reads the gold; empty where the columns of each row tell it.
+    task: the name of the task that reads the gold; empty if the columns of each row tell it.
     columns: new names of columns, as in `parse_columns`.
     filter: of a file of lm-evaluation-harness, which repeats a completion for each of its filters,
         the one to read.
@@ -80,7 +80,7 @@ class Reading:
     golds: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def items(self, line: bytes | str) -> list[Item]:
-        """The completions of one line, none where it repeats those of another; LineError where it
+        """The completions of one line, none if it repeats those of another; LineError if it
         has none or is malformed.
         """
         row = read_object(line)
@@ -106,7 +106,7 @@ class Reading:
         """The row with the columns of its verifier, where it lacks them and has what they are made
         of: a prompt that tells them, or a gold under another name; else the row itself.
 
-        LineError where its gold cannot be read.
+        LineError if its gold cannot be read.
         """
         row = with_columns_from_prompt(row)
         task = self._task_of(row)
@@ -244,7 +244,7 @@ def _has_completions(path: str) -> bool:
 
 
 def first_object(path: str) -> dict[str, Any]:
-    """The object on the first line that holds one; empty where none does."""
+    """The object on the first line that holds one; empty if none does."""
     for block in read_blocks([path]):
         for line in block.text.splitlines():
             with suppress(LineError):
@@ -332,7 +332,7 @@ def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | Lin
 def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, dict[str, Any]]]:
     """The completions in the first lines of each file: file and line, the reading, and the columns.
 
-    InputError where there is none, with what is wrong with the first lines.
+    InputError if there is none, with what is wrong with the first lines.
     """
     found = False
     problems: list[str] = []

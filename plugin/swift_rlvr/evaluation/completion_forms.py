@@ -16,6 +16,7 @@ holds.
 
 import codecs
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from swift_rlvr.runs.records import is_record
@@ -49,7 +50,7 @@ class NoCompletionError(LineError):
 class Item(NamedTuple):
     """One completion, with the other columns of its line.
 
-    position: from 1, among the completions of the line; None where the line has only one.
+    position: from 1, among the completions of the line; None if the line has only one.
     finish: "length" where it was cut off, if the line says how it ended.
     """
 
@@ -60,7 +61,7 @@ class Item(NamedTuple):
 
 
 def items_of(row: dict[str, Any]) -> list[Item]:
-    """The completions of a line's object; LineError where it has none.
+    """The completions of a line's object; LineError if it has none.
 
     >>> items_of({"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3})[0].row["target"]
     3
@@ -68,7 +69,13 @@ def items_of(row: dict[str, Any]) -> list[Item]:
     [(1, 'a'), (2, 'b')]
     """
     if is_record(row):
-        return [_record_item(row)]
+        columns = {**row.get("row", {}), "messages": row.get("messages")}
+        columns["prompts"] = row.get("messages")
+        if isinstance(row.get("tokens"), int):
+            # Rewards for length only count the tokens.
+            columns["response_token_ids"] = [0] * row["tokens"]
+        return [Item(None, row["completion"], columns)]
+
     if is_lm_eval_sample(row):
         items = _lm_eval_items(row)
     elif _is_of_openai(row):
@@ -88,45 +95,24 @@ def _items_under(key: str, row: dict[str, Any]) -> list[Item]:
     value = row[key]
     if is_completion(value):
         return [Item(None, value, row)]
-    if not isinstance(value, list):
-        raise _no_completion_in(key, value)
-    if all(isinstance(column, list) for column in row.values()):
-        return _table_items(row, key)
-    if not value:
-        raise _no_completion_in(key, value)
-    return _several(value, row)
-
-
-def _no_completion_in(key: str, value: object) -> LineError:
-    expected = "expected a text, a list of messages or a list of completions"
-    return LineError(f"{key}: {expected}, got {brief(value)}")
-
-
-def _record_item(record: dict[str, Any]) -> Item:
-    columns = dict(record.get("row", {}))
-    columns["messages"] = record.get("messages")
-    columns["prompts"] = record.get("messages")
-    if isinstance(record.get("tokens"), int):
-        # Rewards for length only count the tokens.
-        columns["response_token_ids"] = [0] * record["tokens"]
-    return Item(None, record["completion"], columns)
-
-
-def _table_items(table: dict[str, Any], key: str) -> list[Item]:
-    """The completions of a table, each with its values of the other columns."""
-    completions = table[key]
+    is_table = all(isinstance(column, list) for column in row.values())
     # An empty list alone is no table; ms-swift writes empty tables with several columns.
-    if not completions and len(table) == 1:
-        raise _no_completion_in(key, completions)
-    for name, values in table.items():
-        if len(values) != len(completions):
+    is_empty_table = is_table and len(row) > 1
+    if not isinstance(value, list) or not (value or is_empty_table):
+        expected = "expected a text, a list of messages or a list of completions"
+        raise LineError(f"{key}: {expected}, got {brief(value)}")
+    if not is_table:
+        return _several(value, row)
+
+    for name, values in row.items():
+        if len(values) != len(value):
             raise LineError(
-                f"lists of unequal length: {key} has {len(completions)}, {name} has {len(values)}"
+                f"lists of unequal length: {key} has {len(value)}, {name} has {len(values)}"
             )
     items = []
-    for position, row_values in enumerate(zip(*table.values(), strict=True), start=1):
-        row = dict(zip(table, row_values, strict=True))
-        items.append(Item(position, row[key], row))
+    for position, row_values in enumerate(zip(*row.values(), strict=True), start=1):
+        of_completion = dict(zip(row, row_values, strict=True))
+        items.append(Item(position, of_completion[key], of_completion))
     return items
 
 
@@ -172,7 +158,16 @@ def is_lm_eval_sample(row: Mapping[str, Any]) -> bool:
 
 def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
     doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
-    row = {**doc, "doc_id": sample.get("doc_id"), "prompt": _lm_eval_prompt(sample)}
+    # {"gen_args_0": {"arg_0": PROMPT, ...}} or [[PROMPT, ...]]
+    arguments: Any = sample.get("arguments")
+    prompt = None
+    with suppress(KeyError, IndexError, TypeError):
+        if isinstance(arguments, Mapping):
+            prompt = arguments["gen_args_0"]["arg_0"]
+        else:
+            prompt = arguments[0][0]
+    row = {**doc, "doc_id": sample.get("doc_id")}
+    row["prompt"] = prompt if isinstance(prompt, str) else None
     if sample["target"] not in (None, ""):
         row["answer"] = sample["target"]
     # A list for each request of the sample, with a text for each repetition.
@@ -187,19 +182,6 @@ def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
     if len(texts) == 1:
         return [Item(None, texts[0], row)]
     return _several(texts, row)
-
-
-def _lm_eval_prompt(sample: Mapping[str, Any]) -> str | None:
-    """The prompt in `arguments`: {"gen_args_0": {"arg_0": PROMPT, ...}} or [[PROMPT, ...]]."""
-    arguments: Any = sample.get("arguments")
-    try:
-        if isinstance(arguments, Mapping):
-            prompt = arguments["gen_args_0"]["arg_0"]
-        else:
-            prompt = arguments[0][0]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return prompt if isinstance(prompt, str) else None
 
 
 def _is_of_openai(row: Mapping[str, Any]) -> bool:
@@ -233,7 +215,7 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
 
 
 def _answer_in_batch(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the server has answered to a request of a batch; LineError where it has failed."""
+    """What the server has answered to a request of a batch; LineError if it has failed."""
     response = line.get("response") or {}
     answer: Mapping[str, Any] = response.get("body") or {}
     error = line.get("error") or answer.get("error")

@@ -130,7 +130,7 @@ def from_records(
 
 
 def _refusal(record: Record) -> str:
-    """Why a completion is no example to train on; empty where it is one."""
+    """Why a completion is no example to train on; empty if it is one."""
     if not record.messages:
         return "the record has no conversation"
     if record.success is None:
@@ -145,7 +145,7 @@ def _refusal(record: Record) -> str:
 
 
 def _pictures_of(record: Record) -> list[Picture] | None:
-    """The pictures that a record names; None where one is not here: records hold no content."""
+    """The pictures that a record names; None if one is not here: records hold no content."""
     pictures = []
     for name in record.row.get(IMAGES) or ():
         try:

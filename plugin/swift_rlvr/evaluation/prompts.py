@@ -104,10 +104,10 @@ def ask(
     system: SystemPrompt | None = None,
     tokenizer: Any = None,
 ) -> AskedRow:
-    """A raw row of a task on its way through preprocessing and chat template; RowError where it
+    """A raw row of a task on its way through preprocessing and chat template; RowError if it
     cannot be used.
 
-    system: None for the task's. tokenizer: with a chat template; None where there is no model.
+    system: None for the task's. tokenizer: with a chat template; None if there is no model.
     """
     system = system or default_system(task)
     own = task.of(raw)
@@ -144,7 +144,7 @@ def ask(
 
 
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> AskedRow:
-    """Row `number` of a dataset, from 1; InputError where there is no such row or it cannot be
+    """Row `number` of a dataset, from 1; InputError if there is no such row or it cannot be
     used.
 
     system: as ms-swift's `--system`, for rows without a system turn; None for that of the training

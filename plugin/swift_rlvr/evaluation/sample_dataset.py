@@ -150,7 +150,7 @@ class Sampler(ExitStack):
         made now.
 
         Args:
-            settings: everything that the samples depend on. InputError where the folder has records
+            settings: everything that the samples depend on. InputError if the folder has records
                 of other settings.
             draws: for each set of samples of a row, what differs from the sampling settings, for
                 `Engine.sample`.
@@ -191,7 +191,7 @@ class Sampler(ExitStack):
     def _note_served(
         self, served: str | None, settings: Mapping[str, Any], has_samples: bool
     ) -> None:
-        """Say that a server has another model than the one that was asked for; InputError where it
+        """Say that a server has another model than the one that was asked for; InputError if it
         has changed between the samples.
         """
         model = settings["model"]
@@ -249,7 +249,7 @@ class Sampler(ExitStack):
 def _refuse_what_is_not_sent(
     prepared: Sequence[Mapping[str, Any]], sampling: SamplingSettings
 ) -> None:
-    """InputError where rows hold what the model would not see: its answers would be guesses."""
+    """InputError if rows hold what the model would not see: its answers would be guesses."""
     held = set().union(*prepared)
     for name in ("videos", "audios"):
         if name in held:
@@ -321,7 +321,7 @@ def _complete_records(folder: Path, settings: Mapping[str, Any], samples: int) -
 
 
 def _check_same_settings(file: Path, settings: Mapping[str, Any]) -> None:
-    """InputError where a folder holds samples of other settings, naming what differs."""
+    """InputError if a folder holds samples of other settings, naming what differs."""
     before = read_json(file)
     # Compared as JSON, in which a tuple is a list.
     now = json.loads(json.dumps(settings))
@@ -343,7 +343,7 @@ def _check_same_settings(file: Path, settings: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[BinaryIO]:
-    """The file, opened to be read and added to; InputError where another process has it or it
+    """The file, opened to be read and added to; InputError if another process has it or it
     cannot be written.
     """
     try:

@@ -49,7 +49,7 @@ _WORTH_A_WORKER = 1 << 20
 _FORMAT = "external_format"
 
 # The grades of completions, each by reward, at their line and position. The position counts the
-# completions of a line from 1; it is None where the line has only one.
+# completions of a line from 1; it is None if the line has only one.
 StoredGrades = Mapping[tuple[int, int | None], Mapping[str, Grade]]
 
 
@@ -112,12 +112,12 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
 def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> dict[str, Any]:
     """The row of a completion with the columns that the rewards need.
 
-    LineError where one is missing, the gold cannot be read, or there is no completion.
+    LineError if one is missing, the gold cannot be read, or there is no completion.
     """
     row = item.row
     for reward in rewards:
         if missing_column(reward, row) is not None:
-            row = _filled(row, reward, reading)
+            row = _with_gold_columns(row, reward, reading)
             break
     if not is_completion(item.completion):
         got = brief(item.completion)
@@ -130,7 +130,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
     return row
 
 
-def _filled(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
+def _with_gold_columns(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
     """The row with the columns that a reward lacks, see `Reading.filled`."""
     own = reward.own_tasks
     if not reading.task and own and task_of(row).name not in own:
@@ -343,7 +343,7 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     """The verifiers of the first lines, each with the format reward of its task, and the names of
     the verifiers that are left out because they run code.
 
-    InputError where no verifier fits.
+    InputError if no verifier fits.
     """
     verifiers: dict[str, None] = {}
     formats: dict[str, None] = {}

@@ -29,7 +29,7 @@ def with_tools(messages: Messages, row: Mapping[str, Any]) -> Messages:
 
 
 def split(messages: Messages) -> tuple[Messages, list[Any] | None]:
-    """The messages without the tools, and the tools; None where there are none."""
+    """The messages without the tools, and the tools; None if there are none."""
     tools = messages[-1].get(_KEY)
     if tools is None:
         return messages, None

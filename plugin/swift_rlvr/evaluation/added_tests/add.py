@@ -77,10 +77,10 @@ def add_tests(
     mutants of it run into the time limit.
 
     Raises:
-        NoTests: where there is no reference that passes the row's own tests, or no test can be
+        NoTests: if there is no reference that passes the row's own tests, or no test can be
             added, saying why.
-        BadTests: where the row's own tests cannot be read.
-        SandboxError: where code cannot be run safely.
+        BadTests: if the row's own tests cannot be read.
+        SandboxError: if code cannot be run safely.
 
     >>> given = ["assert least(4, 2) == 2", "assert least(3, 9) == 3"]
     >>> print(add_tests(given, ["def least(a, b): return a if a < b else b"], count=2).tests)
@@ -184,7 +184,7 @@ def _run_again(
 
 
 def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[str]:
-    """The first references that pass the row's own tests; NoTests where none does."""
+    """The first references that pass the row's own tests; NoTests if none does."""
     passing = []
     failure = ""
     for reference in references[: 2 * _REFERENCES]:
@@ -254,14 +254,16 @@ def _like_results(
     given: Given, own: Sequence[Case], candidates: Sequence[Case], reference: str
 ) -> list[Case]:
     """The candidates whose result is like those of the row, and can be compared."""
-    kinds = {kind for case in own for kind in _kinds(case.result)}
+    kinds: set[tuple[int, str]] = set()
+    for case in own:
+        kinds.update(_types_with_signs(case.result))
     are_parts = all(map(_is_part, own))
     written_down = set(map(repr, _constants(reference)))
     like = []
     for case in candidates:
         if are_parts and not _is_part(case) and repr(case.result) in written_down:
             continue
-        if len(repr(case.input)) > LONGEST or not set(_kinds(case.result)) <= kinds:
+        if len(repr(case.input)) > LONGEST or not set(_types_with_signs(case.result)) <= kinds:
             continue
         if _is_comparable(given, case.result):
             like.append(case)
@@ -278,7 +280,7 @@ def _is_part(case: Case) -> bool:
     return False
 
 
-def _kinds(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
+def _types_with_signs(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
     """The type of a value and of all in it, each with its depth and whether it is negative or empty."""
     name = "number" if type(value) in (int, float) else type(value).__name__
     if name == "number" and value < 0:
@@ -287,7 +289,7 @@ def _kinds(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
         name += ", empty"
     yield depth, name
     for element in _elements(value):
-        yield from _kinds(element, depth + 1)
+        yield from _types_with_signs(element, depth + 1)
 
 
 def _elements(value: Any) -> Iterable[Any]:

@@ -94,8 +94,10 @@ class Given:
             outputs = [case.result for case in cases]
             tests = {"fn_name": self.function, "inputs": inputs, "outputs": outputs}
         else:
-            tests += ["import math"] if self.comparison == "near" else []
-            tests += map(self._assert, cases)
+            if self.comparison == "near":
+                tests.append("import math")
+            for case in cases:
+                tests.append(self._assert(case))
         return json.dumps(tests, ensure_ascii=False)
 
     def _assert(self, case: Case) -> str:
@@ -112,7 +114,7 @@ class Given:
 
 
 def read_given(tests: Sequence[Any]) -> Given:
-    """The given inputs, of tests that `read_tests` has read; NoTests where none can be used."""
+    """The given inputs, of tests that `read_tests` has read; NoTests if none can be used."""
     texts = [test.input for test in tests if isinstance(test, ProgramTest)]
     if texts:
         short = tuple(text for text in texts if len(text) <= LONGEST)

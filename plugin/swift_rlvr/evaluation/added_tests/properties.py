@@ -169,10 +169,6 @@ def _elements_of_rows(rows: Sequence[Any]) -> list[Any]:
     return elements
 
 
-def _is_square(rows: Sequence[Any]) -> bool:
-    return all(isinstance(row, (list, tuple)) and len(row) == len(rows) for row in rows)
-
-
 def _is_balanced(text: str) -> bool:
     opened = []
     for sign in text:
@@ -199,7 +195,9 @@ _OF_LISTS: _Tests = {
     "distinct": _is_distinct,
     "counts from 0": lambda values: counts_from(0, values),
     "counts from 1": lambda values: counts_from(1, values),
-    "square": _is_square,
+    "square": lambda rows: all(
+        isinstance(row, (list, tuple)) and len(row) == len(rows) for row in rows
+    ),
     "all distinct": lambda rows: _is_distinct(_elements_of_rows(rows)),
     "all sorted": lambda rows: is_sorted(_elements_of_rows(rows)),
     "all count from 0": lambda rows: counts_from(0, _elements_of_rows(rows)),

@@ -13,7 +13,7 @@ from swift_rlvr.verifiers.code.inside.prelude import NAMES
 from swift_rlvr.verifiers.code.process import Limits
 from swift_rlvr.verifiers.code.run import run_program
 
-# Of each input what a program returns, as Python writes it, or its output; None where it fails, is
+# Of each input what a program returns, as Python writes it, or its output; None if it fails, is
 # slow or gives what cannot be compared.
 Results = list[str | None]
 
@@ -142,7 +142,7 @@ def results_of_mutants(
 def _run_in_a_process(
     programs: Sequence[str], given: Given, inputs: Sequence[Any], limits: Limits, times: _Times
 ) -> list[Results] | None:
-    """What `_DRIVER` says; None where its process was ended."""
+    """What `_DRIVER` says; None if its process was ended."""
     if not inputs:
         return [[] for _ in programs]
     is_program = given.comparison == "output"

@@ -60,7 +60,9 @@ class Explainer:
 
     def __init__(self, run: Run, total: int):
         self.run = run
-        self.rewards = {name: _build(name, run) for name in run.judges.judges if name in REWARDS}
+        self.rewards = {
+            name: _reward_of_run(name, run) for name in run.judges.judges if name in REWARDS
+        }
         # One completion in so many is explained by slow rewards.
         self.stride = max(1, math.ceil(total / EXPLAINED_SLOWLY))
         self.has_code = False
@@ -74,7 +76,7 @@ class Explainer:
         row = {**record.row, "prompts": record.messages}
         for verifier in verifiers_for(row):
             if verifier not in self.rewards:
-                self.rewards[verifier] = _build(verifier, self.run)
+                self.rewards[verifier] = _reward_of_run(verifier, self.run)
         explanations = []
         for reward in self.rewards.values():
             is_for_length = not {*TOKENS}.isdisjoint(reward.optional_columns)
@@ -105,7 +107,7 @@ class Explainer:
             )
 
 
-def _build(name: str, run: Run) -> Reward:
+def _reward_of_run(name: str, run: Run) -> Reward:
     """A reward with the parameters of the run, or the default ones where its settings have none
     that can be used.
     """
@@ -116,7 +118,7 @@ def _build(name: str, run: Run) -> Reward:
 
 
 def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
-    """Why a completion is a success or not; empty where the reward that decides gives no reason.
+    """Why a completion is a success or not; empty if the reward that decides gives no reason.
 
     A format reward's reason does not count: beside a plain function of the user's it would be taken
     for the reason of the verdict.
@@ -343,7 +345,7 @@ def prompt_text(record: Record) -> str:
 
 
 def gold_text(row: Mapping[str, Any]) -> str:
-    """The right answer of a row, for people; empty where no column has it.
+    """The right answer of a row, for people; empty if no column has it.
 
     >>> gold_text({"accepted_answers": ["Rhine", "Rhein"]})
     'Rhine or Rhein'

@@ -81,8 +81,8 @@ def _change(steps: Steps, key: str, form: str = ".2f") -> str:
     logged = points(steps, key)
     if not logged:
         return UNKNOWN
-    first, last = (fmean(value for _, value in tenth) for tenth in _tenths(logged))
-    return f"{first:{form}} → {last:{form}}"
+    first, last = _tenths([value for _, value in logged])
+    return f"{fmean(first):{form}} → {fmean(last):{form}}"
 
 
 def _extreme(steps: Steps, key: str, choose: Callable) -> tuple[float, int]:

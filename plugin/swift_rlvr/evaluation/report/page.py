@@ -208,29 +208,15 @@ def _page_data(
     rules = []
     for name, outcome, names in completions.rules:
         rules.append({"reward": name, "outcome": outcome, "rules": names})
-    return {
-        "runs": [run.label for run in runs],
-        "panels": _panels(runs, steps),
-        "alarms": alarms,
-        "total": completions.total,
-        "names": list(completions.names),
-        "rules": rules,
-        "verifiers": verifiers,
-        "starts": completions.texts.starts,
-        "promptStarts": completions.prompt_starts,
-    }
-
-
-def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, Any]]:
     labels = [run.label for run in runs]
-    shown = []
+    panels = []
     for panel in panels_of(steps):
         drawn = []
         for curve in curves(panel, steps):
             values = [round(value, 8) for value in curve.values]
             smooth = [round(value, 8) for value in curve.smooth]
             drawn.append(asdict(replace(curve, values=values, smooth=smooth)))
-        shown.append(
+        panels.append(
             {
                 "title": panel.title,
                 "unit": panel.unit,
@@ -239,7 +225,17 @@ def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, A
                 "curves": drawn,
             }
         )
-    return shown
+    return {
+        "runs": labels,
+        "panels": panels,
+        "alarms": alarms,
+        "total": completions.total,
+        "names": list(completions.names),
+        "rules": rules,
+        "verifiers": verifiers,
+        "starts": completions.texts.starts,
+        "promptStarts": completions.prompt_starts,
+    }
 
 
 # --- The tables and texts, as HTML
@@ -265,9 +261,8 @@ def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> s
     """Whether training helped: the comparisons with their p-values, else the logged success."""
     text = ""
     for comparison in comparisons:
-        before, after = (
-            figure_text(comparison[side], "success", ".3f") for side in ("before", "after")
-        )
+        before = figure_text(comparison["before"], "success", ".3f")
+        after = figure_text(comparison["after"], "success", ".3f")
         conclusion = in_words(comparison["paired"]) if comparison.get("paired") else ""
         figures = f"Held-out success: {before} before, {after} after."
         text += f"<p><b>{escape(figures)}</b> {escape(conclusion)}</p>"

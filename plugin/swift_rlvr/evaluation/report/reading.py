@@ -140,7 +140,12 @@ def read_runs(
     columns, answered: of files of completions, as in `find_files`. InputError for what is none of
     these.
     """
-    places = [_place(Path(path)) for path in paths]
+    places = []
+    for path in map(Path, paths):
+        # A file, or a folder with completions and no log, is read itself; else its run.
+        _, place = split_name(path)
+        has_completions = any(place.glob("*.jsonl")) and not (place / LOG).is_file()
+        places.append(path if place.is_file() or has_completions else find_run(path))
     runs = []
     for place, label in zip(places, labels(places), strict=True):
         if (place / LOG).is_file():
@@ -148,13 +153,6 @@ def read_runs(
         else:
             runs.append(_read_completions(place, label, columns, answered))
     return runs
-
-
-def _place(path: Path) -> Path:
-    """A file, or a folder with completions and no log, itself; else the folder of the run."""
-    _, place = split_name(path)
-    has_completions = any(place.glob("*.jsonl")) and not (place / LOG).is_file()
-    return path if place.is_file() or has_completions else find_run(path)
 
 
 def _read_completions(
@@ -210,7 +208,7 @@ def labels(folders: Sequence[Path]) -> list[str]:
 
 
 def read_run(path: str | Path, label: str = "") -> Run:
-    """Everything about a run but its completions' texts; InputError where a line is damaged or no
+    """Everything about a run but its completions' texts; InputError if a line is damaged or no
     log is there.
     """
     folder = find_run(path)
@@ -230,7 +228,17 @@ def read_run(path: str | Path, label: str = "") -> Run:
     # A mixture gets `success/TASK` for each step and `eval/success/TASK` for each evaluation.
     _add_success_by_task(run.steps, "success", run.entries.values())
     _add_success_by_task(run.held_out, "eval/success", run.held_out_records())
-    _read_alarms(run)
+    if (folder / ALARMS).is_file():
+        for _, row in read_jsonl(folder / ALARMS, unfinished=run.notes.append):
+            completions = tuple(map(str, row.get("completions") or ()))
+            kind, message = str(row.get("kind", "")), str(row.get("message", ""))
+            run.alarms.append(Alarm(row.get("step", 0), kind, message, completions))
+    else:
+        alarms = Alarms()
+        for row in sorted([*run.held_out, *run.steps], key=lambda row: row["step"]):
+            run.alarms += alarms.row(row["step"], row)
+        if run.alarms:
+            run.notes.append(f"there is no {ALARMS}: the alarms were recomputed from the log")
     if (folder / ARGS).is_file():
         try:
             run.settings = read_json(folder / ARGS)
@@ -352,19 +360,3 @@ def _shares(completions: Iterable[Entry | Record], key: Callable[[Any], Any]) ->
         if completion.success is not None:
             successes.setdefault(key(completion), []).append(completion.success)
     return {place: sum(values) / len(values) for place, values in successes.items()}
-
-
-def _read_alarms(run: Run) -> None:
-    """The alarms that the run has raised, or would have raised where it has not written them down."""
-    path = run.folder / ALARMS
-    if path.is_file():
-        for _, row in read_jsonl(path, unfinished=run.notes.append):
-            completions = tuple(map(str, row.get("completions") or ()))
-            kind, message = str(row.get("kind", "")), str(row.get("message", ""))
-            run.alarms.append(Alarm(row.get("step", 0), kind, message, completions))
-        return
-    alarms = Alarms()
-    for row in sorted([*run.held_out, *run.steps], key=lambda row: row["step"]):
-        run.alarms += alarms.row(row["step"], row)
-    if run.alarms:
-        run.notes.append(f"there is no {ALARMS}: the alarms were recomputed from the log")

@@ -56,7 +56,7 @@ def records_of_tables(path: Path, judges: Judges, notes: list[str]) -> Iterator[
     before: list[Record] = []
     for number, table in read_jsonl(path, unfinished=notes.append):
         try:
-            records = [_record(item.completion, item.row, keys) for item in items_of(table)]
+            records = [_record_of(item.completion, item.row, keys) for item in items_of(table)]
         except LineError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         if not records:
@@ -78,7 +78,7 @@ def _texts(records: Sequence[Record]) -> list[str]:
     return [record.completion for record in records]
 
 
-def _record(completion: object, row: dict[str, Any], keys: Mapping[str, str]) -> Record:
+def _record_of(completion: object, row: dict[str, Any], keys: Mapping[str, str]) -> Record:
     """The record of a completion in a table; LineError without a step.
 
     The prompt, a text with the chat template, becomes one message. keys: of the rewards, by the

@@ -35,7 +35,7 @@ class Checkpoint:
         return load_tokenizer(self.base)
 
     def config(self) -> Any:
-        """The configuration of the whole model; InputError where it cannot be loaded."""
+        """The configuration of the whole model; InputError if it cannot be loaded."""
         from transformers import AutoConfig
 
         return load_pretrained(AutoConfig, self.base)
@@ -109,7 +109,7 @@ def download(model: str, use_hf: bool = False, weights: bool = True) -> str:
 
     It comes from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and goes into the
     same cache, which is enough without a network. Without ms-swift it stays a hub id, which
-    transformers loads from Hugging Face. InputError where there is no such model.
+    transformers loads from Hugging Face. InputError if there is no such model.
 
     weights: False for the configuration and the tokenizer alone.
     """

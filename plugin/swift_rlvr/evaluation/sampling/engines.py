@@ -63,7 +63,7 @@ def choose_engine(settings: SamplingSettings) -> str:
 def open_engine(
     settings: SamplingSettings, conversations: Sequence[Messages] = ()
 ) -> Iterator[Engine]:
-    """The model loaded, or the server found; InputError where it is not there or its context is too
+    """The model loaded, or the server found; InputError if it is not there or its context is too
     short.
 
     conversations: what it will be asked.

@@ -47,7 +47,7 @@ def check_url(url: str) -> None:
 def request(url: str, path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
     """The JSON value that a server answers with, None for anything else; a body is posted.
 
-    RefusedError where it answers with an error, SilentError where none answers.
+    RefusedError if it answers with an error, SilentError if none answers.
     """
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}

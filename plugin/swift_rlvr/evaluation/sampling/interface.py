@@ -24,7 +24,7 @@ class Completion:
 
     text: without special tokens, from the beginning of the thinking where the prompt has opened it,
     as ms-swift hands it to the rewards. tokens: the number that was sampled, with the end-of-turn
-    token; None where a server does not say. finish: "stop" or "length". token_ids: the `tokens`
+    token; None if a server does not say. finish: "stop" or "length". token_ids: the `tokens`
     themselves, where the engine has them; equal completions may differ in them.
     """
 
@@ -108,7 +108,7 @@ class Engine(ABC):
         pictures: Sequence[Sequence[Picture]] = (),
         **changes: Any,
     ) -> Groups:
-        """`num_generations` completions for each conversation, in order; InputError where the
+        """`num_generations` completions for each conversation, in order; InputError if the
         context is too short, or an engine cannot be given pictures.
 
         With transformers the same arguments give the same completions, whatever was sampled before.

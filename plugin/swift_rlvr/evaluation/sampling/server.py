@@ -37,7 +37,7 @@ _WITH_ALL_SETTINGS = ("vllm", "sglang")
 
 
 def open_server(settings: SamplingSettings) -> Engine:
-    """The server at the settings' URL; InputError where none answers, or it has not the model."""
+    """The server at the settings' URL; InputError if none answers, or it has not the model."""
     url = settings.server or ""
     check_url(url)
     has_path = bool(urlsplit(url).path.strip("/"))
@@ -122,7 +122,7 @@ class RolloutEngine(ServerEngine):
     def _ask(
         self, conversations: Sequence[Messages], settings: SamplingSettings
     ) -> list[Completion]:
-        """One completion for each conversation, in one request; InputError where it fails."""
+        """One completion for each conversation, in one request; InputError if it fails."""
         config = {
             "max_tokens": settings.max_completion_length,
             "temperature": settings.temperature,
@@ -144,7 +144,7 @@ class RolloutEngine(ServerEngine):
         return [self._completion(answer) for answer in answers]
 
     def _completion(self, answer: Any) -> Completion:
-        """The completion in a server's answer; InputError where it has another form."""
+        """The completion in a server's answer; InputError if it has another form."""
         try:
             choice = answer["response"]["choices"][0]
             text = choice["message"]["content"]
@@ -167,7 +167,7 @@ class ChatEngine(ServerEngine):
     """A server with OpenAI's API, asked for each completion by a request of its own, since not all
     servers know several choices.
 
-    base: its URL with the path before /chat/completions. models: that it lists; empty where it lists
+    base: its URL with the path before /chat/completions. models: that it lists; empty if it lists
     none.
     """
 
@@ -211,7 +211,7 @@ class ChatEngine(ServerEngine):
         return self._in_groups(completions, samples)
 
     def _ask(self, settings: SamplingSettings, messages: Messages) -> Completion:
-        """A completion; InputError where the server refuses it, also after waiting."""
+        """A completion; InputError if the server refuses it, also after waiting."""
         turns, tools = as_chat(messages, calls_in_text=True)
         for wait in (*WAITS, None):
             body = {
@@ -239,7 +239,7 @@ class ChatEngine(ServerEngine):
         raise AssertionError("the last try returns or raises")
 
     def _completion(self, answer: Any) -> Completion:
-        """The completion in a server's answer; InputError where it has another form.
+        """The completion in a server's answer; InputError if it has another form.
 
         A thinking that the server has split off stands before the rest again, and calls after it.
         """

@@ -583,7 +583,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
         ),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": None}}, "passed", "mine"),
         (
-            rewards.names,
+            rewards.replaced,
             "--reward_funcs external_countdown",
             {
                 "rewards": {"external_countdown": None},
@@ -593,7 +593,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "X has replaced this package's reward external_countdown -> remove that plugin",
         ),
         (
-            rewards.names,
+            rewards.replaced,
             "--reward_funcs external_countdown",
             {
                 "rewards": {"external_countdown": None},
@@ -1137,10 +1137,10 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     assert found == "passed" and "every gold earns the full reward" in said
     # One --columns is for all datasets, so that a name may be in one of them.
     other = write(tmp_path / "other.jsonl", TASK)
-    words = ("--dataset", f"countdown:{path}", f"countdown:{other}")
-    assert outcome(data.datasets, *words, *columns)[0] == "passed"
+    both = ("--dataset", f"countdown:{path}", f"countdown:{other}")
+    assert outcome(data.datasets, *both, *columns)[0] == "passed"
     columns = ("--columns", '{"Numbers": "nums", "Goal": "target", "Gaol": "target"}')
-    found, said = outcome(data.datasets, *words, *columns)
+    found, said = outcome(data.datasets, *both, *columns)
     assert found == "warning" and "'Gaol'" in said and "'Goal'" not in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')

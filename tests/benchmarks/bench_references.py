@@ -18,6 +18,7 @@ import random
 import sys
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ import public_code
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 
-DATA = ("numpy", "pandas", "polars", "scipy", "sklearn", "dateutil")
+# Of the packages that BigCodeBench's rows use, those that this Python has.
+DATA = tuple(filter(find_spec, ("numpy", "pandas", "polars", "scipy", "sklearn", "dateutil")))
 UNITTEST = """
 import unittest
 suite = unittest.TestSuite()
@@ -99,8 +101,8 @@ def main() -> None:
         seconds = 0.0
         for row in rows:
             gold = task.gold(row)
-            assert gold is not None
-            if not is_right(row, gold.text, runner):
+            # A reference in the syntax of a later Python is no code for this one.
+            if gold is None or not is_right(row, gold.text, runner):
                 counts["broken"] += 1
                 continue
             prepared = task.preprocess(row)

@@ -494,6 +494,19 @@ def test_a_module_of_a_package_can_be_named_with_all_that_it_imports(tmp_path, m
         assert result_of(code, limits=limits) == [expected]
 
 
+def test_what_a_package_has_imported_can_read_more_of_its_own_later(tmp_path, monkeypatch):
+    # As pandas uses pyarrow where it is installed; what nobody has imported stays out of reach.
+    for name, content in (("of_the_test", "import beside_it"), ("beside_it", ""), ("third", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(content)
+        (tmp_path / name / "late.py").write_text("two = 2")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    limits = Limits(seconds=60, packages=("of_the_test",))
+    for name, expected in (("of_the_test", "passed"), ("beside_it", "passed"), ("third", "error")):
+        code = f"def f(x):\n    import {name}.late\n    return x * {name}.late.two"
+        assert result_of(code, limits=limits) == [expected], name
+
+
 # --- what code may not do ---
 
 FORBIDDEN = {

@@ -57,8 +57,8 @@ Known limits:
   64 KiB.
 - With `Limits.without_landlock`, where the kernel has none, it can read what the user can read,
   expected results included. It cannot send it anywhere.
-- Packages that are named in `Limits.packages` are imported before the lockdown, and their C code
-  can be called.
+- Packages that are named in `Limits.packages` are imported before the lockdown, with all that they
+  import themselves, and their C code can be called.
 - It can use a whole CPU and its memory for all of its time. All children of a machine together can
   use as much as their number times the limits; each process of a trainer has its own.
 - What it writes is counted every tenth of a second, with files that it has removed and holds on to,

@@ -134,13 +134,14 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
         sys.path.append(folder)  # for as long as it is trusted code that imports
         importlib.import_module(name)
         sys.path.remove(folder)
+    readable = [*request["readable"], *_dependencies({*request["packages"].values()})]
     # Most completions import some of these, and tests the last, which takes longer than all else that
     # they do.
     for name in (*jobs.prelude.NAMES.values(), "unittest"):
         importlib.import_module(name)
     lock_down = lockdown.lock_down
     try:
-        lockdown.confine(request["folder"], request["readable"], request["landlock"])
+        lockdown.confine(request["folder"], readable, request["landlock"])
         lockdown.end_with(supervisor)  # not before: a change of rights undoes it
         del supervisor  # code can see what is in the frames below it
     except lockdown.LockdownError as error:
@@ -182,6 +183,21 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
         for pipe in pipes:
             os.close(pipe)
         control.sendall(b"%d\n" % child)
+
+
+def _dependencies(folders: set[str]) -> list[str]:
+    """What packages have imported from these folders, which may read more of it later: pandas uses
+    pyarrow where it is installed.
+    """
+    places: list[str] = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or not file:
+            continue
+        place = os.path.dirname(file) if hasattr(module, "__path__") else file
+        if os.path.dirname(place) in folders:
+            places += [place, f"{place}.libs"]
+    return places
 
 
 def _prepare() -> None:

@@ -471,6 +471,14 @@ def test_packages_bring_nothing_else():
         result_of("x = 1", limits=Limits(packages=("no_such_package",)))
 
 
+def test_a_package_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken_one.py").write_text("import no_such_package")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    problem = "the package broken_one cannot be imported: ModuleNotFoundError: .*no_such_package"
+    with pytest.raises(SandboxError, match=problem):
+        result_of("x = 1", limits=Limits(packages=("broken_one",)))
+
+
 def test_a_package_may_be_a_single_module(tmp_path, monkeypatch):
     (tmp_path / "of_one_file.py").write_text("two = 2")
     (tmp_path / "beside_it.py").write_text("")

@@ -130,17 +130,25 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
     supervisor = _supervise(request["parent"], request["folder"], folders, control)
     lockdown.give_up_mounts(request["folder"])
     os.chdir(request["folder"])
-    for name, folder in request["packages"].items():
-        sys.path.append(folder)  # for as long as it is trusted code that imports
-        importlib.import_module(name)
-        sys.path.remove(folder)
-    readable = [*request["readable"], *_dependencies({*request["packages"].values()})]
+    refusal = None
+    folders_of_packages = list(dict.fromkeys(request["packages"].values()))
+    own_path = [*sys.path]
+    sys.path += folders_of_packages  # for as long as it is trusted code that imports
+    for name in request["packages"]:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # whatever the package raises
+            refusal = f"the package {name} cannot be imported: {type(error).__name__}: {error}"
+    sys.path[:] = own_path
+    readable = [*request["readable"], *_dependencies(folders_of_packages)]
     # Most completions import some of these, and tests the last, which takes longer than all else that
     # they do.
     for name in (*jobs.prelude.NAMES.values(), "unittest"):
         importlib.import_module(name)
     lock_down = lockdown.lock_down
     try:
+        if refusal is not None:
+            raise lockdown.LockdownError(refusal)
         lockdown.confine(request["folder"], readable, request["landlock"])
         lockdown.end_with(supervisor)  # not before: a change of rights undoes it
         del supervisor  # code can see what is in the frames below it
@@ -185,7 +193,7 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
         control.sendall(b"%d\n" % child)
 
 
-def _dependencies(folders: set[str]) -> list[str]:
+def _dependencies(folders: list[str]) -> list[str]:
     """What packages have imported from these folders, which may read more of it later: pandas uses
     pyarrow where it is installed.
     """

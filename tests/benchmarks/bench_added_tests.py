@@ -15,8 +15,9 @@ the authors of the data) say which programs are wrong, and neither tool is shown
 - `right`: its programs that pass all asserts.
 
 A tool is better the fewer mutants and wrong programs survive its tests, and the fewer right ones it
-refuses. Each gets the reference and the three visible asserts and adds up to `count`. `harden` of
-gameability adds a test for each of its own mutants that survives, then inputs of its own up to as many.
+refuses. Each gets the reference and the three visible asserts and adds up to `count`. What a part of
+ours brings is seen without it: `--tools ours "ours without sorted lists"`. `harden` of gameability adds
+a test for each of its own mutants that survives, then inputs of its own up to as many.
 Prints a table and one line of JSON.
 """
 
@@ -26,13 +27,16 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import public_code
 from public_code import passes
 
-from swift_rlvr.evaluation.added_tests import NoTests, add_tests
+from swift_rlvr.evaluation.added_tests import NoTests, add, add_tests, calls
 
 VISIBLE = 3
 FEWEST_HIDDEN = 4
@@ -166,7 +170,24 @@ def gameability(one: Example, count: int) -> list[str]:
     return [test for test in result["final_tests"] if test not in one.visible][:count]
 
 
+# Parts of ours: the module and the function, and what stands in for it.
+PARTS: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
+    "choice by mutants": (add, "_refusing", lambda refused_by, count: ([], set())),
+    "properties in common": (calls, "common_properties", lambda given: set()),
+    "same change everywhere": (calls, "_changed_everywhere", lambda values, rng: list(values)),
+    "sorted lists": (calls, "_in_order_of", lambda pool, changed: changed),
+    "small alphabets": (calls, "small_alphabet", lambda texts: None),
+}
+
+
+def without(part: str, one: Example, count: int) -> list[str]:
+    module, name, other = PARTS[part]
+    with mock.patch.object(module, name, other):
+        return ours(one, count)
+
+
 TOOLS: dict[str, Callable[[Example, int], list[str]]] = {"ours": ours, "gameability": gameability}
+VARIANTS = {f"ours without {part}": partial(without, part) for part in PARTS}
 
 
 def main() -> None:
@@ -175,7 +196,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=60)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--examples", type=Path, help="keep what was made here, for another run")
-    parser.add_argument("--tools", nargs="*", default=list(TOOLS))
+    parser.add_argument(
+        "--tools", nargs="*", default=list(TOOLS), choices=[*TOOLS, *VARIANTS], metavar="TOOL"
+    )
     parser.add_argument("--show", action="store_true", help="print right programs that are refused")
     options = parser.parse_args()
 
@@ -196,7 +219,7 @@ def main() -> None:
         number, none, seconds = 0, 0, 0.0
         for index, one in enumerate(examples):
             start = time.perf_counter()
-            tests = TOOLS[name](one, options.count)
+            tests = (TOOLS | VARIANTS)[name](one, options.count)
             seconds += time.perf_counter() - start
             number += len(tests)
             none += not tests

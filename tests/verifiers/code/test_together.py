@@ -39,6 +39,26 @@ def test_honest_code_is(code):
     assert passes_together(code, read_tests(TESTS), LIMITS)
 
 
+def test_modules_of_a_package_may_ask_for_frames_while_they_are_loaded(tmp_path, monkeypatch):
+    # As scikit-learn's do, of which nothing is loaded before the code imports it.
+    folder = tmp_path / "of_the_test"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    for name in ("first", "second", "third"):
+        module = f"import sys\nsys._getframe()\nclass {name.title()}: pass"
+        (folder / f"{name}.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    limits = Limits(seconds=60, packages=("of_the_test",))
+    code = "from of_the_test.first import First\nfrom of_the_test import second\n"
+    code += "def f(x): return First()"
+    tests = "from of_the_test.first import First\nimport of_the_test.third\n"
+    tests += "y = f(1)\nassert isinstance(y, First)"
+    assert passes_together(code, read_tests(tests, packages=limits.packages), limits)
+    # ... and the code itself may not.
+    asks = f"import sys\nsys._getframe()\n{code}"
+    assert not passes_together(asks, read_tests(tests, packages=limits.packages), limits)
+
+
 def test_classes_of_the_tests_can_be_used_and_values_cannot():
     tests = "class Node:\n    def __init__(self, x): self.x = x\ny = f([2][0])\nassert y.x == 2"
     assert passes_together("def f(x): return Node(x)", read_tests(tests), LIMITS)

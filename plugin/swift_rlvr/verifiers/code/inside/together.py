@@ -5,8 +5,11 @@ may lie to the tests. `seal` makes that hard, and no more: what comes of it is n
 is right; it tells whether code that the other way (`harness`) refuses may be right all the same.
 """
 
+import ast
+import importlib
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -50,6 +53,28 @@ class _Together(Space):
             vars(self.module)[name] = value
 
 
+def _import_packages(job: dict) -> None:
+    """Import what the code and the tests take from packages. Some of it asks for frames while it is
+    loaded, which nobody may do once they are closed.
+    """
+    packages = {name.partition(".")[0] for name in job["packages"]}
+    if not packages:
+        return
+    names = {*job["imports"]}
+    nodes: list[ast.AST] = []
+    with suppress(RecursionError, MemoryError):  # nested more deeply than its compiler minds
+        nodes = [*ast.walk(ast.parse(job["code"]))]
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    for name in sorted(names):
+        if name.partition(".")[0] in packages:
+            with suppress(ImportError):  # the code will see, or it is a name and no module
+                importlib.import_module(name)
+
+
 def run(
     compiled: CodeType,
     module: ModuleType,
@@ -67,6 +92,7 @@ def run(
         import unittest.case
 
         seal.doubt_equality(unittest.case.TestCase)
+    _import_packages(job)
     judging = seal.Judging(job["imports"])
     local = _Local(module)
     own = _Together(marks(local), __equal__=seal.equal, __name__="tests")

@@ -63,6 +63,19 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
+PRELOADED = os.environ.get("LD_PRELOAD")
+
+
+@pytest.fixture(autouse=True)
+def programs_load_what_they_would():
+    """vLLM has every later program of its process load a library first, whose path may have a space:
+    each of them then complains.
+    """
+    os.environ.pop("LD_PRELOAD", None)
+    if PRELOADED is not None:
+        os.environ["LD_PRELOAD"] = PRELOADED
+
+
 @pytest.fixture(autouse=True)
 def registry_is_left_as_it_was():
     """In its order too, which pages and messages follow."""

@@ -88,14 +88,15 @@ class Command:
 
     def family(self) -> list[psutil.Process]:
         """Its processes that are alive. Torchrun's ranks leave the session of the command, but not
-        its environment.
+        its environment; vLLM's write their title over it, and stay children.
         """
-        members = []
+        members: dict[int, psutil.Process] = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get("E2E_COMMAND") == self.mark:
-                    members.append(process)
-        return members
+                    for member in (process, *process.children(recursive=True)):
+                        members[member.pid] = member
+        return list(members.values())
 
     def wait_for(self, condition, what: str) -> None:
         """Until the condition holds. Fails where the command ends before, or where it hangs."""

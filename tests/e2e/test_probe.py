@@ -4,12 +4,13 @@ vLLM's own server.
 
 import sys
 
+import psutil
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from commands import ran
-from e2e.programs import Command, send
+from e2e.programs import HANG, Command, send
 from paths import DATASETS, words
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
@@ -93,7 +94,9 @@ def chat_server(tmp_path_factory):
         server.wait_for(answers, "vLLM's server")
         yield f"http://127.0.0.1:{port}"
     finally:
+        started = server.family()
         server.kill()
+        assert not psutil.wait_procs(started, timeout=HANG)[1]
 
 
 def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):

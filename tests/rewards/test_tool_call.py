@@ -527,6 +527,8 @@ def test_two_calls_may_stand_in_one_tag():
         "<|tool_call>call:f" + "{a:" * 15_000,
         "<|tool_call>call:f{" + ",".join(f"a{n}:1" for n in range(5000)) + "}<tool_call|>",
         "<tool_call>f" + "<arg_key>a</arg_key>" * 2400 + "</tool_call>",
+        "<tool_call>" + " " * 45_000 + "<arg_key></tool_call>",
+        "<tool_call>f" + " " * 45_000 + "<arg_key></tool_call>",
     ],
 )
 def test_no_text_takes_long(text):

@@ -412,9 +412,8 @@ class CodeTask(Task):
     def read_columns(self, row: Row) -> list[str]:
         read = super().read_columns(row)
         # Packed as they are, nothing of them stands in the prepared row.
-        for name in (*read,):
-            read += _MORE_CASES.get(name, ())
-        return read
+        more = [name for column in read for name in _MORE_CASES.get(column, ())]
+        return [*read, *more]
 
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "messages" else TESTS

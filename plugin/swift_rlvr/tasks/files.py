@@ -128,11 +128,11 @@ def _json_lines(path: Path, file: BinaryIO) -> Numbered:
     for number, row in parse_lines(path, file, LONGEST_ROW):
         yield (
             number,
-            UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else _text(row),
+            UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else _if_unicode(row),
         )
 
 
-def _text(row: dict[str, Any]) -> dict[str, Any]:
+def _if_unicode(row: dict[str, Any]) -> dict[str, Any]:
     r"""The row, or an `UnreadableRow` for one with half a character such as `\ud83d` alone, which no
     trainer can write.
     """
@@ -163,7 +163,7 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
         raise InputError(f"{path}: cannot be read as json (expected a list of objects)")
     for number, row in enumerate(value, start=1):
         if isinstance(row, dict):
-            yield number, _text(row)
+            yield number, _if_unicode(row)
         else:
             yield number, UnreadableRow("expected an object", "not JSON")
 

@@ -64,7 +64,7 @@ _XML_ARGUMENT = re.compile(
     r"<parameter=([^<>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
 )
 # GLM's name and arguments, within <tool_call>.
-_GLM_CALL = re.compile(r"\s*([^\n<>{}]*[^\s<>{}])\s*((?:<arg_key>.*</arg_value>)?)\s*", re.DOTALL)
+_GLM_CALL = re.compile(r"([^\n<>{}]*[^\s<>{}])\s*((?:<arg_key>.*</arg_value>)?)", re.DOTALL)
 _GLM_ARGUMENT = re.compile(
     r"<arg_key>([^<>]+)</arg_key>\s*<arg_value>((?:(?!</?arg_).)*)</arg_value>\s*", re.DOTALL
 )
@@ -477,7 +477,7 @@ class _Reader:
 
     def _glm(self, content: str) -> Call:
         """A call of GLM's: the name, and each argument's key and value."""
-        call = _GLM_CALL.fullmatch(content)
+        call = _GLM_CALL.fullmatch(content.strip())
         if call is None or _GLM_ARGUMENT.sub("", call[2]):
             raise BadCall(f"the arguments of {content.strip()!r:.80} cannot be read")
         arguments: dict[str, Any] = {}

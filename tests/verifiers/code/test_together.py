@@ -59,6 +59,12 @@ def test_modules_of_a_package_may_ask_for_frames_while_they_are_loaded(tmp_path,
     assert not passes_together(asks, read_tests(tests, packages=limits.packages), limits)
 
 
+def test_types_can_be_named_beside_a_package_that_imports_typing_extensions():
+    limits = Limits(seconds=60, packages=("typing_extensions",))
+    code = "from typing import Dict, List, Tuple\ndef f(x: List[Dict]) -> Tuple[List[int], int]: return 2"
+    assert passes_together(code, read_tests(TESTS, packages=limits.packages), limits)
+
+
 def test_classes_of_the_tests_can_be_used_and_values_cannot():
     tests = "class Node:\n    def __init__(self, x): self.x = x\ny = f([2][0])\nassert y.x == 2"
     assert passes_together("def f(x): return Node(x)", read_tests(tests), LIMITS)

@@ -97,7 +97,15 @@ def _no_hub_id(setting: str, name: str) -> CheckResult | None:
     """Fail for the name of a folder that is not there, which is none of a model on a hub."""
     if re.fullmatch(HUB_ID, name) and not Path(name.partition("/")[0]).is_dir():
         return None
-    return failed(setting, f"there is no folder {name}", f"relative paths count from {Path.cwd()}")
+    return failed(setting, f"there is no folder {name}", _where(name))
+
+
+def _where(path: str | Path) -> str:
+    """What to do about a path at which there is nothing."""
+    if not Path(path).is_absolute():
+        return f"relative paths count from {Path.cwd()}"
+    existing = next(parent for parent in Path(path).parents if parent.is_dir())
+    return f"{existing} is the last folder of that path that exists"
 
 
 def _model_folder(name: str, folder: Path) -> CheckResult:
@@ -204,8 +212,7 @@ def _check_dataset(name: str, launch: Launch, setting: str, absent: list[set[str
         if ":" in name and not task and not name.startswith(str(file)):
             parse_source(name)  # refuses a task that there is not
         if not file.is_file():
-            remedy = f"relative paths count from {Path.cwd()}"
-            return failed(setting, f"there is no file {file}", remedy)
+            return failed(setting, f"there is no file {file}", _where(file))
         if file.suffix == ".jsonl":
             total = check_jsonl(file)
         if not task:

@@ -299,7 +299,7 @@ class _Run:
                 yield failed.verdict
                 return
             harness: _Harness | None = None
-            for program, group in groupby(units, lambda unit: getattr(unit, "program", None)):
+            for program, group in groupby(units, _program_of):
                 if program is None:
                     yield from self._calls(solution, group)
                     continue
@@ -321,6 +321,10 @@ class _Run:
                 yield Verdict("timeout", "no time is left for it")
                 return
             yield solution.call(test, following)
+
+
+def _program_of(unit: UnitTest | CallTest | AssertTest) -> Program | None:
+    return unit.program if isinstance(unit, UnitTest) else None
 
 
 class _NotLoaded(Exception):

@@ -6,9 +6,11 @@ everybody, and the tests of a module read what one training has left.
 
 import atexit
 import json
+import re
 import shutil
 import time
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -43,8 +45,11 @@ def rollout_server(tmp_path_factory):
 
 
 @pytest.fixture
-def client(rollout_server):
+def client(rollout_server, monkeypatch):
     """ms-swift's own client to the server, as `swift rlhf` has it on this machine."""
+    for patch in CPU.trainer:  # set to itself: after the test the original comes back
+        owner, attribute = re.split(r"[:.](?=\w+$)", patch.target)
+        monkeypatch.setattr(resolve_name(owner), attribute, resolve_name(patch.target))
     apply_patches(CPU.trainer)
     from swift.rlhf_trainers.vllm_client import VLLMClient
 

@@ -1018,7 +1018,7 @@ def f(x):
     while left:
         each = left.pop()
         if isinstance(each, (str, bytes, int, float)):
-            found.add(ascii(each)[:500])
+            found.add(ascii(each)[:150])
         elif id(each) not in seen:
             seen.add(id(each))
             kept.append(each)

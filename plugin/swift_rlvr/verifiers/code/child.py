@@ -33,6 +33,7 @@ from types import ModuleType
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 _CHUNK = 1 << 16  # bytes that are read at a time
+_STACK = 1 << 21  # bytes of a thread's stack; a quarter of what Linux gives it
 
 
 def _limit_stacks() -> Callable[[int], None]:
@@ -51,6 +52,8 @@ def _limit_stacks() -> Callable[[int], None]:
     def limit(size: int) -> None:
         nonlocal most
         most = size
+        if sys.version_info >= (3, 13):  # since when a thread keeps its stack until it is joined
+            stack_size(_STACK)
 
     for name in {"_thread", "threading"} & sys.modules.keys():  # the second takes it from the first
         vars(sys.modules[name]).update(stack_size=limited)

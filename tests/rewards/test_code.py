@@ -15,6 +15,7 @@ from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.format import FormatReward
+from swift_rlvr.success import ONLY_TOGETHER
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
 from swift_rlvr.verifiers.code.calls import CallTest
@@ -989,3 +990,19 @@ def test_a_machine_without_room_gives_none(monkeypatch):
     monkeypatch.setattr("threading.Thread.start", no_thread)
     codes = [f"```python\ndef f(): return {number} - 77\n```" for number in range(2)]
     assert CodeReward(max_workers=2)(codes, tests=[["assert f() == 1"]] * 2) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("code", "together", "reward", "reason"),
+    [
+        ("x", False, None, ONLY_TOGETHER),
+        ("x", True, 1.0, ONLY_TOGETHER),
+        ("x if x else 5", True, 0.0, "too many calls"),
+    ],
+)
+def test_a_test_of_many_calls_that_passing_them_on_makes_slow(code, together, reward, reason):
+    """Right code answers all of them in a moment; between two processes it takes seconds."""
+    tests = f"numbers = range({10**5})\nassert sum(f(x) for x in numbers) == sum(numbers)"
+    code_reward = CodeReward(together=together, timeout=0.3)
+    grade = code_reward.grade(f"```python\ndef f(x): return {code}\n```", {"tests": tests})
+    assert (grade.reward, grade.reason) == (reward, reason)

@@ -32,6 +32,7 @@ from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import (
     FAILURES,
     PASSED,
+    TOO_MANY_CALLS,
     UNGRADED,
     WRONG,
     BadTests,
@@ -60,6 +61,8 @@ Run = TypeVar("Run")
 Result = TypeVar("Result")
 UNUSABLE = "tests cannot be used"
 UNNAMED = "the prompt does not name a function or class that the tests use"
+# How code may fail that passes together with its tests all the same.
+_MAY_PASS_TOGETHER = (WRONG, "error", TOO_MANY_CALLS, *UNGRADED)
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
 _REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
 Tests = list[ProgramTest] | list[UnitTest | CallTest | AssertTest]
@@ -278,7 +281,7 @@ class CodeReward(Reward):
         outcomes = sandbox.check(code, tests, self.limits, partial, self._zygotes)
         has_programs = any(isinstance(test, UnitTest) for test in tests)
         failures = _failures(outcomes)
-        if not has_programs or not failures or failures[0] not in (WRONG, "error", *UNGRADED):
+        if not has_programs or not failures or failures[0] not in _MAY_PASS_TOGETHER:
             return outcomes, False
         return outcomes, sandbox.passes_together(code, tests, self.limits, self._zygotes)
 

@@ -75,6 +75,7 @@ from swift_rlvr.verifiers.code.cases import read_tests
 from swift_rlvr.verifiers.code.check import (
     FAILURES,
     PASSED,
+    TOO_MANY_CALLS,
     UNGRADED,
     WRONG,
     Verdict,
@@ -88,6 +89,7 @@ from swift_rlvr.verifiers.code.sources import BadTests
 __all__ = [
     "FAILURES",
     "PASSED",
+    "TOO_MANY_CALLS",
     "UNGRADED",
     "WRONG",
     "BadTests",

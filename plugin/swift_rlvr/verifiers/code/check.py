@@ -36,10 +36,14 @@ REFUSED = "refused by the sandbox"
 OWN_ERROR = "error of the tests"
 COMPARES_ITSELF = "an object that compares itself"
 UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
+# A timeout, but in a test of so many calls that passing them on may have taken most of the time.
+TOO_MANY_CALLS = "too many calls"
+_MANY_CALLS = 1000
 # what a child may report of itself; any other word of its report is an "error"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (
-    *(WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed"),
+    *(WRONG, *_REPORTED, "timeout", TOO_MANY_CALLS),
+    *("too much output", "too many files", "killed"),
     *UNGRADED,
 )
 
@@ -489,6 +493,7 @@ class _Harness:
         self._child = child
         self._ended: list[Verdict] = []
         self._step: int | None = None  # that runs now, as far as it has told
+        self._calls = 0  # of this step
         self.is_alive = True
         self._job: dict | None = {
             "kind": "tests",
@@ -506,12 +511,19 @@ class _Harness:
             self._exchange(program, tallies)
         except Ended as ended:
             self.is_alive = False
-            self._blame(_stopped(ended, self._run.limits), tallies)
+            self._blame(self._stopped(ended), tallies)
         for unit in units:
             tally = tallies[unit.step]
             if not self.is_alive and not tally.passed and not tally.failed:
                 return
             yield tally.verdict(unit.is_fair)
+
+    def _stopped(self, ended: Ended) -> Verdict:
+        verdict = _stopped(ended, self._run.limits)
+        if verdict.reason == "timeout" and self._calls >= _MANY_CALLS:
+            detail = f"{verdict.detail}, and {self._calls} calls"
+            return Verdict(TOO_MANY_CALLS, detail)
+        return verdict
 
     def _blame(self, verdict: Verdict, tallies: dict[int, _Tally]) -> None:
         """Let the step fail in which the process has ended."""
@@ -547,13 +559,15 @@ class _Harness:
                 raise Ended("timeout")
             if report.step != self._step or self._step is None:
                 self._step = report.step
+                self._calls = 0
                 self._solution.allow()
+            self._calls += 1
             try:
                 # Only the tests read it, who are confined, too.
                 self._child.send_line(self._solution.ask(report.ask))
                 continue
             except Ended as ended:
-                self._ended.append(_stopped(ended, self._run.limits))
+                self._ended.append(self._stopped(ended))
             except _NotLoaded as failed:
                 self._ended.append(failed.verdict)
             self._child.send({"ended": True})

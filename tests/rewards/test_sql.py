@@ -209,9 +209,8 @@ def test_another_way_to_write_the_gold_is_paid(gold, answer):
 
 def test_a_process_that_is_ended_ends_no_other_answer():
     """What SQLite does in one step is not counted in steps: the process has only so much time."""
-    slow = "SELECT count(*) FROM book WHERE " + " AND ".join(
-        "printf('%.*c', 900000000 + book_id, 'x') IS NULL" for _ in range(8)
-    )
+    zeros = "hex(zeroblob(2000000))"
+    slow = f"SELECT count(*) FROM book WHERE instr({zeros} || {zeros}, {zeros} || '1') > 0"
     reward = REWARDS["external_sql"](timeout=0.5)
     grades = reward.grades(tagged(COUNT, slow, COUNT + " "), **rows(COUNT, 3))
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]

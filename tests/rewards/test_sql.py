@@ -209,9 +209,9 @@ def test_another_way_to_write_the_gold_is_paid(gold, answer):
 
 def test_a_process_that_is_ended_ends_no_other_answer():
     """What SQLite does in one step is not counted in steps: the process has only so much time."""
-    zeros = "hex(zeroblob(200000))"
+    zeros = "hex(zeroblob(20000))"
     search = f"instr({zeros} || {zeros}, {zeros} || '%d') = 0"
-    slow = "SELECT count(*) FROM book WHERE " + " AND ".join(search % n for n in range(1, 9))
+    slow = "SELECT count(*) FROM book WHERE " + " AND ".join(search % n for n in range(1, 200))
     reward = REWARDS["external_sql"](timeout=0.5)
     grades = reward.grades(tagged(COUNT, slow, COUNT + " "), **rows(COUNT, 3))
     assert [grade.reason for grade in grades] == ["correct", "too slow", "correct"]

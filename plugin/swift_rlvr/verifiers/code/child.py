@@ -33,7 +33,7 @@ from types import ModuleType
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 _CHUNK = 1 << 16  # bytes that are read at a time
-_STACK = 1 << 21  # bytes of a thread's stack; a quarter of what Linux gives it
+_STACK = 1 << 22  # bytes of the stack of a thread; half of what Linux gives it
 
 
 def _limit_stacks() -> Callable[[int], None]:

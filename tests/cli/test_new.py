@@ -85,10 +85,7 @@ def test_its_doctests_and_its_style(project, tmp_path):
             str(project / "src" / "vowel_sort" / module),
             path=project / "src",
         )
-        assert (
-            "\n0 failed" in result.stdout.replace(" and 0 failed", "\n0 failed")
-            and "Trying" in result.stdout
-        )
+        assert result.returncode == 0 and "Trying" in result.stdout, result.stdout
     for name in ("ab", "vowel_sort", "a_name_of_all_the_letters_here"):
         for path, text in render(name).items():
             (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)

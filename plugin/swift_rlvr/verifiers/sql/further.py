@@ -269,7 +269,7 @@ def _put_first(reader: Reader, table: Table, constants: Sequence[Constant]) -> N
     values: list[Any] = []
     for constant in constants:
         for column in table.columns:
-            if column.name not in constant.columns or constant.value is None:
+            if column.name != constant.column or constant.value is None:
                 continue
             if isinstance(constant.value, str):
                 conditions.append(f"{_quoted(column.written)} LIKE ?")
@@ -654,7 +654,7 @@ def _compared_with(schema: Schema, group: str) -> list[Any]:
     """The constants that the gold compares a column of a group with, and the numbers beside them."""
     values: list[Any] = []
     for constant in schema.constants:
-        if group not in {schema.alike[column] for column in constant.columns}:
+        if constant.column is None or schema.alike[constant.column] != group:
             continue
         values.append(constant.value)
         if isinstance(constant.value, (int, float)):

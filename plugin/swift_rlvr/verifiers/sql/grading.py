@@ -23,6 +23,8 @@ from swift_rlvr.verifiers.sql.connection import (
     open_script,
 )
 from swift_rlvr.verifiers.sql.results import (
+    WRONG_COLUMNS,
+    WRONG_ROWS,
     Comparison,
     Expected,
     Result,
@@ -61,14 +63,10 @@ _TIMES_THE_GOLD = 20
 _SHOWN = 3
 _LONGEST_CELL = 40
 
-# --- The reasons of a verdict. For those of `QueryError` see `connection`.
+# --- The reasons of a verdict, beside those of `connection` and `results`.
 CORRECT = "correct"
 CONSTANT = "reads no table"
-WRONG_COLUMNS = "wrong number of columns"
-WRONG_ROWS = "wrong rows"
-WRONG_ORDER = "wrong order"
 BY_CHANCE = "right by chance"
-_OF_DIFFERENCE = {"columns": WRONG_COLUMNS, "rows": WRONG_ROWS, "order": WRONG_ORDER}
 
 
 @dataclass(frozen=True)
@@ -212,40 +210,32 @@ def _ordered(
     reader: Reader, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
 ) -> Expected:
     """A result with the places of its rows that are equal in all that they are sorted by."""
+    # The places of the columns that it is sorted by. What no column has, further ones bring.
     names = [name.casefold() for name in result.columns]
-    keys, further = _sorted_by(tokens, names)
-    rows = result.rows
-    if further:
-        query = with_columns(tokens, further)
-        try:
-            rows = reader.run(query, steps, most_rows).rows if query else []
-        except QueryError:
-            rows = []
     width = len(names)
-    found = Result(result.columns, [row[:width] for row in rows])
-    if not Comparison().same(found.rows, result.rows):
-        return Expected(result, tied_blocks(range(len(result.rows))))
-    values = []
-    for row in rows:
-        values.append([row[key] for key in keys])
-    return Expected(found, tied_blocks(values))
-
-
-def _sorted_by(tokens: Sequence[Token], names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """The columns that have what a query is sorted by, and what no column has, which further columns
-    behind those have to bring.
-    """
     keys: list[int] = []
-    further: list[str] = []
+    terms: list[str] = []
     for term in sort_terms(tokens):
         if len(term) == 1 and term[0].kind == "number":
             keys.append(int(term[0].written) - 1)
         elif len(term) == 1 and term[0].word in names:
             keys.append(names.index(term[0].word))
         else:
-            keys.append(len(names) + len(further))
-            further.append(written(term))
-    return keys, further
+            keys.append(width + len(terms))
+            terms.append(written(term))
+
+    rows = result.rows
+    if terms:
+        query = with_columns(tokens, terms)
+        try:
+            rows = reader.run(query, steps, most_rows).rows if query else []
+        except QueryError:
+            rows = []
+    found = Result(result.columns, [row[:width] for row in rows])
+    if not Comparison().same(found.rows, result.rows):
+        return Expected(result, tied_blocks(range(len(result.rows))))
+    sorted_by = [[row[key] for key in keys] for row in rows]
+    return Expected(found, tied_blocks(sorted_by))
 
 
 # --- Further databases
@@ -418,11 +408,10 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
                 reason = BY_CHANCE if number else WRONG_ROWS
                 return _verdict(reason, number, f"more rows than the {most:,} of the gold")
             return _verdict(error.reason, number, error.detail)
-        if prepared.reads_tables and not number and not place.reader.tables:
+        if prepared.reads_tables and not place.reader.tables:
             return _verdict(CONSTANT, number)
-        differences = [limits.comparison.difference(each, result) for each in place.expected]
-        if None not in differences:
-            reason = _OF_DIFFERENCE[differences[0] or ""]
+        reason, *others = [limits.comparison.difference(each, result) for each in place.expected]
+        if reason and all(others):
             return _verdict_on(place.expected[0].result, result, reason, number)
     return _verdict(CORRECT, len(prepared.further))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.sql import further
+from swift_rlvr.verifiers.sql.beside import has_order
 from swift_rlvr.verifiers.sql.connection import (
     LONGEST_USUAL,
     LONGEST_VALUE,
@@ -32,6 +33,7 @@ from swift_rlvr.verifiers.sql.results import (
     rows_that_differ,
     tied_blocks,
 )
+from swift_rlvr.verifiers.sql.schema import Schema, read_schema
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
     is_ordered,
@@ -263,7 +265,7 @@ def _add_further(
     not be the same everywhere.
     """
     most = limits.databases
-    schema = further.read_schema(prepared.first.reader, tokens, read)
+    schema = read_schema(prepared.first.reader, tokens, read)
     alive = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
     prepared.mutants = len(alive)
     alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
@@ -271,7 +273,7 @@ def _add_further(
     candidates = _candidates(schema, prepared.first, gold, tokens, alive, most)
     if not candidates:
         # Of the rows that there are, none gives the gold another result.
-        empty = further.without_rows(schema)
+        empty = schema.without_rows()
         candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
     left = set(alive)
     beside = _beside(schema, prepared.first, gold, tokens, alive) if candidates else []
@@ -291,12 +293,12 @@ def _add_further(
 
 
 def _beside(
-    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
+    schema: Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
 ) -> list[_Candidate]:
     """Further databases with values beside those of the row's own, for a gold that compares with a
     number or a date.
     """
-    if not any(further.has_order(constant.value) for constant in schema.constants):
+    if not any(has_order(constant.value) for constant in schema.constants):
         return []
     own = first.expected[0].result
     found: list[_Candidate] = []
@@ -318,7 +320,7 @@ def _beside(
 
 
 def _candidates(
-    schema: further.Schema,
+    schema: Schema,
     first: Place,
     gold: str,
     tokens: Sequence[Token],
@@ -346,7 +348,7 @@ def _candidates(
 
 
 def _place(
-    schema: further.Schema,
+    schema: Schema,
     number: int,
     gold: str,
     tokens: Sequence[Token],

@@ -25,7 +25,7 @@ from typing import Any
 from swift_rlvr.verifiers.sql.beside import beside, day_of
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.schema import STEPS, Column, Schema, Table, quoted
+from swift_rlvr.verifiers.sql.schema import STEPS, Column, Group, Schema, Table, quoted
 from swift_rlvr.verifiers.sql.tokens import Token, value_of, written
 
 # Rows that are kept of a table, beside those with a constant of the gold.
@@ -70,12 +70,12 @@ def rows_of(schema: Schema, number: int) -> Rows:
     _add_parents(schema, drawn)
     if is_beside or number % 2:
         _exchange_values(schema, drawn, rng, is_beside)
-    for name in _parents_first(schema):
+    for name in schema.parents_first:
         table = schema.tables[name]
         if len(table.rows) < _FEW:
             most = most_made if table.is_read else _UNREAD
             drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng, most, is_beside)
-        drawn[name] = _without_repeated_keys(table, drawn[name])
+        drawn[name] = table.without_repeated_keys(drawn[name])
         rng.shuffle(drawn[name])
     return drawn
 
@@ -99,17 +99,15 @@ def _exchange_values(schema: Schema, drawn: Rows, rng: random.Random, is_beside:
     """Have the values of columns that are no keys change places, one for another in all rows, or
     become values beside them.
     """
-    columns = [column for table in schema.tables.values() for column in table.columns]
-    compared = {column.group: column.compared for column in columns}
-    # What each value becomes, by the group of its column.
-    instead: dict[str, dict[Any, Any]] = defaultdict(dict)
+    # What each value becomes.
+    instead: dict[Group, dict[Any, Any]] = defaultdict(dict)
     for kind in (str, (int, float)):
         for group, values in _values_by_group(schema, drawn, kind).items():
             if is_beside:
-                instead[group].update(beside(values, compared[group], rng))
+                instead[group].update(beside(values, group.compared, rng))
                 continue
             # A constant of the gold may come instead of one that stood there.
-            constants = [each for each in compared[group] if isinstance(each, kind)]
+            constants = [each for each in group.compared if isinstance(each, kind)]
             others = [each for each in constants if each not in values]
             after = rng.sample(values + others, len(values))
             instead[group].update(zip(values, after, strict=True))
@@ -123,31 +121,16 @@ def _exchange_values(schema: Schema, drawn: Rows, rng: random.Random, is_beside:
         drawn[name] = rows
 
 
-def _values_by_group(schema: Schema, drawn: Rows, kind: Any) -> dict[str, list[Any]]:
+def _values_by_group(schema: Schema, drawn: Rows, kind: Any) -> dict[Group, list[Any]]:
     """The different values of a type in each group of columns without a key."""
     # dicts in place of sets, which have no order
-    values: dict[str, dict[Any, None]] = defaultdict(dict)
+    values: dict[Group, dict[Any, None]] = defaultdict(dict)
     for name, table in schema.tables.items():
         for index, column in enumerate(table.columns):
             for row in drawn[name]:
-                if isinstance(row[index], kind) and not column.is_fixed:
+                if isinstance(row[index], kind) and not column.group.is_fixed:
                     values[column.group][row[index]] = None
     return {group: list(different) for group, different in values.items()}
-
-
-def _parents_first(schema: Schema) -> list[str]:
-    order: list[str] = []
-    waiting = list(schema.tables)
-    while waiting:
-        ready = []
-        for name in waiting:
-            parents = {each.parent for each in schema.references if each.child == name} - {name}
-            if parents <= {*order}:
-                ready.append(name)
-        ready = ready or waiting[:1]  # tables that refer to each other
-        order += ready
-        waiting = [name for name in waiting if name not in ready]
-    return order
 
 
 def _made_rows(
@@ -157,15 +140,14 @@ def _made_rows(
     for index, column in enumerate(table.columns):
         present = [row[index] for row in table.rows]
         pools.append(_few_values(schema, column, present, drawn, rng, is_beside))
-    # Columns that are a key alone; what others refer to is theirs to say.
-    alone = [places[0] for places in table.unique if len(places) == 1]
-    alone = [index for index in alone if table.columns[index].reference is None]
-    taken = {index: {row[index] for row in drawn[table.name.casefold()]} for index in alone}
+    taken = {}
+    for index in table.own_keys:
+        taken[index] = {row[index] for row in drawn[table.name.casefold()]}
     rows = []
     for number in range(rng.randint(most // 2, most)):
         values: list[Any] = [rng.choice(pool) for pool in pools]
-        for index in alone:
-            compared = table.columns[index].compared
+        for index in taken:
+            compared = table.columns[index].group.compared
             if compared and number == 0:
                 values[index] = rng.choice(compared)
             if values[index] in taken[index]:
@@ -189,53 +171,29 @@ def _few_values(
     conditions hold at once. present: the values that the table has.
     """
     pool: list[Any] = []
-    likely = column.compared
+    compared = column.group.compared
+    likely = compared
     reference = column.reference
     if reference is not None:
         # The keys of the other table, and those of its rows that have a constant of the gold.
         parents = drawn[reference.parent]
         pool = [row[reference.parent_column] for row in parents]
-        compared = [each.compared for each in schema.tables[reference.parent].columns]
+        wanted = [each.group.compared for each in schema.tables[reference.parent].columns]
         likely = []
         for row, key in zip(parents, pool, strict=True):
-            if any(map(operator.contains, compared, row)):
+            if any(map(operator.contains, wanted, row)):
                 likely.append(key)
     if not pool:
-        pool = [*column.compared, *present]
+        pool = [*compared, *present]
         if len({*pool}) < 4:
-            pool += _usual_values(column, pool)
+            pool += column.usual_values(pool)
         pool = list(dict.fromkeys(pool))
     if is_beside and not column.is_key:
-        own = [value for value in present if value is not None]
-        pool = list(dict.fromkeys([*pool, *beside(own, column.compared, rng).values()]))
+        pool = list(dict.fromkeys([*pool, *beside(present, compared, rng).values()]))
     few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
     if likely and rng.random() < 0.8:
         few[0] = rng.choice(likely)
     return few
-
-
-def _usual_values(column: Column, others: Sequence[Any]) -> Sequence[Any]:
-    """What a column holds beside some values: numbers near theirs, or what its type and name say."""
-    numbers = [value for value in others if value is not None]
-    if not numbers or not all(isinstance(value, (int, float)) for value in numbers):
-        return column.usual_values
-    middle = max(numbers)
-    return [middle + 2, middle + 5, middle // 2]
-
-
-def _without_repeated_keys(table: Table, rows: list[Row]) -> list[Row]:
-    seen: set[Row] = set()
-    kept = []
-    for row in rows:
-        keys = []
-        for number, places in enumerate(table.unique):
-            values = tuple(row[place] for place in places)
-            if None not in values:
-                keys.append((number, *values))
-        if not any(key in seen for key in keys):
-            seen.update(keys)
-            kept.append(row)
-    return kept
 
 
 def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:

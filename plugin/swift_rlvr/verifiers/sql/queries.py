@@ -57,11 +57,8 @@ def queries_in(text: str) -> list[str]:
     query = _LABEL.sub("", scope).strip()
     if _BEGINNING.match(query):
         return [query]
-    inline = []
-    for each in _INLINE.findall(query):
-        # `SELECT` alone names a word
-        if _BEGINNING.match(each) and len(tokens_of(each)) > 1:
-            inline.append(each)
+    inline = [each for each in _INLINE.findall(query) if _BEGINNING.match(each)]
+    inline = [each for each in inline if len(tokens_of(each)) > 1]  # `SELECT` alone names a word
     if inline:
         return _different(inline)
     return [query] if query and last_answer(text) is not None else []

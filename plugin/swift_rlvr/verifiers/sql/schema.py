@@ -47,6 +47,20 @@ class Reference:
     parent_column: int
 
 
+@dataclass(eq=False)
+class Group:
+    """Columns that share their values: those of one name, and those with which the gold joins them or
+    to which they refer.
+
+    Attributes:
+        is_fixed: one of them is a key, so that the values stay with their rows.
+        compared: the constants that the gold compares them with, and the numbers beside those.
+    """
+
+    is_fixed: bool = False
+    compared: list[Any] = field(default_factory=list)
+
+
 @dataclass
 class Column:
     """A column that rows are made for.
@@ -54,25 +68,22 @@ class Column:
     Attributes:
         written: its name as the schema has it. name: in lower case. type: in capitals.
         is_key: its values name a row.
-        group: columns of one name share their values, and those with which the gold joins them or to
-            which they refer: the name of them all.
-        is_fixed: one of its group is a key, so that its values stay with their rows.
-        compared: the constants that the gold compares its group with, and the numbers beside them.
-        reference: the one that its values are.
+        reference: what its values are, if they are another column's.
     """
 
     written: str
     name: str
     type: str
     is_key: bool
-    group: str = ""
-    is_fixed: bool = False
-    compared: list[Any] = field(default_factory=list)
+    group: Group = field(default_factory=Group)
     reference: Reference | None = None
 
-    @property
-    def usual_values(self) -> tuple[Any, ...]:
-        """What columns with such a name and type hold."""
+    def usual_values(self, present: Sequence[Any]) -> Sequence[Any]:
+        """What it may hold beside some values: numbers near theirs, or what its type and name say."""
+        numbers = [value for value in present if value is not None]
+        if numbers and all(isinstance(value, (int, float)) for value in numbers):
+            middle = max(numbers)
+            return [middle + 2, middle + 5, middle // 2]
         text = f"{self.type}\n{self.name}"
         return next(values for pattern, values in _USUAL_VALUES if re.search(pattern, text))
 
@@ -96,6 +107,27 @@ class Table:
     def quoted_columns(self) -> str:
         """All of its columns, in a query."""
         return ", ".join(quoted(column.written) for column in self.columns) or "*"
+
+    @property
+    def own_keys(self) -> list[int]:
+        """The columns that are a key alone, but for those that refer to another table."""
+        alone = [places[0] for places in self.unique if len(places) == 1]
+        return [index for index in alone if self.columns[index].reference is None]
+
+    def without_repeated_keys(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that the keys of the table allow, of several with one key the first."""
+        seen: set[Row] = set()
+        kept = []
+        for row in rows:
+            keys = []
+            for number, places in enumerate(self.unique):
+                values = tuple(row[place] for place in places)
+                if None not in values:
+                    keys.append((number, *values))
+            if seen.isdisjoint(keys):
+                seen.update(keys)
+                kept.append(row)
+        return kept
 
     def index(self, name: str) -> int | None:
         for index, column in enumerate(self.columns):
@@ -129,6 +161,22 @@ class Schema:
                 values += [row[index] for row in table.rows if isinstance(row[index], kind)]
         return values
 
+    @property
+    def parents_first(self) -> list[str]:
+        """The names of the tables, each after those to which it refers."""
+        order: list[str] = []
+        waiting = list(self.tables)
+        while waiting:
+            ready = []
+            for name in waiting:
+                parents = {each.parent for each in self.references if each.child == name} - {name}
+                if parents <= {*order}:
+                    ready.append(name)
+            ready = ready or waiting[:1]  # tables that refer to each other
+            order += ready
+            waiting = [name for name in waiting if name not in ready]
+        return order
+
     def without_rows(self) -> "Schema":
         """The schema of a database whose tables are all empty, so that all rows are made."""
         tables = {}
@@ -149,7 +197,14 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: set[str]) -> Schema
         names = [name for name, kind, sql in made if kind == "table"][:_MOST_TABLES]
         tables = {name.casefold(): _table(connection, name) for name in names}
         references = _references(connection, tables)
-        constants = _describe_columns(tables, references, gold)
+        groups = _group_columns(tables, references, gold)
+        constants = constants_of(gold, frozenset(groups))
+        for constant in constants:
+            if constant.column is not None:
+                compared = groups[constant.column].compared
+                compared.append(constant.value)
+                if isinstance(constant.value, (int, float)):
+                    compared += [constant.value - 1, constant.value + 1]
         for name, table in tables.items():
             table.is_read = name in read
             reader.allow(STEPS)
@@ -240,12 +295,12 @@ def _declared_references(
                 yield Reference(name, index, parent_name.casefold(), target)
 
 
-def _describe_columns(
+def _group_columns(
     tables: dict[str, Table], references: Sequence[Reference], gold: Sequence[Token]
-) -> list[Constant]:
-    """Fill in what each column is to others, and to the gold; the constants of the gold."""
+) -> dict[str, Group]:
+    """The group of each column, by its name; fills in what the columns know of each other."""
     columns = [column for table in tables.values() for column in table.columns]
-    group = {column.name: column.name for column in columns}
+    groups = {column.name: Group() for column in columns}
     pairs = equated_columns(gold)
     for reference in references:
         child = tables[reference.child].columns[reference.column]
@@ -254,29 +309,15 @@ def _describe_columns(
         child.reference = reference
         pairs.append((child.name, parent.name))
     for first, second in pairs:
-        if first in group and second in group:
-            old, new = group[second], group[first]
-            for column_name, name in group.items():
-                if name == old:
-                    group[column_name] = new
-
-    # What a group is compared with: the constants, and the numbers beside them.
-    constants = constants_of(gold, frozenset(group))
-    compared: dict[str, list[Any]] = {name: [] for name in group.values()}
-    for constant in constants:
-        if constant.column is None:
-            continue
-        values = compared[group[constant.column]]
-        values.append(constant.value)
-        if isinstance(constant.value, (int, float)):
-            values += [constant.value - 1, constant.value + 1]
-
-    fixed = {group[column.name] for column in columns if column.is_key}
+        if first in groups and second in groups:
+            old = groups[second]
+            for name, group in groups.items():
+                if group is old:
+                    groups[name] = groups[first]
     for column in columns:
-        column.group = group[column.name]
-        column.is_fixed = column.group in fixed
-        column.compared = compared[column.group]
-    return constants
+        column.group = groups[column.name]
+        column.group.is_fixed |= column.is_key
+    return groups
 
 
 # --- Rows of the database

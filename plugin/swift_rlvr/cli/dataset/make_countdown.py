@@ -5,11 +5,11 @@ from enum import Enum
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import track
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
+from swift_rlvr.cli.render import terminal
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.countdown.task_settings import (
@@ -89,10 +89,10 @@ def make_countdown(
     else:
         tasks = make_tasks(settings, split.value, seed, rows)
 
-    console = Console()
+    console = terminal()
     progress = track(tasks, "Making tasks", total, console=console, disable=not console.is_terminal)
     try:
         write_jsonl(out, progress)
     except IndexError as error:
         raise InputError(f"is too large: {error}", field="rows") from error
-    console.print(f"written: {out}", soft_wrap=True)
+    console.print(f"written: {out}")

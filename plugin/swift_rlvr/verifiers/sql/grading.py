@@ -401,9 +401,11 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
             return _verdict(error.reason, number, error.detail)
         if prepared.reads_tables and not place.reader.tables:
             return _verdict(CONSTANT, number)
-        reason, *others = [limits.comparison.difference(each, result) for each in place.expected]
-        if reason and all(others):
-            return _verdict_on(place.expected[0].result, result, reason, number)
+        difference, *others = [
+            limits.comparison.difference(each, result) for each in place.expected
+        ]
+        if difference and all(others):
+            return _verdict_on(place.expected[0].result, result, difference, number)
     return _verdict(CORRECT, len(prepared.further))
 
 

@@ -139,7 +139,7 @@ def _print_what_was_read(console: Console, source: Source, findings: checking.Fi
             if len(paths) > len(names):
                 names.append(f"and {len(paths) - len(names):,} more")
             if names:
-                console.print(Text(f"{word}: {', '.join(names)}", "dim"))
+                console.print(f"{word}: {', '.join(names)}", style="dim")
     if source.task.is_mixed and findings.tasks:
         console.print(f"  {counts_text(findings.tasks.items())}")
 
@@ -159,8 +159,7 @@ def _print_prompts(console: Console, findings: checking.Findings) -> None:
         name = checking.form_text(form) if form else "no form"
         forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
     if forms:
-        text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
-        console.print(text)
+        console.print(f"The prompt asks for {', '.join(forms)}.", style="dim")
     unread = [name for name, _ in findings.unread.most_common() if name not in findings.unused]
     if unread:
         names = ", ".join(sorted(unread[:SHOWN_COLUMNS]))
@@ -170,8 +169,7 @@ def _print_prompts(console: Console, findings: checking.Findings) -> None:
 
     if findings.ways:
         ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
-        text = Text(f"Rows whose reference passes its tests: {ways}.", "dim")
-        console.print(text)
+        console.print(f"Rows whose reference passes its tests: {ways}.", style="dim")
 
 
 def _print_warnings(console: Console, findings: checking.Findings) -> None:
@@ -180,16 +178,15 @@ def _print_warnings(console: Console, findings: checking.Findings) -> None:
     without_work = [earned for earned in findings.earned if not earned.strategy.knows_gold]
     for earned in without_work[:SHOWN_STRATEGIES]:
         is_much = earned.mean > checking.MUCH
-        text = Text(f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row")
-        text.append(f" (the first {checking.rows_text(findings.attacked)}")
+        where = f"the first {checking.rows_text(findings.attacked)}"
         if is_much:
             lines = ", ".join(map(str, earned.paid[: checking.SHOWN]))
-            text.append(f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else ""))
-        text.append(").")
+            where += f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else "")
+        text = f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row ({where})."
         console.print(text, style="yellow" if is_much else "dim")
 
     for doubt in findings.doubts:
-        console.print(Text(f"{doubt}.", "yellow"))
+        console.print(f"{doubt}.", style="yellow")
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:

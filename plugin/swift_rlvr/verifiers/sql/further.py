@@ -20,12 +20,13 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.verifiers.sql.beside import beside, day_of
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.schema import STEPS, Column, Group, Schema, Table, quoted
+from swift_rlvr.verifiers.sql.schema import STEPS, Column, Group, Schema, quoted
 from swift_rlvr.verifiers.sql.tokens import Token, value_of, written
 
 # Rows that are kept of a table, beside those with a constant of the gold.
@@ -54,146 +55,151 @@ Rows = dict[str, list[Row]]
 
 def rows_of(schema: Schema, number: int) -> Rows:
     """The rows of further database `number`."""
-    rng = random.Random(number)
-    is_beside = number >= BESIDE
-    is_large = number % 5 == _LARGE and not is_beside  # for golds that want many rows of a kind
+    draw = _Draw(schema, random.Random(number), is_beside=number >= BESIDE)
+    # for golds that want many rows of a kind
+    is_large = number % 5 == _LARGE and not draw.is_beside
     most_kept, most_made = (_KEPT_OF_LARGE, _MADE_OF_LARGE) if is_large else (_KEPT, _MADE)
-    drawn: Rows = {}
     for name, table in schema.tables.items():
-        share = rng.choice((0.85, 1.0) if is_beside else (0.35, 0.6, 0.85))
-        if is_large:
-            share = 1.0
-        kept = [row for row in table.rows[: table.fitting] if rng.random() < share]
-        others = table.rows[table.fitting :]
-        count = min(round(share * len(others)), most_kept if table.is_read else _UNREAD)
-        drawn[name] = kept + rng.sample(others, count)
-    _add_parents(schema, drawn)
-    if is_beside or number % 2:
-        _exchange_values(schema, drawn, rng, is_beside)
+        draw.keep_rows(name, most_kept if table.is_read else _UNREAD, are_all=is_large)
+    draw.add_parents()
+    if draw.is_beside or number % 2:
+        draw.exchange_values()
     for name in schema.parents_first:
         table = schema.tables[name]
         if len(table.rows) < _FEW:
-            most = most_made if table.is_read else _UNREAD
-            drawn[name] = drawn[name] + _made_rows(schema, table, drawn, rng, most, is_beside)
-        drawn[name] = table.without_repeated_keys(drawn[name])
-        rng.shuffle(drawn[name])
-    return drawn
+            draw.make_rows(name, most_made if table.is_read else _UNREAD)
+        draw.rows[name] = table.without_repeated_keys(draw.rows[name])
+        draw.rng.shuffle(draw.rows[name])
+    return draw.rows
 
 
-def _add_parents(schema: Schema, drawn: Rows) -> None:
-    """Add the rows that others refer to, until there are none to add."""
-    for _ in range(4):
-        added = False
-        for reference in schema.references:
-            parent = schema.tables[reference.parent]
-            present = {row[reference.parent_column] for row in drawn[reference.parent]}
-            needed = {row[reference.column] for row in drawn[reference.child]} - present
-            rows = [row for row in parent.rows if row[reference.parent_column] in needed]
-            drawn[reference.parent] = drawn[reference.parent] + rows
-            added = added or bool(rows)
-        if not added:
-            return
+@dataclass
+class _Draw:
+    """The rows of a further database, while they are drawn.
 
-
-def _exchange_values(schema: Schema, drawn: Rows, rng: random.Random, is_beside: bool) -> None:
-    """Have the values of columns that are no keys change places, one for another in all rows, or
-    become values beside them.
+    is_beside: whether numbers and dates become others beside them.
     """
-    # What each value becomes.
-    instead: dict[Group, dict[Any, Any]] = defaultdict(dict)
-    for kind in (str, (int, float)):
-        for group, values in _values_by_group(schema, drawn, kind).items():
-            if is_beside:
-                instead[group].update(beside(values, group.compared, rng))
-                continue
-            # A constant of the gold may come instead of one that stood there.
-            constants = [each for each in group.compared if isinstance(each, kind)]
-            others = [each for each in constants if each not in values]
-            after = rng.sample(values + others, len(values))
-            instead[group].update(zip(values, after, strict=True))
 
-    for name, table in schema.tables.items():
-        changes = [instead[column.group] for column in table.columns]
-        rows = []
-        for row in drawn[name]:
-            pairs = zip(changes, row, strict=True)
-            rows.append(tuple([change.get(value, value) for change, value in pairs]))
-        drawn[name] = rows
+    schema: Schema
+    rng: random.Random
+    is_beside: bool
+    rows: Rows = field(default_factory=dict)
 
+    def keep_rows(self, name: str, most: int, are_all: bool) -> None:
+        """Keep some rows of a table, at most so many beside those with a constant of the gold."""
+        table = self.schema.tables[name]
+        share = self.rng.choice((0.85, 1.0) if self.is_beside else (0.35, 0.6, 0.85))
+        if are_all:
+            share = 1.0
+        kept = [row for row in table.rows[: table.fitting] if self.rng.random() < share]
+        others = table.rows[table.fitting :]
+        count = min(round(share * len(others)), most)
+        self.rows[name] = kept + self.rng.sample(others, count)
 
-def _values_by_group(schema: Schema, drawn: Rows, kind: Any) -> dict[Group, list[Any]]:
-    """The different values of a type in each group of columns without a key."""
-    # dicts in place of sets, which have no order
-    values: dict[Group, dict[Any, None]] = defaultdict(dict)
-    for name, table in schema.tables.items():
+    def add_parents(self) -> None:
+        """Add the rows that others refer to, until there are none to add."""
+        for _ in range(4):
+            added = False
+            for reference in self.schema.references:
+                parents = self.rows[reference.parent]
+                present = {row[reference.parent_column] for row in parents}
+                needed = {row[reference.column] for row in self.rows[reference.child]} - present
+                of_table = self.schema.tables[reference.parent].rows
+                rows = [row for row in of_table if row[reference.parent_column] in needed]
+                self.rows[reference.parent] = parents + rows
+                added = added or bool(rows)
+            if not added:
+                return
+
+    def exchange_values(self) -> None:
+        """Have the values of columns that are no keys change places, one for another in all rows, or
+        become values beside them.
+        """
+        # What each value becomes.
+        instead: dict[Group, dict[Any, Any]] = defaultdict(dict)
+        for kind in (str, (int, float)):
+            for group, values in self._values_by_group(kind).items():
+                if self.is_beside:
+                    instead[group].update(beside(values, group.compared, self.rng))
+                    continue
+                # A constant of the gold may come instead of one that stood there.
+                constants = [each for each in group.compared if isinstance(each, kind)]
+                others = [each for each in constants if each not in values]
+                after = self.rng.sample(values + others, len(values))
+                instead[group].update(zip(values, after, strict=True))
+
+        for name, table in self.schema.tables.items():
+            changes = [instead[column.group] for column in table.columns]
+            rows = []
+            for row in self.rows[name]:
+                pairs = zip(changes, row, strict=True)
+                rows.append(tuple([change.get(value, value) for change, value in pairs]))
+            self.rows[name] = rows
+
+    def _values_by_group(self, kind: Any) -> dict[Group, list[Any]]:
+        """The different values of a type in each group of columns without a key."""
+        # dicts in place of sets, which have no order
+        values: dict[Group, dict[Any, None]] = defaultdict(dict)
+        for name, table in self.schema.tables.items():
+            for index, column in enumerate(table.columns):
+                for row in self.rows[name]:
+                    if isinstance(row[index], kind) and not column.group.is_fixed:
+                        values[column.group][row[index]] = None
+        return {group: list(different) for group, different in values.items()}
+
+    def make_rows(self, name: str, most: int) -> None:
+        """Add made rows to a table. Those of the tables to which it refers are drawn already."""
+        table = self.schema.tables[name]
+        pools = []
         for index, column in enumerate(table.columns):
-            for row in drawn[name]:
-                if isinstance(row[index], kind) and not column.group.is_fixed:
-                    values[column.group][row[index]] = None
-    return {group: list(different) for group, different in values.items()}
+            pools.append(self._few_values(column, [row[index] for row in table.rows]))
+        taken = {}
+        for index in table.own_keys:
+            taken[index] = {row[index] for row in self.rows[name]}
+        made: list[Row] = []
+        for number in range(self.rng.randint(most // 2, most)):
+            values: list[Any] = [self.rng.choice(pool) for pool in pools]
+            for index in taken:
+                compared = table.columns[index].group.compared
+                if compared and number == 0:
+                    values[index] = self.rng.choice(compared)
+                if values[index] in taken[index]:
+                    # a key that no row has yet
+                    is_text = isinstance(values[index], str)
+                    values[index] = f"{values[index]} {number}" if is_text else 1001 + number
+                taken[index].add(values[index])
+            made.append(tuple(values))
+        self.rows[name] = self.rows[name] + made
 
-
-def _made_rows(
-    schema: Schema, table: Table, drawn: Rows, rng: random.Random, most: int, is_beside: bool
-) -> list[Row]:
-    pools = []
-    for index, column in enumerate(table.columns):
-        present = [row[index] for row in table.rows]
-        pools.append(_few_values(schema, column, present, drawn, rng, is_beside))
-    taken = {}
-    for index in table.own_keys:
-        taken[index] = {row[index] for row in drawn[table.name.casefold()]}
-    rows = []
-    for number in range(rng.randint(most // 2, most)):
-        values: list[Any] = [rng.choice(pool) for pool in pools]
-        for index in taken:
-            compared = table.columns[index].group.compared
-            if compared and number == 0:
-                values[index] = rng.choice(compared)
-            if values[index] in taken[index]:
-                # a key that no row has yet
-                is_text = isinstance(values[index], str)
-                values[index] = f"{values[index]} {number}" if is_text else 1001 + number
-            taken[index].add(values[index])
-        rows.append(tuple(values))
-    return rows
-
-
-def _few_values(
-    schema: Schema,
-    column: Column,
-    present: Sequence[Any],
-    drawn: Rows,
-    rng: random.Random,
-    is_beside: bool,
-) -> list[Any]:
-    """The few values that the made rows have in a column: of few some occur twice, and several
-    conditions hold at once. present: the values that the table has.
-    """
-    pool: list[Any] = []
-    compared = column.group.compared
-    likely = compared
-    reference = column.reference
-    if reference is not None:
-        # The keys of the other table, and those of its rows that have a constant of the gold.
-        parents = drawn[reference.parent]
-        pool = [row[reference.parent_column] for row in parents]
-        wanted = [each.group.compared for each in schema.tables[reference.parent].columns]
-        likely = []
-        for row, key in zip(parents, pool, strict=True):
-            if any(map(operator.contains, wanted, row)):
-                likely.append(key)
-    if not pool:
-        pool = [*compared, *present]
-        if len({*pool}) < 4:
-            pool += column.usual_values(pool)
-        pool = list(dict.fromkeys(pool))
-    if is_beside and not column.is_key:
-        pool = list(dict.fromkeys([*pool, *beside(present, compared, rng).values()]))
-    few = rng.sample(pool, min(len(pool), rng.choice((2, 3, 6))))
-    if likely and rng.random() < 0.8:
-        few[0] = rng.choice(likely)
-    return few
+    def _few_values(self, column: Column, present: Sequence[Any]) -> list[Any]:
+        """The few values that the made rows have in a column: of few some occur twice, and several
+        conditions hold at once. present: the values that the table has.
+        """
+        pool: list[Any] = []
+        compared = column.group.compared
+        likely = compared
+        reference = column.reference
+        if reference is not None:
+            # The keys of the other table, and those of its rows that have a constant of the gold.
+            parents = self.rows[reference.parent]
+            pool = [row[reference.parent_column] for row in parents]
+            columns = self.schema.tables[reference.parent].columns
+            wanted = [each.group.compared for each in columns]
+            likely = []
+            for row, key in zip(parents, pool, strict=True):
+                if any(map(operator.contains, wanted, row)):
+                    likely.append(key)
+        if not pool:
+            pool = [*compared, *present]
+            if len({*pool}) < 4:
+                pool += column.usual_values(pool)
+            pool = list(dict.fromkeys(pool))
+        if self.is_beside and not column.is_key:
+            pool = list(dict.fromkeys([*pool, *beside(present, compared, self.rng).values()]))
+        few = self.rng.sample(pool, min(len(pool), self.rng.choice((2, 3, 6))))
+        if likely and self.rng.random() < 0.8:
+            few[0] = self.rng.choice(likely)
+        return few
 
 
 def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:

@@ -94,10 +94,9 @@ def _columns(
     `level=2`; the value is JSON or text.
     """
     try:
-        columns = Reading().filled(item.row)
+        columns = {**Reading().filled(item.row)}
     except LineError as error:
         raise InputError(f"the right answer cannot be read: {error}", field="row") from error
-    columns = {**columns}
     if gold is not None:
         columns["solution"] = gold
     # Each may be given alone, beside a row.

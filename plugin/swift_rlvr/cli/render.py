@@ -28,7 +28,7 @@ LONGEST_DETAIL = 200
 
 def terminal(stderr: bool = False) -> Console:
     """A console that shows texts as they are and leaves it to the terminal to break their lines, so
-    that a path can be copied.
+    that a path can be copied. `soft_wrap=False` breaks a sentence between its words.
     """
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 

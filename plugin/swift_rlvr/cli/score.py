@@ -130,10 +130,12 @@ def _print_summary(
     console = terminal()
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
-        console.print(f"Verifier and format of the first lines: {names}", style="dim")
+        text = f"Verifier and format of the first lines: {names}"
+        console.print(text, style="dim", soft_wrap=False)
     if golds:
         columns = ", else ".join(golds[:3])
-        console.print(f"Right answers are in the column {columns}", style="dim")
+        text = f"Right answers are in the column {columns}"
+        console.print(text, style="dim", soft_wrap=False)
     count = summary["completions"]
     seconds = summary["seconds"]
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"

@@ -141,7 +141,7 @@ def _print_what_was_read(console: Console, source: Source, findings: checking.Fi
             if names:
                 console.print(f"{word}: {', '.join(names)}", style="dim")
     if source.task.is_mixed and findings.tasks:
-        console.print(f"  {counts_text(findings.tasks.items())}")
+        console.print(f"  {counts_text(findings.tasks.items())}", soft_wrap=False)
 
 
 def _print_prompts(console: Console, findings: checking.Findings) -> None:
@@ -153,7 +153,7 @@ def _print_prompts(console: Console, findings: checking.Findings) -> None:
         usable = sum(findings.forms.values())
         if usable > findings.with_pictures:
             pictures += f"; {checking.rows_text(usable - findings.with_pictures)} without"
-        console.print(f"  {pictures}", style="dim")
+        console.print(f"  {pictures}", style="dim", soft_wrap=False)
     forms = []
     for form, rows in findings.forms.most_common():
         name = checking.form_text(form) if form else "no form"
@@ -165,7 +165,8 @@ def _print_prompts(console: Console, findings: checking.Findings) -> None:
         names = ", ".join(sorted(unread[:SHOWN_COLUMNS]))
         if len(unread) > SHOWN_COLUMNS:
             names += f" and {len(unread) - SHOWN_COLUMNS} more"
-        console.print(f"Neither the prompt nor a reward gets: {names}.", style="dim")
+        text = f"Neither the prompt nor a reward gets: {names}."
+        console.print(text, style="dim", soft_wrap=False)
 
     if findings.ways:
         ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
@@ -209,7 +210,8 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         console.print(text, style="yellow")
     else:
         rewards = ", ".join(findings.rewards)
-        console.print(f"Every gold earns the maximum of {rewards}.", style="green")
+        text = f"Every gold earns the maximum of {rewards}."
+        console.print(text, style="green", soft_wrap=False)
     if findings.total is None or findings.total > findings.rows:
         text = (
             f"The rows after the first {findings.rows:,} were not looked at; --all looks at them."
@@ -217,4 +219,4 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         console.print(text, style="yellow")
     if any(findings.shared.values()):
         text = "The datasets share rows: the evaluation would test the model on its training rows."
-        console.print(text, style="bold red")
+        console.print(text, style="bold red", soft_wrap=False)

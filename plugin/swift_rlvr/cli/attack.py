@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import table, terminal, visible
+from swift_rlvr.cli.render import table, terminal, visible, with_progress
 from swift_rlvr.contract.attack import Attack, asked_rows, attack_reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.success import FORMAT, SHAPING
@@ -64,14 +63,8 @@ def attack(
             f"{attacked.name} needs the column {missing}; the prepared rows have {present}",
             "dataset",
         )
-    with_progress = partial(
-        track,
-        description="attacking",
-        console=Console(stderr=True),
-        transient=True,
-        disable=as_json,
-    )
-    result = attack_reward(attacked, asked, limit, with_progress)
+    progress = partial(with_progress, description="attacking", is_hidden=as_json)
+    result = attack_reward(attacked, asked, limit, progress)
     if as_json:
         typer.echo(json.dumps({**result.as_json(), "unusable": unusable}))
     else:

@@ -6,17 +6,19 @@ Text from a model or a file could steer the terminal: `visible` and `plain` esca
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import cleandoc
-from typing import Any
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.success import FULL
 
+Item = TypeVar("Item")
 OUTCOMES = {
     True: Text("passed", "green"),
     False: Text("failed", "bold red"),
@@ -31,6 +33,15 @@ def terminal(stderr: bool = False) -> Console:
     that a path can be copied. `soft_wrap=False` breaks a sentence between its words.
     """
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def with_progress(
+    items: Iterable[Item], description: str, total: float | None = None, is_hidden: bool = False
+) -> Iterable[Item]:
+    """The items, with a bar on standard error while they are gone through, if that is a terminal."""
+    console = terminal(stderr=True)
+    disable = is_hidden or not console.is_terminal
+    return track(items, description, total, console=console, transient=True, disable=disable)
 
 
 def print_error(problem: object) -> None:

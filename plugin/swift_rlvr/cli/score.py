@@ -149,8 +149,7 @@ def _print_summary(
     if summary["unusable"]:
         console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
-            text = visible(problem, LONGEST_DETAIL, console.encoding)
-            console.print("  ", text, sep="")
+            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="")
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
     for change in summary.get("changed", ()):

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
 from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parquet
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import counts_text, terminal
+from swift_rlvr.cli.render import counts_text, terminal, with_progress
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
@@ -136,20 +135,11 @@ def _with_cases(
     """The rows with added tests, and a report of those that got none."""
     from swift_rlvr.evaluation.added_cases import add_cases
 
-    progress = Console(stderr=True)
-    made = track(
-        add_cases(source, rows, count, seed),
-        "Adding tests",
-        len(rows),
-        console=progress,
-        disable=not progress.is_terminal,
-        transient=True,
-    )
     prepared = []
     counts = []
     problems = []
     mutants = surviving = 0
-    for result in made:
+    for result in with_progress(add_cases(source, rows, count, seed), "Adding tests", len(rows)):
         prepared.append(result.row)
         mutants += result.mutants
         surviving += result.surviving

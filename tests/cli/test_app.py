@@ -113,6 +113,16 @@ def test_mistakes_in_dataset_make(monkeypatch, tmp_path, arguments, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_path_is_shown_as_it_is_written(tmp_path):
+    """It may look like rich's marks: [red], :100:."""
+    out = tmp_path / "[red]:100:.jsonl"
+    shown = ran(*MAKE, "tutorial", "--split", "train", "--out", out, "--rows", 2)
+    assert shown == f"written: {out}\n"
+    graded = tmp_path / "[red]:100:graded.jsonl"
+    shown = ran("dataset", "prepare", f"countdown:{out}", "--out", graded)
+    assert shown.endswith(f"written: {graded}; train on it with --dataset countdown:{graded}\n")
+
+
 def test_dataset_make_with_settings_of_ones_own(tmp_path):
     out = tmp_path / "tasks.jsonl"
     make = [*MAKE, "tutorial", "--split", "validation", "--rows", 50, "--out", out]

@@ -8,8 +8,6 @@ traceback.
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from swift_rlvr import __version__
@@ -30,7 +28,7 @@ from swift_rlvr.cli.model import model
 from swift_rlvr.cli.new import new
 from swift_rlvr.cli.plugin import plugin
 from swift_rlvr.cli.probe import probe
-from swift_rlvr.cli.render import plain_help
+from swift_rlvr.cli.render import plain_help, print_error
 from swift_rlvr.cli.report import report
 from swift_rlvr.cli.rewards import rewards
 from swift_rlvr.cli.score import score
@@ -68,9 +66,7 @@ class Command(TyperCommand):
                     is_option = isinstance(parameter, TyperOption)
                     flag = parameter.opts[0] if is_option else parameter.name.upper()
                     message = f"{flag}: {error.problem}"
-            # No markup: the message may quote a file.
-            text = Text.assemble(("Error:", "red"), f" {message}")
-            Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+            print_error(message)
             raise typer.Exit(2) from None
 
 

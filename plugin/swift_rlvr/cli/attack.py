@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import table, visible
+from swift_rlvr.cli.render import table, terminal, visible, with_progress
 from swift_rlvr.contract.attack import Attack, asked_rows, attack_reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.success import FORMAT, SHAPING
@@ -64,20 +63,14 @@ def attack(
             f"{attacked.name} needs the column {missing}; the prepared rows have {present}",
             "dataset",
         )
-    with_progress = partial(
-        track,
-        description="attacking",
-        console=Console(stderr=True),
-        transient=True,
-        disable=as_json,
-    )
-    result = attack_reward(attacked, asked, limit, with_progress)
+    progress = partial(with_progress, description="attacking", is_hidden=as_json)
+    result = attack_reward(attacked, asked, limit, progress)
     if as_json:
         typer.echo(json.dumps({**result.as_json(), "unusable": unusable}))
     else:
-        console = Console(highlight=False)
+        console = terminal()
         title = Text.assemble((attacked.name, "bold"), f" on {len(asked):,} rows of {source}")
-        console.print(title, soft_wrap=True)
+        console.print(title)
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
         _print_table(console, result)
@@ -114,22 +107,22 @@ def _print_conclusions(console: Console, result: Attack) -> None:
         best = result.without_work[0]
         style = "red" if best.mean > result.limit else ""
         text = f"The best policy without work, {best.strategy.name}, earns {best.mean:.3f} a row."
-        console.print(text, style=style, soft_wrap=True)
+        console.print(text, style=style)
     if result.unstated:
         names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in result.unstated)
         text = f"Paid though they do not state the right answer: {names}"
-        console.print(text, style="red", soft_wrap=True, markup=False)
+        console.print(text, style="red")
     if result.earned and reward.role in (FORMAT, SHAPING) and reward.name.startswith("external_"):
         text = (
             f"{reward.name} does not verify the answer, so a right form is enough: with "
             "gate=outcome it pays for right answers alone."
         )
-        console.print(text, style="dim", soft_wrap=True)
+        console.print(text, style="dim")
     right = result.right
     if result.is_silent:
         outcome = "paid" if right.rows else "graded"
         text = f"The right answer is not {outcome} on any row: the reward teaches nothing."
-        console.print(text, style="red", soft_wrap=True)
+        console.print(text, style="red")
     elif right.rows:
         share = f"{len(right.paid):,} of {right.rows:,} rows"
         console.print(f"The right answer is paid on {share}, {right.mean:.3f} a row.")

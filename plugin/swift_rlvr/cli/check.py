@@ -1,20 +1,16 @@
 """The command `swift-rlvr check`: whether rewards and tasks keep what trainers expect of them."""
 
-from collections import Counter
 from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.render import plain, table
+from swift_rlvr.cli.render import plain, print_outcomes, table, terminal
 from swift_rlvr.contract import RULES, Checked, Subject, check_registered
+from swift_rlvr.contract.subjects import installed_subjects, owner_of, subjects_named
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.build import reward_class
-from swift_rlvr.rewards.imported import is_import_path, paths_in_file
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.registry import OWN
 
 # The problems shown of each reward or task, and the characters of each problem.
 SHOWN = 8
@@ -66,8 +62,7 @@ def check(
     refused = [*REWARDS.refused, *TASKS.refused]
     if names:
         refused = [entry for entry in refused if entry.distribution in names]
-    packages_refused = {entry.distribution for entry in refused}
-    subjects = _subjects(names or [], packages_refused)
+    subjects = subjects_named(names, refused) if names else installed_subjects()
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
     results = [_result(subject, checked[subject]) for subject in subjects]
@@ -80,61 +75,10 @@ def check(
             Result("failed", "entry point", name, entry.distribution, "", title, [problem])
         )
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     _print_results(console, results)
-    outcomes = Counter(result.outcome for result in results)
-    counts = [f"{outcomes[outcome]} {outcome}" for outcome in STYLES if outcomes[outcome]]
-    console.print("\n" + ", ".join(counts))
-    if outcomes["failed"]:
+    if print_outcomes(console, [result.outcome for result in results], STYLES):
         raise typer.Exit(1)
-
-
-def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
-    """The rewards and tasks that are meant, in the order of the registries; all without a name.
-
-    Args:
-        names: of rewards, tasks or packages, files and import paths. A reward and a task may share
-            a name.
-        refused: the packages with an entry point that cannot be loaded.
-    """
-    subjects = [Subject("reward", name) for name in REWARDS]
-    subjects += [Subject("task", name) for name in TASKS]
-    if not names:
-        return subjects
-
-    meant = []
-    known = set(refused)
-    for name in names:
-        if is_import_path(name) or name.endswith(".py"):
-            known.add(name)
-            paths = [name] if is_import_path(name) else paths_in_file(name)
-            for path in paths:
-                reward_class(path)  # it is refused now, and not by each rule
-                meant.append(Subject("reward", path))
-    for subject in subjects:
-        names_of_subject = {
-            subject.name,
-            subject.name.removeprefix("external_"),
-            _owner(subject),
-        }
-        known |= names_of_subject
-        if not names_of_subject.isdisjoint(names):
-            meant.append(subject)
-    for name in names:
-        if name not in known:
-            packages = sorted({OWN, *REWARDS.owners.values(), *TASKS.owners.values()})
-            raise InputError(
-                f"no reward, task or installed package is named {name!r}; rewards: {', '.join(REWARDS)};"
-                f" tasks: {', '.join(TASKS)}; packages: {', '.join(packages)}"
-            )
-    return meant
-
-
-def _owner(subject: Subject) -> str:
-    if is_import_path(subject.name):
-        return subject.name.rpartition(":")[0]
-    registry = REWARDS if subject.kind == "reward" else TASKS
-    return registry.owner(subject.name)
 
 
 def _result(subject: Subject, checked: Checked) -> Result:
@@ -150,7 +94,7 @@ def _result(subject: Subject, checked: Checked) -> Result:
     elif checked.not_judged:
         outcome, problems, rules = "not judged", [checked.not_judged], "without examples"
     title = f"{subject.kind} {subject.name}"
-    return Result(outcome, subject.kind, subject.name, _owner(subject), rules, title, problems)
+    return Result(outcome, subject.kind, subject.name, owner_of(subject), rules, title, problems)
 
 
 def _print_results(console: Console, results: list[Result]) -> None:

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import note, print_figures
+from swift_rlvr.cli.render import note, print_figures, terminal
 from swift_rlvr.evaluation import compare as comparing
 from swift_rlvr.evaluation.graded_files import evaluated
-from swift_rlvr.tasks.sources import parse_columns, parse_source
+from swift_rlvr.tasks.sources import parse_columns
 from swift_rlvr.utils.jsonl import write_json
 
 
@@ -34,8 +33,8 @@ def compare(
 
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
-    console = Console(highlight=False, soft_wrap=True)
-    answered = None if dataset is None else parse_source(dataset)
+    console = terminal()
+    answered = flags.answered_by(dataset)
     first = evaluated(before, parse_columns(columns), answered)
     second = evaluated(after, parse_columns(columns), answered)
     comparison = comparing.compare(first.summary, second.summary)
@@ -57,4 +56,4 @@ def compare(
         console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
     if out is not None:
         write_json(out, comparison)
-        console.print(f"written: {out}", markup=False)
+        console.print(f"written: {out}")

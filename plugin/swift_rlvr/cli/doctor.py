@@ -2,9 +2,7 @@
 started.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from inspect import cleandoc
 from textwrap import wrap
 
 import typer
@@ -12,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import plain
+from swift_rlvr.cli.render import plain, print_outcomes, print_usage, terminal
 from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import this_machine
@@ -39,17 +37,13 @@ def doctor(words: flags.Launch = None) -> None:
     """
     words = words or []
     if "--help" in words or "-h" in words:
-        usage = "Usage: swift-rlvr doctor [RECIPE.yaml] [--name value ...]"
-        typer.echo(f"{usage}\n\n{cleandoc(doctor.__doc__ or '')}")
+        print_usage("swift-rlvr doctor [RECIPE.yaml] [--name value ...]", doctor.__doc__)
         return
-    with Console(stderr=True).status("Checking"):
+    with terminal(stderr=True).status("Checking"):
         results = results_of(words)
-    console = Console(highlight=False)
+    console = terminal()
     print_results(results, console)
-    counts = Counter(str(result.status) for result in results)
-    summary = [f"{counts[status]} {status}" for status in STYLES if counts[status]]
-    console.print("\n" + ", ".join(summary))
-    if counts["failed"]:
+    if print_outcomes(console, [result.status for result in results], STYLES):
         raise typer.Exit(1)
 
 

@@ -1,10 +1,7 @@
 """`swift-rlvr explain`: why one completion gets its reward."""
 
 import json
-import re
 import sys
-from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,23 +10,15 @@ from rich.console import Console
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_explanation
 from swift_rlvr.evaluation.completion_files import Reading
-from swift_rlvr.evaluation.completion_forms import (
-    Item,
-    NoCompletionError,
-    is_completion,
-    items_of,
-    read_object,
-    with_columns_from_prompt,
-)
+from swift_rlvr.evaluation.completion_forms import Item, is_completion, with_columns_from_prompt
+from swift_rlvr.evaluation.row_places import row_at
 from swift_rlvr.evaluation.score import verifiers_for
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
-from swift_rlvr.tasks.files import COMPRESSED, data_suffix, file_rows
-from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LineError, opened
+from swift_rlvr.utils.jsonl import LineError
 
 FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold TEXT"}
 
@@ -67,14 +56,8 @@ def explain(
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
-    item = Item(None, None, {}) if row is None else _read_row(row)
-    try:
-        columns = Reading().filled(item.row)
-    except LineError as error:
-        raise InputError(f"the right answer cannot be read: {error}", field="row") from error
-    columns = with_columns_from_prompt(
-        {**columns, **_columns_of_flags(nums, target, gold, column or [])}
-    )
+    item = Item(None, None, {}) if row is None else row_at(row)
+    columns = _columns(item, nums, target, gold, column or [])
     text = _completion_to_explain(completion, item)
     if reward_funcs is None:
         # Nothing that a completion says is run unless the user asks for it by name.
@@ -104,67 +87,16 @@ def explain(
         print_explanation(Console(highlight=False), name, explanation)
 
 
-def _read_row(text: str) -> Item:
-    """The row that `--row` names, with its completion if it has one."""
-    if text.lstrip().startswith("{"):
-        return _item_of(text, "the object", position=None)
-
-    place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
-    if place is None:
-        forms = """'{"nums": [3, 5, 7], ...}', FILE:LINE, FILE:LINE:POSITION or TASK:FILE:LINE"""
-        raise InputError(f"must be {forms}, got {text}", field="row")
-    path = place[1]
-    number = int(place[2])
-    if path.partition(":")[0] in TASKS.data:
-        source = parse_source(path)
-        for line_number, raw in source.rows():
-            if line_number == number:
-                with source.at(line_number):
-                    return Item(None, None, source.task.preprocess(raw))
-        raise InputError(f"{path} has no row in line {number}", field="row")
-    position = None if place[3] is None else int(place[3])
-    where = f"line {number} of {path}"
-    if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
-        for line_number, row in file_rows(Path(path)):
-            if line_number == number:
-                return _item_of(row, where, position)
-        raise InputError(f"{path} has no row in line {number}", field="row")
-    with opened(path) as file:
-        line = next(islice(file, number - 1, None), b"") if number else b""
-    if not line:
-        raise InputError(f"{path} has no line {number}", field="row")
-    return _item_of(line, where, position)
-
-
-def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | None) -> Item:
-    """One completion of a line, which holds several in ms-swift's tables.
-
-    line: JSON, or a row that is read. position: from 1.
+def _columns(
+    item: Item, nums: str | None, target: str | None, gold: str | None, pairs: list[str]
+) -> dict[str, Any]:
+    """The columns of a row, with those that flags and its prompt give. pairs: of --column, such as
+    `level=2`; the value is JSON or text.
     """
     try:
-        row = line if isinstance(line, dict) else read_object(line)
-        items = items_of(row)
-    except NoCompletionError:
-        # A row of a dataset.
-        return Item(None, None, row)
-    except (LineError, RowError) as error:
-        raise InputError(f"{where}: {error}", field="row") from error
-    if position is None:
-        if len(items) != 1:
-            problem = "completions: add a position, as in FILE:LINE:1"
-            raise InputError(f"{where} has {len(items)} {problem}", field="row")
-        return items[0]
-    if not 1 <= position <= len(items):
-        problem = f"{where} has {len(items)} completions, got position {position}"
-        raise InputError(problem, field="row")
-    return items[position - 1]
-
-
-def _columns_of_flags(
-    nums: str | None, target: str | None, gold: str | None, pairs: list[str]
-) -> dict[str, Any]:
-    """The columns that flags give. pairs: of --column, such as `level=2`; the value is JSON or text."""
-    columns: dict[str, Any] = {}
+        columns = {**Reading().filled(item.row)}
+    except LineError as error:
+        raise InputError(f"the right answer cannot be read: {error}", field="row") from error
     if gold is not None:
         columns["solution"] = gold
     # Each may be given alone, beside a row.
@@ -186,7 +118,7 @@ def _columns_of_flags(
             columns[name] = json.loads(text)
         except (ValueError, RecursionError):
             columns[name] = text
-    return columns
+    return with_columns_from_prompt(columns)
 
 
 def _completion_to_explain(text: str | None, item: Item) -> object:

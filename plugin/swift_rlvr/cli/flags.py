@@ -12,6 +12,7 @@ import typer
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.training.recipes import CONFIGS, EXPERIMENTS
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import find_file
@@ -35,6 +36,11 @@ def dataset_option(what: str) -> Any:
         help=f"{what}: {DATASET}",
         autocompletion=dataset_names,
     )
+
+
+def answered_by(dataset: str | None, columns: str = "") -> Source | None:
+    """The rows of an option `Answered`."""
+    return None if dataset is None else parse_source(dataset, columns=columns)
 
 
 def sampling_settings(context: typer.Context) -> SamplingSettings:

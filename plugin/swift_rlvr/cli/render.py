@@ -3,18 +3,22 @@
 Text from a model or a file could steer the terminal: `visible` and `plain` escape it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from inspect import cleandoc
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.success import FULL
 
+Item = TypeVar("Item")
 OUTCOMES = {
     True: Text("passed", "green"),
     False: Text("failed", "bold red"),
@@ -22,6 +26,39 @@ OUTCOMES = {
 }
 LONGEST_EXTRACT = 600
 LONGEST_DETAIL = 200
+
+
+def terminal(stderr: bool = False) -> Console:
+    """A console that shows texts as they are and leaves it to the terminal to break their lines, so
+    that a path can be copied. `soft_wrap=False` breaks a sentence between its words.
+    """
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def with_progress(
+    items: Iterable[Item], description: str, total: float | None = None, is_hidden: bool = False
+) -> Iterable[Item]:
+    """The items, with a bar on standard error while they are gone through, if that is a terminal."""
+    console = terminal(stderr=True)
+    disable = is_hidden or not console.is_terminal
+    return track(items, description, total, console=console, transient=True, disable=disable)
+
+
+def print_error(problem: object) -> None:
+    """What ends a command, on standard error."""
+    terminal(stderr=True).print(Text.assemble(("Error:", "red"), f" {problem}"))
+
+
+def print_usage(usage: str, docstring: str | None) -> None:
+    """The help of a command whose flags typer does not know."""
+    terminal().print(f"Usage: {usage}\n\n{cleandoc(docstring or '')}")
+
+
+def print_outcomes(console: Console, outcomes: Iterable[str], styles: Mapping[str, str]) -> bool:
+    """How often there was each outcome, in the order of `styles`; whether one is "failed"."""
+    counts = Counter(outcomes)
+    console.print("\n" + ", ".join(f"{counts[each]} {each}" for each in styles if counts[each]))
+    return counts["failed"] > 0
 
 
 def table(
@@ -44,6 +81,16 @@ def table(
 def note(text: str) -> Text:
     """A line that begins with a yellow `note:`."""
     return Text.assemble(("note:", "yellow"), f" {text}")
+
+
+def counts_text(counts: Iterable[tuple[str, int]]) -> str:
+    """Counts in a sentence: `wrong answer: 3, no answer: 1`."""
+    return ", ".join(f"{name}: {count:,}" for name, count in counts)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and what is counted: `1 row`, `2 rows`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
@@ -132,8 +179,8 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
     if extract is None:
         console.print("There is nothing to judge in this completion.")
     else:
-        unit = "character" if len(extract) == 1 else "characters"
-        console.print(f"Judged ({len(extract):,} {unit}){':' if extract else ''}")
+        size = counted(len(extract), "character")
+        console.print(f"Judged ({size}){':' if extract else ''}")
     if extract:
         text = visible(extract, LONGEST_EXTRACT, console.encoding)
         console.print(Padding(text, (0, 0, 0, 2), expand=False))

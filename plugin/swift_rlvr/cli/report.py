@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import note
-from swift_rlvr.tasks.sources import parse_columns, parse_source
+from swift_rlvr.cli.render import note, terminal
+from swift_rlvr.tasks.sources import parse_columns
 from swift_rlvr.utils.jsonl import read_json
 
 COMPARISON = "comparison.json"
@@ -48,13 +47,13 @@ def report(
         comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]
     comparisons = [read_json(path) for path in comparison]
     notes: list[str] = []
-    with Console(stderr=True).status("Reading the runs"):
-        answered = None if dataset is None else parse_source(dataset)
+    with terminal(stderr=True).status("Reading the runs"):
+        answered = flags.answered_by(dataset)
         new_names = parse_columns(columns)
         written = write_report(runs, out, comparisons, limit, notes.append, new_names, answered)
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     for text in notes:
         console.print(note(text))
     for path in written:
         if path is not None:
-            console.print(f"written: {path}", markup=False)
+            console.print(f"written: {path}")

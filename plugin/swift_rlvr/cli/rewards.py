@@ -2,8 +2,9 @@
 
 import inspect
 import json
-from dataclasses import Field, fields
-from typing import Annotated, Any, get_origin, get_type_hints
+from dataclasses import fields
+from inspect import formatannotation
+from typing import Annotated, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
@@ -69,36 +70,26 @@ def show_one(console: Console, reward: Reward) -> None:
         console.print(f"Example: {example.completion!r} with {row} earns {example.reward}")
     types = get_type_hints(cls.Parameters)
     for parameter in fields(cls.Parameters):
-        _show_parameter(console, cls, parameter, types[parameter.name])
+        accepted = formatannotation(types[parameter.name])
+        if get_origin(types[parameter.name]) is tuple:
+            accepted = "comma-separated names"
+        limits = parameter.metadata["accepts"]
+        if any(limits):
+            accepted += f", {limits}"
+        default = parameter.default
+        if isinstance(default, tuple):
+            default = ",".join(default)
+        # Only "" is shown as none: 0 and False are defaults like any other.
+        default_text = str(default) or "none"
 
-
-def _show_parameter(
-    console: Console, cls: type[Reward], parameter: Field, parameter_type: Any
-) -> None:
-    if get_origin(parameter_type) is tuple:
-        accepted = "comma-separated names"
-    elif isinstance(parameter_type, type):
-        accepted = parameter_type.__name__
-    else:  # such as float | None
-        accepted = str(parameter_type)
-    limits = parameter.metadata["accepts"]
-    if any(limits):
-        accepted += f", {limits}"
-
-    default = parameter.default
-    if isinstance(default, tuple):
-        default = ",".join(default)
-    # Only "" is shown as none: 0 and False are defaults like any other.
-    default_text = str(default) or "none"
-
-    names = variable(cls.name, parameter.name)
-    flag = parameter.metadata.get("flag")
-    if flag:
-        names += f", in ms-swift --{flag}"
-    for name, library in parameter.metadata.get("elsewhere", {}).items():
-        names += f", in {library} {name}"
-    console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
-    _print_indented(console, f"{plain_help(parameter.metadata['help'])}\n{names}")
+        names = variable(cls.name, parameter.name)
+        flag = parameter.metadata.get("flag")
+        if flag:
+            names += f", in ms-swift --{flag}"
+        for name, library in parameter.metadata.get("elsewhere", {}).items():
+            names += f", in {library} {name}"
+        console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
+        _print_indented(console, f"{plain_help(parameter.metadata['help'])}\n{names}")
 
 
 def _print_indented(console: Console, text: str) -> None:

@@ -9,14 +9,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import LONGEST_DETAIL, note, print_figures, table, visible
+from swift_rlvr.cli.render import (
+    LONGEST_DETAIL,
+    counted,
+    note,
+    print_figures,
+    table,
+    terminal,
+    visible,
+)
 from swift_rlvr.evaluation.completion_files import find_files, first_rows
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
 from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
-from swift_rlvr.tasks.sources import parse_columns, parse_source
+from swift_rlvr.tasks.sources import parse_columns
 from swift_rlvr.utils.errors import InputError
 
 
@@ -78,9 +86,9 @@ def score(
             stored = set().union(*verdicts.values())
             reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
-    answered = None if dataset is None else parse_source(dataset, columns=columns)
+    answered = flags.answered_by(dataset, columns)
     readings = find_files(files, parse_columns(columns), answered)
-    errors = Console(stderr=True)
+    errors = terminal(stderr=True)
     left_out: list[str] = []
     golds: list[str] = []
     if reward_funcs:
@@ -93,7 +101,7 @@ def score(
         verb = "It runs" if len(left_out) == 1 else "They run"
         flag = " ".join(f"--reward_funcs {name}" for name in left_out)
         text = f"Not used: {', '.join(left_out)}. {verb} code from the completions; to allow that, add {flag}."
-        errors.print(text, style="yellow", highlight=False, soft_wrap=True)
+        errors.print(text, style="yellow")
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
@@ -119,19 +127,20 @@ def _print_summary(
     summary: dict[str, Any], reward_funcs: list[str] | None, golds: list[str], out: Path | None
 ) -> None:
     """What was graded by what, the rewards and reasons, and what could not be used."""
-    console = Console(highlight=False)
+    console = terminal()
     if reward_funcs is None:
         names = ", ".join(summary["rewards"])
-        console.print(f"Verifier and format of the first lines: {names}", style="dim")
+        text = f"Verifier and format of the first lines: {names}"
+        console.print(text, style="dim", soft_wrap=False)
     if golds:
         columns = ", else ".join(golds[:3])
-        console.print(f"Right answers are in the column {columns}", style="dim")
+        text = f"Right answers are in the column {columns}"
+        console.print(text, style="dim", soft_wrap=False)
     count = summary["completions"]
     seconds = summary["seconds"]
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
     time = f"{seconds:.2f} s, {pace(count, seconds)}"
-    completions = "completion" if count == 1 else "completions"
-    console.print(f"{count:,} {completions} graded by {processes} in {time}")
+    console.print(f"{counted(count, 'completion')} graded by {processes} in {time}")
     if summary["from_prompt"]:
         count = summary["from_prompt"]
         console.print(f"The columns of {count:,} completions were read from their prompts")
@@ -140,14 +149,20 @@ def _print_summary(
     if summary["unusable"]:
         console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
-            text = visible(problem, LONGEST_DETAIL, console.encoding)
-            console.print("  ", text, sep="", soft_wrap=True)
+            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="")
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
+    for change in summary.get("changed", ()):
+        position = f", completion {change['position']}" if "position" in change else ""
+        where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"
+        before, reason_before = change["before"]
+        now, reason_now = change["now"]
+        console.print(f"{where} was {before} ({reason_before}) and is {now} ({reason_now})")
     if "changed" in summary:
-        _print_changes(console, summary)
+        changed = len(summary["changed"])
+        console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
     if out is not None:
-        console.print(f"written: {out}", markup=False, soft_wrap=True)
+        console.print(f"written: {out}")
 
 
 def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
@@ -183,16 +198,4 @@ def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
         console.print("")
         print_figures(console, "Means by file", ("file", *names), rows)
     for text in notes:
-        console.print(text, soft_wrap=True)
-
-
-def _print_changes(console: Console, summary: dict[str, Any]) -> None:
-    """The verdicts that are not those of before."""
-    for change in summary["changed"]:
-        position = f", completion {change['position']}" if "position" in change else ""
-        where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"
-        before, reason_before = change["before"]
-        now, reason_now = change["now"]
-        text = f"{where} was {before} ({reason_before}) and is {now} ({reason_now})"
-        console.print(text, markup=False, soft_wrap=True)
-    console.print(f"{len(summary['changed']):,} of {summary['compared']:,} verdicts changed")
+        console.print(text)

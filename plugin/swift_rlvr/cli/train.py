@@ -2,13 +2,14 @@
 
 import os
 import shlex
-from inspect import cleandoc
+from collections.abc import Sequence
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import print_error, print_usage, terminal
+from swift_rlvr.launch.checks import CheckResult
 from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, make_plan
@@ -41,10 +42,8 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = (
-            "Usage: swift-rlvr train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]"
-        )
-        typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
+        usage = "swift-rlvr train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]"
+        print_usage(usage, train.__doc__)
         return
     machine = this_machine()
     recipe, overrides = read_words(words, machine)
@@ -56,6 +55,8 @@ def train(words: flags.Launch = None) -> None:
 
 def _launch(plan: Plan, console: Console) -> int:
     """Show a plan, check it, and train with ms-swift as it says. The exit status."""
+    from swift_rlvr.launch import doctor
+    from swift_rlvr.launch.checks.machine import wanted_ports
     from swift_rlvr.launch.show import show_commands, show_plan
     from swift_rlvr.launch.supervisor import refuse_second_run, supervise
 
@@ -63,7 +64,11 @@ def _launch(plan: Plan, console: Console) -> int:
         refuse_second_run(plan)
     show_plan(plan, console)
     if plan.variables.dry_run:
-        _check_data(plan, console)
+        # As the launch will read them, and only those that are on this machine.
+        with terminal(stderr=True).status("Reading the dataset"):
+            results = doctor.check_data(plan)
+        problem = "a launch would be refused here; `swift-rlvr doctor` shows all checks"
+        _refuse_failed(results, console, problem)
         show_commands(plan, console)
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
@@ -71,46 +76,30 @@ def _launch(plan: Plan, console: Console) -> int:
         console.print(text, soft_wrap=True)
         return 0
     require("swift", "train", "training with ms-swift")
-    from swift_rlvr.cli.doctor import print_results
-    from swift_rlvr.launch import doctor
-    from swift_rlvr.launch.checks.machine import wanted_ports
-
     # From before the check on: of two launches at once only one finds the ports free.
     with reserved(port for port, _, _ in wanted_ports(plan)):
-        with Console(stderr=True).status("Checking"):
-            results = [result for result in doctor.check_plan(plan) if result.status != "passed"]
-        print_results(results, console)
-        if any(result.status == "failed" for result in results):
-            hint = "run `swift-rlvr doctor` with the same arguments to see all checks"
-            raise InputError(f"nothing was started; {hint}")
+        with terminal(stderr=True).status("Checking"):
+            results = doctor.check_plan(plan)
+        hint = "run `swift-rlvr doctor` with the same arguments to see all checks"
+        _refuse_failed(results, console, f"nothing was started; {hint}")
         return supervise(plan, console)
 
 
-def _check_data(plan: Plan, console: Console) -> None:
-    """Read the datasets that are on this machine, as the launch will, and see whether the rewards
-    grade them.
-
-    Raises:
-        InputError: the launch would be refused.
-    """
+def _refuse_failed(results: Sequence[CheckResult], console: Console, problem: str) -> None:
+    """Show the checks that did not pass; InputError with this problem if one failed."""
     from swift_rlvr.cli.doctor import print_results
-    from swift_rlvr.launch.doctor import check_data
 
-    with Console(stderr=True).status("Reading the dataset"):
-        results = [result for result in check_data(plan) if result.status != "passed"]
-    print_results(results, console)
+    print_results([result for result in results if result.status != "passed"], console)
     if any(result.status == "failed" for result in results):
-        raise InputError("a launch would be refused here; `swift-rlvr doctor` shows all checks")
+        raise InputError(problem)
 
 
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:
     """Train in this process, on the first visible GPU."""
-    recipe_settings = recipe.settings if recipe else {}
-    variables = flags_of_variables(os.environ, {**recipe_settings, **read_flags(overrides)})
-    words = [*variables, *overrides]
-    settings = {**recipe_settings, **read_flags(words)}
-    if recipe is not None:
-        words = [str(recipe.path), *words]
+    path, of_recipe = ([str(recipe.path)], recipe.settings) if recipe else ([], {})
+    variables = flags_of_variables(os.environ, {**of_recipe, **read_flags(overrides)})
+    settings = {**of_recipe, **read_flags([*variables, *overrides])}
+    words = [*path, *variables, *overrides]
 
     # torchrun gives each of its processes a GPU; without it one process takes one.
     if len(machine.gpus) > 1 and "RANK" not in os.environ:
@@ -139,8 +128,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         field = error.field and f"--{error.field.removeprefix('--')}"
         raise InputError(error.problem, field) from error
     except DivergedError as error:
-        message = Text.assemble(("Error:", "red"), f" {error}")
-        Console(stderr=True).print(message, highlight=False, soft_wrap=True)
+        print_error(error)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         kept = checkpoints(settings.get("output_dir") or "none")

@@ -5,7 +5,8 @@ import sqlite3
 import pytest
 
 from swift_rlvr.verifiers.sql.connection import open_file, open_script
-from swift_rlvr.verifiers.sql.further import BESIDE, build, read_schema, rows_of
+from swift_rlvr.verifiers.sql.further import BESIDE, build, rows_of
+from swift_rlvr.verifiers.sql.schema import read_schema
 from swift_rlvr.verifiers.sql.tokens import tokens_of
 
 SCRIPT = """

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import count_text, table, visible
+from swift_rlvr.cli.render import count_text, counts_text, table, terminal, visible
 from swift_rlvr.contract import datasets as checking
 from swift_rlvr.evaluation.prompts import SystemPrompt
 from swift_rlvr.rewards.build import build_rewards
@@ -63,7 +63,7 @@ def check_dataset(
     rewards = build_rewards(reward_funcs) if reward_funcs else None
     first = None if all_rows or others or source.limit else checking.FIRST_ROWS
     chosen = None if system is None else SystemPrompt(system, "--system")
-    with Console(stderr=True).status(f"Checking {source}") as status:
+    with terminal(stderr=True).status(f"Checking {source}") as status:
 
         def say(rows: int) -> None:
             status.update(f"Checking {source}: {rows:,} rows")
@@ -75,7 +75,7 @@ def check_dataset(
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))
     else:
-        console = Console(highlight=False)
+        console = terminal()
         _print_what_was_read(console, source, findings)
         _print_prompts(console, findings)
         _print_rows(console, findings)
@@ -89,7 +89,7 @@ def _print_rewards(console: Console, findings: checking.Findings) -> None:
     """What each reward paid for the right answers, and why it paid less."""
     rows = []
     for name, paid in findings.rewards.items():
-        why = ", ".join(f"{reason}: {count:,}" for reason, count in paid.reasons.most_common())
+        why = counts_text(paid.reasons.most_common())
         full = count_text(paid.full, "green")
         rows.append((name, full, count_text(paid.less), count_text(paid.none), why))
     numbers = ("maximum", "less", "none")
@@ -115,7 +115,7 @@ def _print_rows(console: Console, findings: checking.Findings) -> None:
 
     for line, problem in findings.problems:
         text = visible(problem, LONGEST_PROBLEM, console.encoding)
-        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
+        console.print(f"  line {line}: ", text, sep="")
     if len(findings.problems) == checking.SHOWN:
         console.print("  only the first problems are shown", style="dim")
     if findings.problems:
@@ -131,7 +131,7 @@ def _print_what_was_read(console: Console, source: Source, findings: checking.Fi
     elif findings.total > findings.rows:
         count = f"the first {findings.rows:,} of {checking.rows_text(findings.total)}"
     title = Text.assemble((str(source), "bold"), f": {count} of ", task)
-    console.print(title, soft_wrap=True)
+    console.print(title)
     if source.path is not None and source.path.is_dir():
         for word, files in (("Read", folder_files), ("Left out", left_out_files)):
             paths = files(source.path, source.split)
@@ -139,10 +139,9 @@ def _print_what_was_read(console: Console, source: Source, findings: checking.Fi
             if len(paths) > len(names):
                 names.append(f"and {len(paths) - len(names):,} more")
             if names:
-                console.print(Text(f"{word}: {', '.join(names)}", "dim"), soft_wrap=True)
+                console.print(f"{word}: {', '.join(names)}", style="dim")
     if source.task.is_mixed and findings.tasks:
-        counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
-        console.print(f"  {counts}")
+        console.print(f"  {counts_text(findings.tasks.items())}", soft_wrap=False)
 
 
 def _print_prompts(console: Console, findings: checking.Findings) -> None:
@@ -154,25 +153,24 @@ def _print_prompts(console: Console, findings: checking.Findings) -> None:
         usable = sum(findings.forms.values())
         if usable > findings.with_pictures:
             pictures += f"; {checking.rows_text(usable - findings.with_pictures)} without"
-        console.print(f"  {pictures}", style="dim")
+        console.print(f"  {pictures}", style="dim", soft_wrap=False)
     forms = []
     for form, rows in findings.forms.most_common():
         name = checking.form_text(form) if form else "no form"
         forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
     if forms:
-        text = Text(f"The prompt asks for {', '.join(forms)}.", "dim")
-        console.print(text, soft_wrap=True)
+        console.print(f"The prompt asks for {', '.join(forms)}.", style="dim")
     unread = [name for name, _ in findings.unread.most_common() if name not in findings.unused]
     if unread:
         names = ", ".join(sorted(unread[:SHOWN_COLUMNS]))
         if len(unread) > SHOWN_COLUMNS:
             names += f" and {len(unread) - SHOWN_COLUMNS} more"
-        console.print(f"Neither the prompt nor a reward gets: {names}.", style="dim", markup=False)
+        text = f"Neither the prompt nor a reward gets: {names}."
+        console.print(text, style="dim", soft_wrap=False)
 
     if findings.ways:
         ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in checking.WAYS)
-        text = Text(f"Rows whose reference passes its tests: {ways}.", "dim")
-        console.print(text, soft_wrap=True)
+        console.print(f"Rows whose reference passes its tests: {ways}.", style="dim")
 
 
 def _print_warnings(console: Console, findings: checking.Findings) -> None:
@@ -181,16 +179,15 @@ def _print_warnings(console: Console, findings: checking.Findings) -> None:
     without_work = [earned for earned in findings.earned if not earned.strategy.knows_gold]
     for earned in without_work[:SHOWN_STRATEGIES]:
         is_much = earned.mean > checking.MUCH
-        text = Text(f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row")
-        text.append(f" (the first {checking.rows_text(findings.attacked)}")
+        where = f"the first {checking.rows_text(findings.attacked)}"
         if is_much:
             lines = ", ".join(map(str, earned.paid[: checking.SHOWN]))
-            text.append(f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else ""))
-        text.append(").")
-        console.print(text, style="yellow" if is_much else "dim", soft_wrap=True)
+            where += f": line {lines}" + (" ..." if len(earned.paid) > checking.SHOWN else "")
+        text = f"Without any work, {earned.strategy.name} earns {earned.mean:.3f} a row ({where})."
+        console.print(text, style="yellow" if is_much else "dim")
 
     for doubt in findings.doubts:
-        console.print(Text(f"{doubt}.", "yellow"), soft_wrap=True)
+        console.print(f"{doubt}.", style="yellow")
 
 
 def _print_conclusion(console: Console, findings: checking.Findings) -> None:
@@ -202,23 +199,24 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
             why = "no good row is left"
         elif 2 * findings.bad > findings.rows:
             why = "that is more than half"
-        console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red", soft_wrap=True)
+        console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red")
     elif findings.bad:
         text = (
             f"Within the limit: {counts}. The check fails if {limit}, or more than half, are bad."
         )
-        console.print(text, style="yellow", soft_wrap=True)
+        console.print(text, style="yellow")
     elif findings.doubts:
         text = "No row is bad. What is named above may still be wrong, or was not graded."
-        console.print(text, style="yellow", soft_wrap=True)
+        console.print(text, style="yellow")
     else:
         rewards = ", ".join(findings.rewards)
-        console.print(f"Every gold earns the maximum of {rewards}.", style="green")
+        text = f"Every gold earns the maximum of {rewards}."
+        console.print(text, style="green", soft_wrap=False)
     if findings.total is None or findings.total > findings.rows:
         text = (
             f"The rows after the first {findings.rows:,} were not looked at; --all looks at them."
         )
-        console.print(text, style="yellow", soft_wrap=True)
+        console.print(text, style="yellow")
     if any(findings.shared.values()):
         text = "The datasets share rows: the evaluation would test the model on its training rows."
-        console.print(text, style="bold red")
+        console.print(text, style="bold red", soft_wrap=False)

@@ -5,11 +5,10 @@ from enum import Enum
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
+from swift_rlvr.cli.render import terminal, with_progress
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.countdown.task_settings import (
@@ -89,10 +88,8 @@ def make_countdown(
     else:
         tasks = make_tasks(settings, split.value, seed, rows)
 
-    console = Console()
-    progress = track(tasks, "Making tasks", total, console=console, disable=not console.is_terminal)
     try:
-        write_jsonl(out, progress)
+        write_jsonl(out, with_progress(tasks, "Making tasks", total))
     except IndexError as error:
         raise InputError(f"is too large: {error}", field="rows") from error
-    console.print(f"written: {out}", soft_wrap=True)
+    terminal().print(f"written: {out}")

@@ -4,9 +4,9 @@ from itertools import islice
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import terminal
 from swift_rlvr.utils.jsonl import write_jsonl
 
 
@@ -25,4 +25,4 @@ def make_reasoning_gym(
 
     flags.check_out(out)
     write_jsonl(out, islice(TASK.make(tasks), rows))
-    Console().print(f"{rows} rows written to {out}", soft_wrap=True)
+    terminal().print(f"{rows} rows written to {out}")

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import counts_text, terminal
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
 
@@ -55,7 +55,7 @@ def make_sft(
         raise InputError("give either a dataset or --records", field="records")
     held_out = [parse_source(name, use_hf, columns) for name in against or []]
     left_out = Counter[str]()
-    with Console(stderr=True).status("Making conversations"):
+    with terminal(stderr=True).status("Making conversations"):
         if dataset is not None:
             source = parse_source(dataset, use_hf, columns)
             found = conversations.from_answers(source, held_out, left_out, system)
@@ -63,9 +63,8 @@ def make_sft(
             found = conversations.from_records(records or [], held_out, left_out, most, shortest)
         rows = list(found)
 
-    why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.most_common()) or "none"
+    why = counts_text(left_out.most_common()) or "none"
     if not rows:
         raise InputError(f"found no right answer to write (left out: {why})")
     write_jsonl(out, rows)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    console.print(f"{len(rows):,} rows written to {out}; left out: {why}")
+    terminal().print(f"{len(rows):,} rows written to {out}; left out: {why}")

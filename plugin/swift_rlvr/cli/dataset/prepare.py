@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
 from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parquet
 from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import counts_text, terminal, with_progress
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
@@ -77,12 +77,12 @@ def prepare(
         raise InputError(f"must be one of {', '.join(FORMATS)}, got {format!r}", "format")
     flags.check_out(out, ".parquet" if format in PARQUET else ".jsonl")
     source = parse_source(dataset, use_hf, columns)
-    with Console(stderr=True).status(f"Reading {source}"):
+    with terminal(stderr=True).status(f"Reading {source}"):
         kept, left_out = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)
-    why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.items()) or "none left out"
+    why = counts_text(left_out.items()) or "none left out"
     if not kept:
         raise InputError(f"no row of {source} is left ({why})")
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = terminal()
     prepared = [row for _, row in kept]
     if add_cases is not None:
         prepared = _with_cases(console, source, kept, add_cases, seed)
@@ -135,20 +135,11 @@ def _with_cases(
     """The rows with added tests, and a report of those that got none."""
     from swift_rlvr.evaluation.added_cases import add_cases
 
-    progress = Console(stderr=True)
-    made = track(
-        add_cases(source, rows, count, seed),
-        "Adding tests",
-        len(rows),
-        console=progress,
-        disable=not progress.is_terminal,
-        transient=True,
-    )
     prepared = []
     counts = []
     problems = []
     mutants = surviving = 0
-    for result in made:
+    for result in with_progress(add_cases(source, rows, count, seed), "Adding tests", len(rows)):
         prepared.append(result.row)
         mutants += result.mutants
         surviving += result.surviving
@@ -171,6 +162,5 @@ def _with_cases(
             console.print(f"  line {line}: {problem}")
         if len(problems) > SHOWN_PROBLEMS:
             why = Counter(problem.partition(" (")[0] for _, problem in problems)
-            listed = ", ".join(f"{problem}: {number:,}" for problem, number in why.most_common(5))
-            console.print(f"  ... in all {listed}")
+            console.print(f"  ... in all {counts_text(why.most_common(5))}")
     return prepared

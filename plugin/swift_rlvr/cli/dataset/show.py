@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import table, visible
+from swift_rlvr.cli.render import counted, table, visible
 from swift_rlvr.tasks.pictures import IMAGES, named
 from swift_rlvr.tasks.sources import parse_source
 
@@ -35,8 +35,8 @@ def show(
     console = Console(highlight=False)
 
     size = f"{shown.tokens:,} tokens"
-    if pictures := len(shown.row.get(IMAGES) or []):
-        size += f" beside {pictures} picture{'s' if pictures > 1 else ''}"
+    if shown.row.get(IMAGES):
+        size += f" beside {counted(len(shown.row[IMAGES]), 'picture')}"
     tokens = (size, "bold")
     title = Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens)
     console.print(title, soft_wrap=True)

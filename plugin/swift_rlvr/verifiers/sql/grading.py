@@ -6,10 +6,11 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.sql import further
+from swift_rlvr.verifiers.sql.beside import has_order
 from swift_rlvr.verifiers.sql.connection import (
     LONGEST_USUAL,
     LONGEST_VALUE,
@@ -23,6 +24,8 @@ from swift_rlvr.verifiers.sql.connection import (
     open_script,
 )
 from swift_rlvr.verifiers.sql.results import (
+    WRONG_COLUMNS,
+    WRONG_ROWS,
     Comparison,
     Expected,
     Result,
@@ -30,6 +33,7 @@ from swift_rlvr.verifiers.sql.results import (
     rows_that_differ,
     tied_blocks,
 )
+from swift_rlvr.verifiers.sql.schema import Schema, read_schema
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
     is_ordered,
@@ -61,14 +65,10 @@ _TIMES_THE_GOLD = 20
 _SHOWN = 3
 _LONGEST_CELL = 40
 
-# --- The reasons of a verdict. For those of `QueryError` see `connection`.
+# --- The reasons of a verdict, beside those of `connection` and `results`.
 CORRECT = "correct"
 CONSTANT = "reads no table"
-WRONG_COLUMNS = "wrong number of columns"
-WRONG_ROWS = "wrong rows"
-WRONG_ORDER = "wrong order"
 BY_CHANCE = "right by chance"
-_OF_DIFFERENCE = {"columns": WRONG_COLUMNS, "rows": WRONG_ROWS, "order": WRONG_ORDER}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,6 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     prepared = Prepared(Place(reader, []))
     is_whole = False
     try:
-        tokens = tokens_of(gold)
         began = time.process_time()
         result = _run_gold(reader, gold, limits)
         prepared.seconds = time.process_time() - began
@@ -158,12 +157,12 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
         prepared.steps = min(limits.steps, needed)
         read = set(reader.tables)
         prepared.reads_tables = bool(read)
-        expected = _expected(reader, gold, tokens, result, limits.steps, limits.most_rows)
+        expected = _expected(reader, gold, result, limits.steps, limits.most_rows)
         prepared.first.expected += expected
         if len(expected) > 1:
             prepared.remarks.append("ties decide which rows the gold gives")
         if limits.databases:
-            _add_further(prepared, gold, tokens, read, limits)
+            _add_further(prepared, gold, read, limits.databases)
             if not prepared.further:
                 raise BadGold("the gold gives the same on every database, as a constant does")
         is_whole = True
@@ -188,9 +187,10 @@ def _run_gold(reader: Reader, gold: str, limits: Limits) -> Result:
 
 
 def _expected(
-    reader: Reader, gold: str, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
+    reader: Reader, gold: str, result: Result, steps: int, most_rows: int
 ) -> list[Expected]:
     """What the gold gives, with its ties broken in both ways."""
+    tokens = tokens_of(gold)
     ordered = is_ordered(tokens)
     plain = _ordered(reader, tokens, result, steps, most_rows) if ordered else Expected(result)
     broken = with_ties_broken(tokens, TIE)
@@ -212,40 +212,32 @@ def _ordered(
     reader: Reader, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
 ) -> Expected:
     """A result with the places of its rows that are equal in all that they are sorted by."""
+    # The places of the columns that it is sorted by. What no column has, further ones bring.
     names = [name.casefold() for name in result.columns]
-    keys, further = _sorted_by(tokens, names)
-    rows = result.rows
-    if further:
-        query = with_columns(tokens, further)
-        try:
-            rows = reader.run(query, steps, most_rows).rows if query else []
-        except QueryError:
-            rows = []
     width = len(names)
-    found = Result(result.columns, [row[:width] for row in rows])
-    if not Comparison().same(found.rows, result.rows):
-        return Expected(result, tied_blocks(range(len(result.rows))))
-    values = []
-    for row in rows:
-        values.append([row[key] for key in keys])
-    return Expected(found, tied_blocks(values))
-
-
-def _sorted_by(tokens: Sequence[Token], names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """The columns that have what a query is sorted by, and what no column has, which further columns
-    behind those have to bring.
-    """
     keys: list[int] = []
-    further: list[str] = []
+    terms: list[str] = []
     for term in sort_terms(tokens):
         if len(term) == 1 and term[0].kind == "number":
             keys.append(int(term[0].written) - 1)
         elif len(term) == 1 and term[0].word in names:
             keys.append(names.index(term[0].word))
         else:
-            keys.append(len(names) + len(further))
-            further.append(written(term))
-    return keys, further
+            keys.append(width + len(terms))
+            terms.append(written(term))
+
+    rows = result.rows
+    if terms:
+        query = with_columns(tokens, terms)
+        try:
+            rows = reader.run(query, steps, most_rows).rows if query else []
+        except QueryError:
+            rows = []
+    found = Result(result.columns, [row[:width] for row in rows])
+    if not Comparison().same(found.rows, result.rows):
+        return Expected(result, tied_blocks(range(len(result.rows))))
+    sorted_by = [[row[key] for key in keys] for row in rows]
+    return Expected(found, tied_blocks(sorted_by))
 
 
 # --- Further databases
@@ -266,25 +258,103 @@ class _Candidate(NamedTuple):
         return len(self.told_apart & left), self.rows not in results, bool(self.rows)
 
 
-def _add_further(
-    prepared: Prepared, gold: str, tokens: Sequence[Token], read: set[str], limits: Limits
-) -> None:
+@dataclass
+class _Search:
+    """The search for further databases of a row.
+
+    Attributes:
+        first: the row's own database.
+        mutants: what no query but the gold should be taken for, of those that give the same there.
+    """
+
+    first: Place
+    schema: Schema
+    gold: str
+    mutants: Sequence[str]
+
+    def candidates(self, most: int) -> list[_Candidate]:
+        """Databases on which the gold gives something else; more than `most` where those tell more of
+        the mutants apart.
+        """
+        candidates: list[_Candidate] = []
+        left = set(self.mutants)  # those that no candidate tells apart so far
+        in_vain = 0
+        for number in range(_TRIED):
+            if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
+                break
+            candidate = self._candidate(number)
+            if candidate is not None:
+                candidates.append(candidate)
+                in_vain = 0 if candidate.told_apart & left else in_vain + 1
+                left -= candidate.told_apart
+        return candidates
+
+    def candidates_beside(self) -> list[_Candidate]:
+        """Those with values beside the row's own, for a gold that compares with a number or a date."""
+        candidates: list[_Candidate] = []
+        if not any(has_order(constant.value) for constant in self.schema.constants):
+            return candidates
+        left = set(self.mutants)
+        for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
+            candidate = self._candidate(number)
+            if candidate is None:
+                continue
+            # Each that is open takes memory.
+            if candidates and not candidate.told_apart & left:
+                candidate.place.reader.close()
+                continue
+            candidates.append(candidate)
+            left -= candidate.told_apart
+            if not left:
+                break
+        return candidates
+
+    def _candidate(self, number: int) -> _Candidate | None:
+        """Further database `number`; None where the gold gives the same as on the row's own, or what
+        depends on the order in which rows are read.
+        """
+        rows = further.rows_of(self.schema, number)
+        reader = None
+        place = None
+        try:
+            reader = further.build(self.schema, rows)
+            reader.longest_value = self.first.reader.longest_value
+            result = reader.run(self.gold, _SMALL_STEPS, _SMALL_ROWS)
+            if not Comparison().same(result.rows, self.first.expected[0].result.rows):
+                expected = _expected(reader, self.gold, result, _SMALL_STEPS, _SMALL_ROWS)
+                backwards = further.build(self.schema, rows, backwards=True)
+                with closing(backwards):
+                    other = backwards.run(self.gold, _SMALL_STEPS, _SMALL_ROWS)
+                if len(expected) == 1 and Comparison().same(result.rows, other.rows):
+                    place = Place(reader, expected)
+        except QueryError as error:
+            if error.reason == NO_MEMORY:
+                raise
+        finally:
+            if reader is not None and place is None:
+                reader.close()
+        if place is None:
+            return None
+        return _Candidate(place, {mutant for mutant in self.mutants if _differs(place, mutant)})
+
+
+def _add_further(prepared: Prepared, gold: str, read: set[str], most: int) -> None:
     """Add the databases that tell the gold from the most queries that are near it. Its result must
     not be the same everywhere.
     """
-    most = limits.databases
-    schema = further.read_schema(prepared.first.reader, tokens, read)
-    alive = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
-    prepared.mutants = len(alive)
-    alive = [mutant for mutant in alive if not _differs(prepared.first, mutant)]
+    tokens = tokens_of(gold)
+    schema = read_schema(prepared.first.reader, tokens, read)
+    mutants = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
+    prepared.mutants = len(mutants)
+    alive = [mutant for mutant in mutants if not _differs(prepared.first, mutant)]
 
-    candidates = _candidates(schema, prepared.first, gold, tokens, alive, most)
+    search = _Search(prepared.first, schema, gold, alive)
+    candidates = search.candidates(most)
     if not candidates:
         # Of the rows that there are, none gives the gold another result.
-        empty = further.without_rows(schema)
-        candidates = _candidates(empty, prepared.first, gold, tokens, alive, most)
+        candidates = replace(search, schema=schema.without_rows()).candidates(most)
+    beside = search.candidates_beside() if candidates else []
     left = set(alive)
-    beside = _beside(schema, prepared.first, gold, tokens, alive) if candidates else []
     results = [prepared.first.expected[0].result.rows]
     while candidates and len(prepared.further) < most:
         # One is beside the row's own, where there is room for others too.
@@ -298,95 +368,6 @@ def _add_further(
     for candidate in candidates + beside:
         candidate.place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
-
-
-def _beside(
-    schema: further.Schema, first: Place, gold: str, tokens: Sequence[Token], mutants: Sequence[str]
-) -> list[_Candidate]:
-    """Further databases with values beside those of the row's own, for a gold that compares with a
-    number or a date.
-    """
-    if not any(further.has_order(constant.value) for constant in schema.constants):
-        return []
-    own = first.expected[0].result
-    found: list[_Candidate] = []
-    left = set(mutants)
-    for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
-        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
-        if place is None:
-            continue
-        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
-        # Each that is open takes memory.
-        if found and not told_apart & left:
-            place.reader.close()
-            continue
-        found.append(_Candidate(place, told_apart))
-        left -= told_apart
-        if not left:
-            break
-    return found
-
-
-def _candidates(
-    schema: further.Schema,
-    first: Place,
-    gold: str,
-    tokens: Sequence[Token],
-    mutants: Sequence[str],
-    most: int,
-) -> list[_Candidate]:
-    """Further databases on which the gold gives something else; more than `most` where those tell
-    more of the mutants apart.
-    """
-    own = first.expected[0].result
-    candidates: list[_Candidate] = []
-    left = set(mutants)  # those that no candidate tells apart so far
-    in_vain = 0
-    for number in range(_TRIED):
-        if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
-            break
-        place = _place(schema, number, gold, tokens, own, first.reader.longest_value)
-        if place is None:
-            continue
-        told_apart = {mutant for mutant in mutants if _differs(place, mutant)}
-        candidates.append(_Candidate(place, told_apart))
-        in_vain = 0 if told_apart & left else in_vain + 1
-        left -= told_apart
-    return candidates
-
-
-def _place(
-    schema: further.Schema,
-    number: int,
-    gold: str,
-    tokens: Sequence[Token],
-    own: Result,
-    longest_value: int,
-) -> Place | None:
-    """A further database on which the gold gives one result, in whatever order its rows are read, and
-    another one than its `own`; None where it is no such one.
-    """
-    rows = further.rows_of(schema, number)
-    reader = None
-    place = None
-    try:
-        reader = further.build(schema, rows)
-        reader.longest_value = longest_value
-        result = reader.run(gold, _SMALL_STEPS, _SMALL_ROWS)
-        if not Comparison().same(result.rows, own.rows):
-            expected = _expected(reader, gold, tokens, result, _SMALL_STEPS, _SMALL_ROWS)
-            backwards = further.build(schema, rows, backwards=True)
-            with closing(backwards):
-                other = backwards.run(gold, _SMALL_STEPS, _SMALL_ROWS)
-            if len(expected) == 1 and Comparison().same(result.rows, other.rows):
-                place = Place(reader, expected)
-    except QueryError as error:
-        if error.reason == NO_MEMORY:
-            raise
-    finally:
-        if reader is not None and place is None:
-            reader.close()
-    return place
 
 
 def _differs(place: Place, query: str) -> bool:
@@ -418,12 +399,13 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
                 reason = BY_CHANCE if number else WRONG_ROWS
                 return _verdict(reason, number, f"more rows than the {most:,} of the gold")
             return _verdict(error.reason, number, error.detail)
-        if prepared.reads_tables and not number and not place.reader.tables:
+        if prepared.reads_tables and not place.reader.tables:
             return _verdict(CONSTANT, number)
-        differences = [limits.comparison.difference(each, result) for each in place.expected]
-        if None not in differences:
-            reason = _OF_DIFFERENCE[differences[0] or ""]
-            return _verdict_on(place.expected[0].result, result, reason, number)
+        difference, *others = [
+            limits.comparison.difference(each, result) for each in place.expected
+        ]
+        if difference and all(others):
+            return _verdict_on(place.expected[0].result, result, difference, number)
     return _verdict(CORRECT, len(prepared.further))
 
 

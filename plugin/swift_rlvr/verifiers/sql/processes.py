@@ -37,16 +37,13 @@ class Job(NamedTuple):
 
 
 class _RowWorker:
-    """A process for rows, with the thread that it belongs to."""
+    """A process for rows, and the thread that asks it."""
 
     def __init__(self, memory_mb: int):
-        self._thread = ThreadPoolExecutor(1)
+        self.thread = ThreadPoolExecutor(1)
         self._worker = Worker(_MODULE, memory_mb << 20, _ENVIRONMENT, _LONGEST)
 
-    def submit(self, job: Job, limits: Limits, seconds: float) -> Any:
-        return self._thread.submit(self._run, job, limits, seconds)
-
-    def _run(self, job: Job, limits: Limits, seconds: float) -> list[dict[str, Any]]:
+    def judge(self, job: Job, limits: Limits, seconds: float) -> list[dict[str, Any]]:
         """What is said of the row, then the verdict on each answer."""
         message = {"database": job.database, "gold": job.gold, "limits": asdict(limits)}
         # By itself, so that what it takes counts for no answer.
@@ -96,7 +93,8 @@ def run(
     try:
         for job in jobs:
             key = zlib.crc32(f"{job.database}\n{job.gold}".encode("utf-8", "replace"))
-            futures.append(started[key % workers].submit(job, limits, seconds))
+            worker = started[key % workers]
+            futures.append(worker.thread.submit(worker.judge, job, limits, seconds))
         return [future.result() for future in futures]
     finally:
         # What has not begun when this is interrupted never begins.

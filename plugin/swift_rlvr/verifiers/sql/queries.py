@@ -20,10 +20,14 @@ _DIALECTS = (
     "duckdb",
 )
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_LABEL = re.compile(rf"\s*(?:{'|'.join((*_LANGUAGES, *_DIALECTS))}):?[ \t]*\n", re.IGNORECASE)
 # What a query begins with, also after brackets and comments.
 _BEGINNING = re.compile(
     r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values)\b", re.IGNORECASE | re.DOTALL
+)
+# "sql" alone on the first line is the label of a block without its fence.
+_LABEL = re.compile(
+    rf"\A\s*(?:{'|'.join((*_LANGUAGES, *_DIALECTS))}):?[ \t]*\n(?={_BEGINNING.pattern})",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -50,18 +54,11 @@ def queries_in(text: str) -> list[str]:
     if blocks:
         return []
 
-    # "sql" alone on the first line is the label of a block without its fence
-    label = _LABEL.match(scope)
-    if label and _BEGINNING.match(scope, label.end()):
-        scope = scope[label.end() :]
-    query = scope.strip()
-    if _BEGINNING.match(scope):
+    query = _LABEL.sub("", scope).strip()
+    if _BEGINNING.match(query):
         return [query]
-    inline = []
-    for each in _INLINE.findall(scope):
-        # `SELECT` alone names a word
-        if _BEGINNING.match(each) and len(tokens_of(each)) > 1:
-            inline.append(each)
+    inline = [each for each in _INLINE.findall(query) if _BEGINNING.match(each)]
+    inline = [each for each in inline if len(tokens_of(each)) > 1]  # `SELECT` alone names a word
     if inline:
         return _different(inline)
     return [query] if query and last_answer(text) is not None else []

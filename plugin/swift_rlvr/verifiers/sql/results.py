@@ -14,6 +14,11 @@ _MOST_ORDERS = 200
 # What differs from 0 by less is 0.
 _NOTHING = 1e-9
 
+# How an answer's result differs from the gold's.
+WRONG_COLUMNS = "wrong number of columns"
+WRONG_ROWS = "wrong rows"
+WRONG_ORDER = "wrong order"
+
 
 class Result(NamedTuple):
     """The names of the columns, and the rows in the order in which they came."""
@@ -32,20 +37,20 @@ class Comparison:
     any_column_order: bool = False
 
     def difference(self, gold: "Expected", answer: Result) -> str | None:
-        """Why an answer's result is not the gold's: `columns`, `rows` or `order`; None where it is.
+        """Why an answer's result is not the gold's, one of the reasons above; None where it is.
 
         Rows that occur twice have to occur twice.
 
         >>> gold = Expected(Result(("a",), [(1,), (2,)]), [(0, 1), (1, 2)])
         >>> [Comparison().difference(gold, Result(("b",), rows)) for rows in ([(1,), (2.0,)], [(2,), (1,)], [(1,)])]
-        [None, 'order', 'rows']
+        [None, 'wrong order', 'wrong rows']
         """
         width = len(gold.result.columns)
         if len(answer.columns) != width:
-            return "columns"
+            return WRONG_COLUMNS
         if len(answer.rows) != len(gold.result.rows):
-            return "rows"
-        found = "rows"
+            return WRONG_ROWS
+        reason = WRONG_ROWS
         for order in self._orders(gold.result, answer):
             rows = answer.rows
             if order != tuple(range(width)):
@@ -54,8 +59,8 @@ class Comparison:
                 continue
             if all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in gold.blocks):
                 return None
-            found = "order"
-        return found
+            reason = WRONG_ORDER
+        return reason
 
     def _orders(self, gold: Result, answer: Result) -> Iterator[tuple[int, ...]]:
         """The orders of the answer's columns that may be the gold's, its own first."""

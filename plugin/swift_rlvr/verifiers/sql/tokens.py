@@ -23,7 +23,8 @@ _TOKEN = re.compile(
 _CLAUSES = frozenset(
     ("where", "group", "having", "order", "limit", "union", "intersect", "except", "window")
 )
-_COMPARISONS = {
+# What a wrong answer may have in place of a sign or a word of the language.
+_INSTEAD = {
     ">": ">=",
     ">=": ">",
     "<": "<=",
@@ -32,8 +33,6 @@ _COMPARISONS = {
     "==": "<>",
     "<>": "=",
     "!=": "=",
-}
-_OTHER_WORDS = {
     "and": "OR",
     "or": "AND",
     "max": "min",
@@ -43,11 +42,14 @@ _OTHER_WORDS = {
     "desc": "ASC",
     "asc": "DESC",
     "left": "INNER",
+    "union": "UNION ALL",
     "intersect": "UNION",
     "except": "UNION",
 }
 # With these after SELECT, no row comes twice.
 _NEVER_TWICE = frozenset(("distinct", "count", "sum", "avg", "min", "max"))
+# (the first token that goes, the first one that stays, what stands there instead)
+_Change = tuple[int, int, str]
 
 
 class Token(NamedTuple):
@@ -213,12 +215,12 @@ def _end_of_clause(tokens: Sequence[Token], start: int) -> int:
 
 
 class Constant(NamedTuple):
-    """A constant of a query, and the columns that it may be compared with, in lower case; None is
-    NULL.
+    """A constant of a query, and the column that it may be compared with, in lower case, if there is
+    one. The value None is NULL.
     """
 
     value: str | int | float | None
-    columns: frozenset[str]
+    column: str | None
 
 
 def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Constant]:
@@ -228,7 +230,7 @@ def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Const
     columns: all of the database, in lower case.
 
     >>> constants_of(tokens_of("SELECT 1 FROM t WHERE age > 56 AND name LIKE '%Joe%'"), frozenset(("age", "name")))[1:]
-    [Constant(value=56, columns=frozenset({'age'})), Constant(value='Joe', columns=frozenset({'name'}))]
+    [Constant(value=56, column='age'), Constant(value='Joe', column='name')]
     """
     constants = []
     nearest: str | None = None
@@ -244,7 +246,7 @@ def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Const
         near = nearest
         if near is None:
             near = next((each.word for each in tokens[index:] if each.word in columns), None)
-        constants.append(Constant(value, frozenset([near] if near else [])))
+        constants.append(Constant(value, near))
     return constants
 
 
@@ -286,67 +288,53 @@ def mutants_of(query: str, most: int) -> list[str]:
 'SELECT max ( a ) FROM t WHERE b > 4']
     """
     tokens = [token for token in tokens_of(query) if token.written != ";"]
-    mutants = []
-    for changed in _mutants(tokens):
-        text = " ".join(changed)
-        if text not in mutants:
-            mutants.append(text)
-    # From all parts of a long query.
-    step = max(1, -(-len(mutants) // most))
-    return mutants[::step]
-
-
-def _mutants(tokens: Sequence[Token]) -> Iterator[list[str]]:
-    texts = [token.written for token in tokens]
-
-    def replaced(start: int, end: int, *by: str) -> list[str]:
-        return [*texts[:start], *by, *texts[end:]]
-
-    for index, token in enumerate(tokens):
-        if token.kind == "number":
-            is_whole = token.word.isdigit()
-            other = str(int(token.word) + 1) if is_whole else f"({token.word} * 1.5)"
-            yield replaced(index, index + 1, other)
-        elif token.kind == "text" or token.written[0] == '"':
-            yield replaced(index, index + 1, "'zzz'")
-        elif token.written in _COMPARISONS:
-            yield replaced(index, index + 1, _COMPARISONS[token.written])
-        elif token.is_keyword:
-            change = _changed_keyword(tokens, index)
-            if change is not None:
-                yield replaced(*change)
-
+    changes: list[_Change] = []
+    for index in range(len(tokens)):
+        change = _change_at(tokens, index)
+        if change is not None:
+            changes.append(change)
     for start, end, _ in _orders(tokens):
         if tokens[end - 1].word not in ("asc", "desc"):
-            yield replaced(end, end, "DESC")
-        yield replaced(start, end)
-    is_grouped = any(token.is_keyword and token.word == "group" for token in tokens)
-    for index, token in enumerate(tokens[:-1]):
-        is_first = token.is_keyword and token.word == "select" and token.depth == 0
-        if is_first and not is_grouped and tokens[index + 1].word not in _NEVER_TWICE:
-            yield replaced(index + 1, index + 1, "DISTINCT")
+            changes.append((end, end, "DESC"))
+        changes.append((start, end, ""))
+    if not any(token.is_keyword and token.word == "group" for token in tokens):
+        for index, token in enumerate(tokens[:-1]):
+            is_outer = token.is_keyword and token.word == "select" and token.depth == 0
+            if is_outer and tokens[index + 1].word not in _NEVER_TWICE:
+                changes.append((index + 1, index + 1, "DISTINCT"))
+
+    mutants: dict[str, None] = {}
+    texts = [token.written for token in tokens]
+    for start, end, instead in changes:
+        between = [instead] if instead else []
+        mutants[" ".join(texts[:start] + between + texts[end:])] = None
+    # From all parts of a long query.
+    step = max(1, -(-len(mutants) // most))
+    return list(mutants)[::step]
 
 
-def _changed_keyword(
-    tokens: Sequence[Token], index: int
-) -> tuple[int, int, *tuple[str, ...]] | None:
-    """What a wrong answer may have in place of a word of the language: (its beginning, its end, what
-    stands there); None for a word that is right in every answer.
-    """
-    word = tokens[index].word
-    following = [token.word for token in tokens[index + 1 : index + 3]]
-    match word, following:
+def _change_at(tokens: Sequence[Token], index: int) -> _Change | None:
+    """What a wrong answer may have in place of a token; None for one that is right in every answer."""
+    token = tokens[index]
+    match value_of(token):
+        case int(number):
+            return index, index + 1, str(number + 1)
+        case float():
+            return index, index + 1, f"({token.word} * 1.5)"
+        case str():
+            return index, index + 1, "'zzz'"
+    if token.kind == "name" and not token.is_keyword:
+        return None
+    following = [each.word for each in tokens[index + 1 : index + 3]]
+    match token.word, following:
         case "where" | "having" | "limit", _:
             # without the clause
-            return index, _end_of_clause(tokens, index)
+            return index, _end_of_clause(tokens, index), ""
         case "distinct" | "not", _:
-            return index, index + 1
+            return index, index + 1, ""
         case "count", ["(", counted] if counted not in ("*", ")", "distinct"):
             return index + 2, index + 2, "DISTINCT"
         case "union", ["all", *_]:
             return index, index + 2, "UNION"
-        case "union", _:
-            return index, index + 1, "UNION ALL"
-    if word in _OTHER_WORDS:
-        return index, index + 1, _OTHER_WORDS[word]
-    return None
+    other = _INSTEAD.get(token.word)
+    return None if other is None else (index, index + 1, other)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.limits import usable_cores
-from swift_rlvr.verifiers.sql import connection, grading, processes
+from swift_rlvr.verifiers.sql import connection, grading, processes, results
 from swift_rlvr.verifiers.sql.grading import Limits
 from swift_rlvr.verifiers.sql.queries import queries_in
 from swift_rlvr.verifiers.sql.tokens import is_script
@@ -30,9 +30,9 @@ RULES = {
     connection.NO_MEMORY: "it ends within its memory",
     connection.TOO_LARGE: "its texts and blobs are no longer than SQLite may make them",
     grading.CONSTANT: "it reads a table, as the gold does",
-    grading.WRONG_COLUMNS: "it gives as many columns as the gold",
-    grading.WRONG_ROWS: "it gives the gold's rows",
-    grading.WRONG_ORDER: "they come in the gold's order",
+    results.WRONG_COLUMNS: "it gives as many columns as the gold",
+    results.WRONG_ROWS: "it gives the gold's rows",
+    results.WRONG_ORDER: "they come in the gold's order",
     grading.BY_CHANCE: "it gives the gold's rows on further databases too",
 }
 LIMITS = Limits(
@@ -40,6 +40,9 @@ LIMITS = Limits(
 )
 SECONDS = 10.0
 MEMORY_MB = 256
+
+
+_Row = tuple[str, str]  # its database and its gold
 
 
 class Verdict(NamedTuple):
@@ -75,44 +78,41 @@ def verify_all(
 
     InputError where the file of a database is not there.
     """
-    verdicts: list[Verdict | None] = [None] * len(texts)
-    # By row: its queries, each with the completions that give it.
-    by_row: dict[tuple[str, str], dict[str, list[int]]] = {}
-    # Also a row without a query is looked at: whether it can be graded does not depend on an answer.
-    without: dict[int, Verdict] = {}
-    keys: list[tuple[str, str] | None] = []
-    for index, (text, (database, gold)) in enumerate(zip(texts, rows, strict=True)):
+    # For each completion its row, and its query or the verdict where there is none.
+    asked: list[tuple[_Row | None, str | Verdict]] = []
+    # The queries for each row. Also one that gets none is looked at: whether a row can be graded does
+    # not depend on an answer.
+    by_row: dict[_Row, dict[str, None]] = {}
+    for text, (database, gold) in zip(texts, rows, strict=True):
         problem = _problem_of(database, gold)
         if problem is not None:
-            verdicts[index] = Verdict(BAD_GOLD, detail=problem)
-            keys.append(None)
+            asked.append((None, Verdict(BAD_GOLD, detail=problem)))
             continue
-        key = (str(database), str(gold))
-        keys.append(key)
-        queries = by_row.setdefault(key, {})
+        row = (str(database), str(gold))
         query = _query_of(text)
-        if isinstance(query, Verdict):
-            without[index] = query
-        else:
-            queries.setdefault(query, []).append(index)
+        asked.append((row, query))
+        queries = by_row.setdefault(row, {})
+        if isinstance(query, str):
+            queries[query] = None
 
-    jobs = [processes.Job(*key, list(queries)) for key, queries in by_row.items()]
+    jobs = [processes.Job(*row, list(queries)) for row, queries in by_row.items()]
     workers = workers or usable_cores()
+    bad_golds: dict[_Row | None, Verdict] = {}
+    verdicts: dict[tuple[_Row | None, str], Verdict] = {}
     reports = processes.run(jobs, limits, seconds, memory_mb, workers)
-    bad_golds = {}
-    for (key, queries), (about_row, *answered) in zip(by_row.items(), reports, strict=True):
+    for row, job, (about_row, *answered) in zip(by_row, jobs, reports, strict=True):
         if "bad_gold" in about_row:
-            bad_golds[key] = Verdict(BAD_GOLD, detail=about_row["bad_gold"])
+            bad_golds[row] = Verdict(BAD_GOLD, detail=about_row["bad_gold"])
             continue
-        for (query, indexes), report in zip(queries.items(), answered, strict=True):
-            for index in indexes:
-                verdicts[index] = Verdict(query=query, **report)
+        for query, report in zip(job.answers, answered, strict=True):
+            verdicts[row, query] = Verdict(query=query, **report)
+
     result = []
-    for index, verdict in enumerate(verdicts):
-        key_of_row = keys[index]
-        if key_of_row in bad_golds:
-            verdict = bad_golds[key_of_row]
-        result.append(verdict or without[index])
+    for row_of_text, query in asked:
+        if row_of_text in bad_golds:
+            result.append(bad_golds[row_of_text])
+        else:
+            result.append(query if isinstance(query, Verdict) else verdicts[row_of_text, query])
     return result
 
 

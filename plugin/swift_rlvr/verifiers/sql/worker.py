@@ -39,29 +39,22 @@ def main() -> None:
     while job := receive():
         signal.setitimer(signal.ITIMER_PROF, job["seconds"])
         try:
-            report(_done(job, rows))
+            result = _report(job, rows)
+            if result.get("reason") == NO_MEMORY or NO_MEMORY in result.get("bad_gold", ""):
+                # Once more without the databases of other rows: no verdict depends on those.
+                while rows:
+                    _forget_oldest(rows)
+                gc.collect()
+                result = _report(job, rows)
+            report(result)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _done(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> dict[str, Any]:
-    """The report on a job. Where memory is short, once more without the databases of other rows: no
-    verdict depends on those.
-    """
+def _report(job: dict[str, Any], rows: OrderedDict[str, Prepared | BadGold]) -> dict[str, Any]:
+    """What is said of a job's answer, or of its row where it has none."""
     limits = Limits(**job["limits"])
     key = repr((job["database"], job["gold"], limits))
-    report = _report(job, key, limits, rows)
-    if report.get("reason") == NO_MEMORY or NO_MEMORY in report.get("bad_gold", ""):
-        while rows:
-            _forget_oldest(rows)
-        gc.collect()
-        report = _report(job, key, limits, rows)
-    return report
-
-
-def _report(
-    job: dict[str, Any], key: str, limits: Limits, rows: OrderedDict[str, Prepared | BadGold]
-) -> dict[str, Any]:
     if key not in rows:
         if len(rows) == _MOST_ROWS:
             _forget_oldest(rows)

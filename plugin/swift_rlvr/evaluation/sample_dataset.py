@@ -37,6 +37,7 @@ from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
+from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
@@ -188,6 +189,22 @@ class Sampler(ExitStack):
                 records += graded
         return records
 
+    def summary(self, folder: Path, records: Sequence[Record]) -> dict[str, Any]:
+        """The figures of the records of a folder, with its settings.
+
+        cut_short: the share of completions that a server's own context has ended, before the limit.
+        """
+        limit = self.sampling.max_completion_length
+        ended = 0
+        for record in records:
+            if record.finish == "length" and record.tokens is not None and record.tokens < limit:
+                ended += 1
+        return {
+            "settings": read_json(folder / SETTINGS),
+            **summarize(records),
+            "cut_short": ended / len(records),
+        }
+
     def _note_served(
         self, served: str | None, settings: Mapping[str, Any], has_samples: bool
     ) -> None:
@@ -261,20 +278,6 @@ def _refuse_what_is_not_sent(
     if sees_pictures(Path(sampling.model).expanduser()) is False:
         problem = f"the rows have pictures, and {sampling.model} reads text alone"
         raise InputError(problem, "model")
-
-
-def cut_short(records: Sequence[Record], limit: int) -> float:
-    """The share of completions that a server's own context has ended, before `limit` tokens.
-
-    >>> cut = Record(index=0, completion="", rewards={}, tokens=90, finish="length")
-    >>> cut_short([cut, cut], limit=100), cut_short([cut], limit=90)
-    (1.0, 0.0)
-    """
-    ended = 0
-    for record in records:
-        if record.finish == "length" and record.tokens is not None and record.tokens < limit:
-            ended += 1
-    return ended / len(records)
 
 
 def weights_digest(model: str) -> str | None:

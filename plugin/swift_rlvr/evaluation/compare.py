@@ -80,7 +80,12 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
         is_seldom = name == "cut_short" and not any(figures.get(name) for figures in flat)
         if name == "success" or (set(texts) != {"-"} and not is_seldom):
             rows.append((label, *texts))
+    return rows + _reason_rows(summaries)
 
+
+def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The shares of the reasons, the most frequent first."""
+    rows: list[tuple[str, ...]] = []
     highest_shares: Counter[str] = Counter()
     for summary in summaries:
         highest_shares |= Counter(summary["reasons"])

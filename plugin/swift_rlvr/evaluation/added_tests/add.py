@@ -22,6 +22,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.added_tests.calls import nearby_calls
@@ -259,13 +260,15 @@ def _like_results(
         kinds.update(_types_with_signs(case.result))
     are_parts = all(map(_is_part, own))
     written_down = set(map(repr, _constants(reference)))
+    # What another right solution gives too, or a value that is near enough.
+    types = {"near": (int, float), "is": (bool, type(None))}.get(given.comparison)
     like = []
     for case in candidates:
         if are_parts and not _is_part(case) and repr(case.result) in written_down:
             continue
         if len(repr(case.input)) > LONGEST or not set(_types_with_signs(case.result)) <= kinds:
             continue
-        if _is_comparable(given, case.result):
+        if (types is None or type(case.result) in types) and _is_exact(case.result):
             like.append(case)
     return like
 
@@ -296,15 +299,6 @@ def _elements(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     return value if isinstance(value, (list, tuple, set)) else ()
-
-
-def _is_comparable(given: Given, value: Any) -> bool:
-    """Whether another right solution gives this value, or one that is near enough."""
-    if given.comparison == "near":
-        return type(value) in (int, float) and _is_exact(value)
-    if given.comparison == "is":
-        return value is None or isinstance(value, bool)
-    return _is_exact(value)
 
 
 def _is_exact(value: Any) -> bool:
@@ -339,12 +333,5 @@ def _varied(candidates: Sequence[Case], count: int) -> list[Case]:
     by_result: dict[str, list[Case]] = defaultdict(list)
     for candidate in candidates:
         by_result[repr(candidate.result)].append(candidate)
-    chosen: list[Case] = []
-    while by_result and len(chosen) < count:
-        for result in list(by_result):
-            chosen.append(by_result[result].pop(0))
-            if not by_result[result]:
-                del by_result[result]
-            if len(chosen) == count:
-                break
-    return chosen
+    rounds = chain.from_iterable(zip_longest(*by_result.values()))
+    return [candidate for candidate in rounds if candidate is not None][:count]

@@ -84,12 +84,17 @@ def panels(steps: Steps) -> list[Panel]:
     """
     logged = {key for row in steps for key, value in row.items() if is_number(value)}
     share = "share of completions"
+    held_out = {"eval/success": "success", "eval/strict": "success with format"}
+    ks = _numbers_after(HELD_OUT_PASS, logged)
+    if ks:
+        held_out[f"{HELD_OUT_PASS}{ks[-1]}"] = f"pass@{ks[-1]}"
+    levels = {f"{BY_LEVEL}{level}": f"level {level}" for level in _numbers_after(BY_LEVEL, logged)}
     possible = [
         Panel("Success", share, {"success": "success", "strict": "success with format"}, SHARE_TOP),
         Panel("Memorised tests", share, {"memorised": "pass only the visible tests"}, SHARE_TOP),
         Panel("Success by task", share, _named_after(BY_TASK, logged), SHARE_TOP),
         Panel("Rewards", "mean", _means(logged, None) or {"reward": "reward"}),
-        Panel("Held-out tasks", "share", _held_out(logged), SHARE_TOP),
+        Panel("Held-out tasks", "share", held_out, SHARE_TOP),
         Panel(
             "Held-out success by task", "share", _named_after(HELD_OUT_BY_TASK, logged), SHARE_TOP
         ),
@@ -123,7 +128,7 @@ def panels(steps: Steps) -> list[Panel]:
             SHARE_TOP,
         ),
         Panel("Level of the sampled tasks", "mean", {"curriculum/level": "level"}),
-        Panel("Success by level, estimated", share, _levels(logged), SHARE_TOP),
+        Panel("Success by level, estimated", share, levels, SHARE_TOP),
     ]
     shown = []
     for panel in possible:
@@ -148,18 +153,9 @@ def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
     return means
 
 
-def _held_out(logged: Iterable[str]) -> dict[str, str]:
-    """Success on held-out tasks, and pass@k for the largest k."""
-    keys = {"eval/success": "success", "eval/strict": "success with format"}
-    ks = [int(key.removeprefix(HELD_OUT_PASS)) for key in logged if key.startswith(HELD_OUT_PASS)]
-    if ks:
-        keys[f"{HELD_OUT_PASS}{max(ks)}"] = f"pass@{max(ks)}"
-    return keys
-
-
-def _levels(logged: Iterable[str]) -> dict[str, str]:
-    levels = [int(key.removeprefix(BY_LEVEL)) for key in logged if key.startswith(BY_LEVEL)]
-    return {f"{BY_LEVEL}{level}": f"level {level}" for level in sorted(levels)}
+def _numbers_after(start: str, logged: Iterable[str]) -> list[int]:
+    """The numbers in which logged names end that begin so, ascending."""
+    return sorted(int(key.removeprefix(start)) for key in logged if key.startswith(start))
 
 
 def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Panel]:

@@ -73,8 +73,10 @@ class ServerEngine(Engine):
         A server does not show the prompt that it renders. That the prompt opens the thinking is seen
         in a completion that closes it.
         """
-        if any(_closes_unopened(completion.text) for completion in completions):
-            self._opens_thinking = True
+        for completion in completions:
+            thinking = completion.text[: thinking_end(completion.text)]
+            if thinking and not any(opening in thinking for opening, _ in DELIMITERS):
+                self._opens_thinking = True
         if self._opens_thinking:
             for number, completion in enumerate(completions):
                 text = with_opening(completion.text, opened=True)
@@ -89,11 +91,6 @@ class ServerEngine(Engine):
         if isinstance(served, str) and served != asked:
             is_same = PurePath(served).name.lower() == PurePath(asked).name.lower()
             self.served_model = None if is_same else served
-
-
-def _closes_unopened(text: str) -> bool:
-    thinking = text[: thinking_end(text)]
-    return bool(thinking) and not any(opening in thinking for opening, _ in DELIMITERS)
 
 
 class RolloutEngine(ServerEngine):

@@ -120,10 +120,7 @@ def add_tests(
     faulty = mutants(reference, _MUTANTS, rng)
     second = _run_again(given, own_cases, candidates, references, faulty, limits)
 
-    chosen, refused = _refusing(second.refused_by, count)
-    added = [candidates[place] for place in chosen]
-    others = [candidates[place] for place in second.refused_by if place not in chosen]
-    added += _varied(others[::-1], count - len(added))
+    added, refused = _chosen(candidates, second.refused_by, count)
     if not added:
         raise NoTests("the reference gives no further results that can be compared")
     while len(given.tests(added)) > _LONGEST_TESTS:
@@ -313,25 +310,28 @@ def _is_exact(value: Any) -> bool:
 # --- Choosing
 
 
-def _refusing(refused_by: dict[int, set[int]], count: int) -> tuple[list[int], set[int]]:
-    """The candidates that refuse most mutants together, each the most of those that are left, and
-    what they refuse.
+def _chosen(
+    candidates: Sequence[Case], refused_by: dict[int, set[int]], count: int
+) -> tuple[list[Case], set[int]]:
+    """Up to `count` candidates, and the mutants that they refuse.
+
+    First come those that refuse most mutants together, each the most of those that are left; then
+    others, with as many different results as there are. refused_by: as in `_SecondRun`.
     """
-    chosen: list[int] = []
+    places: list[int] = []
     refused: set[int] = set()
-    while len(chosen) < count and refused_by:
+    while len(places) < count and refused_by:
         best = max(refused_by, key=lambda place: len(refused_by[place] - refused))
         if not refused_by[best] - refused:
             break
-        chosen.append(best)
+        places.append(best)
         refused |= refused_by[best]
-    return chosen, refused
 
-
-def _varied(candidates: Sequence[Case], count: int) -> list[Case]:
-    """So many of them, with as many different results as there are."""
     by_result: dict[str, list[Case]] = defaultdict(list)
-    for candidate in candidates:
-        by_result[repr(candidate.result)].append(candidate)
+    for place in reversed(refused_by):
+        if place not in places:
+            by_result[repr(candidates[place].result)].append(candidates[place])
     rounds = chain.from_iterable(zip_longest(*by_result.values()))
-    return [candidate for candidate in rounds if candidate is not None][:count]
+    chosen = [candidates[place] for place in places]
+    chosen += [candidate for candidate in rounds if candidate is not None]
+    return chosen[:count], refused

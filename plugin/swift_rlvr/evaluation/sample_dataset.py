@@ -127,6 +127,20 @@ class Rows:
             "reward_funcs": [reward.name for reward in self.rewards] or None,
         }
 
+    def refuse_what_is_not_sent(self, sampling: SamplingSettings) -> None:
+        """InputError if rows hold what the model would not see: its answers would be guesses."""
+        held = set().union(*self.prepared)
+        for name in ("videos", "audios"):
+            if name in held:
+                raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
+        if not any(row.get(IMAGES) for row in self.prepared):
+            return
+        if choose_engine(sampling) != "server":
+            raise InputError(NO_PICTURES, "engine")
+        if sees_pictures(Path(sampling.model).expanduser()) is False:
+            problem = f"the rows have pictures, and {sampling.model} reads text alone"
+            raise InputError(problem, "model")
+
 
 class Sampler(ExitStack):
     """Samples rows; needs a `with` statement.
@@ -167,7 +181,7 @@ class Sampler(ExitStack):
             text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:
-            _refuse_what_is_not_sent(self.rows.prepared, self.sampling)
+            self.rows.refuse_what_is_not_sent(self.sampling)
             # vLLM's random numbers depend on the first row that is sampled.
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
             self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
@@ -261,23 +275,6 @@ class Sampler(ExitStack):
                 record.seed = seeds[record.sample]
         advance(chunk.stop)
         return records
-
-
-def _refuse_what_is_not_sent(
-    prepared: Sequence[Mapping[str, Any]], sampling: SamplingSettings
-) -> None:
-    """InputError if rows hold what the model would not see: its answers would be guesses."""
-    held = set().union(*prepared)
-    for name in ("videos", "audios"):
-        if name in held:
-            raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
-    if not any(row.get(IMAGES) for row in prepared):
-        return
-    if choose_engine(sampling) != "server":
-        raise InputError(NO_PICTURES, "engine")
-    if sees_pictures(Path(sampling.model).expanduser()) is False:
-        problem = f"the rows have pictures, and {sampling.model} reads text alone"
-        raise InputError(problem, "model")
 
 
 def weights_digest(model: str) -> str | None:

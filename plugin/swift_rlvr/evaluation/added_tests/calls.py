@@ -29,6 +29,8 @@ from swift_rlvr.evaluation.added_tests.properties import (
 
 _LONGEST = 200  # elements of a list, and characters of a text, that is changed
 _SEVERAL_LETTERS = 6  # that say which letters there are
+# By letter or digit, all of its kind.
+_SAME_KIND = {sign: kind for kind in (ascii_lowercase, ascii_uppercase, digits) for sign in kind}
 
 
 def nearby_calls(
@@ -267,16 +269,10 @@ def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Ra
                 letters[index] = rng.choice(alphabet)
         case 5:
             # Another word, with letters that the pool need not have.
-            letters = [_like(letter, rng) if rng.random() < 0.4 else letter for letter in letters]
+            for index, letter in enumerate(letters):
+                if rng.random() < 0.4 and letter in _SAME_KIND:
+                    letters[index] = rng.choice(_SAME_KIND[letter])
     return "".join(letters)
-
-
-def _like(sign: str, rng: random.Random) -> str:
-    """Another sign of the same kind: a letter of the same case, or a digit."""
-    for kind in (ascii_lowercase, ascii_uppercase, digits):
-        if sign in kind:
-            return rng.choice(kind)
-    return sign
 
 
 def _same_layout(pool: list[str], rng: random.Random) -> str:

@@ -15,11 +15,13 @@ from swift_rlvr.runs.statistics import bootstrap, by_row
 
 RESAMPLES = 10_000
 
-# Figures of a summary: name, label, format. Those of _BY_KEY come after the third.
-_MEASURES = (
+# Figures of a summary: name, label, format. Those of _BY_KEY come between.
+_FIRST = (
     ("tasks", "tasks", ","),
     ("success", "success", ".3f"),
     ("strict", "success with format", ".3f"),
+)
+_LAST = (
     ("seed_spread", "standard deviation over seeds", ".3f"),
     ("format", "format", ".3f"),
     ("mean_tokens", "mean length in tokens", ".0f"),
@@ -74,7 +76,7 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
     by_key.pop("pass@1", None)
 
     rows: list[tuple[str, ...]] = []
-    for name, label, form in (*_MEASURES[:3], *by_key.values(), *_MEASURES[3:]):
+    for name, label, form in (*_FIRST, *by_key.values(), *_LAST):
         texts = [figure_text(figures, name, form) for figures in flat]
         # Success has a row also where nothing was graded; a context is seldom too short.
         is_seldom = name == "cut_short" and not any(figures.get(name) for figures in flat)

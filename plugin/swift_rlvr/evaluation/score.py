@@ -216,32 +216,34 @@ class _Totals:
                 change["now"] = [now, row["reasons"][name]]
                 self.changed.append(change)
 
-    def figures(self, rewards: Sequence[Reward]) -> dict[str, Any]:
-        """Everything that was counted, by name; the means by file, and those of each reward."""
-        figures: dict[str, Any] = {
+    def counts(self) -> dict[str, Any]:
+        """What was counted, by name."""
+        counts: dict[str, Any] = {
             "completions": self.completions,
             "from_prompt": self.from_prompt,
             "unusable": self.unusable,
         }
         if self.against is not None:
-            figures["compared"] = self.compared
-            figures["changed"] = self.changed
-        figures["problems"] = self.problems
-        figures["rewards"] = {}
+            counts["compared"] = self.compared
+            counts["changed"] = self.changed
+        return {**counts, "problems": self.problems}
+
+    def figures(self, rewards: Sequence[Reward]) -> dict[str, Any]:
+        """The figures of each reward, and the means by file."""
+        by_reward = {}
         for reward in rewards:
             graded = self.graded[reward.name]
-            figures["rewards"][reward.name] = {
+            by_reward[reward.name] = {
                 "mean": self.sums[reward.name] / graded if graded else None,
                 "graded": graded,
                 "ungraded": self.completions - graded,
                 "reasons": dict(self.reasons[reward.name].most_common()),
                 "parameters": asdict(reward.parameters),
             }
-        figures["means_by_file"] = {}
+        means = {}
         for file, of_file in self.by_file.items():
-            means = {name: total / count for name, (count, total) in of_file.items()}
-            figures["means_by_file"][file] = means
-        return figures
+            means[file] = {name: total / count for name, (count, total) in of_file.items()}
+        return {"rewards": by_reward, "means_by_file": means}
 
 
 def score(
@@ -301,7 +303,13 @@ def score(
     else:
         write_jsonl(out, graded_rows())
     seconds = round(time.perf_counter() - start, 3)
-    return {"files": names, "workers": workers, "seconds": seconds, **totals.figures(rewards)}
+    return {
+        "files": names,
+        **totals.counts(),
+        "workers": workers,
+        "seconds": seconds,
+        **totals.figures(rewards),
+    }
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:

@@ -15,8 +15,21 @@ from swift_rlvr.runs.statistics import bootstrap, by_row
 
 RESAMPLES = 10_000
 
+# Figures of a summary: name, label, format. Those of _BY_KEY come between.
+_FIRST = (
+    ("tasks", "tasks", ","),
+    ("success", "success", ".3f"),
+    ("strict", "success with format", ".3f"),
+)
+_LAST = (
+    ("seed_spread", "standard deviation over seeds", ".3f"),
+    ("format", "format", ".3f"),
+    ("mean_tokens", "mean length in tokens", ".0f"),
+    ("cut_off", "cut off at the length limit", ".3f"),
+    ("cut_short", "of these by the server's context", ".3f"),
+)
 # Parts of a summary that hold a figure for each key, and the label of such a figure.
-LABELS = {
+_BY_KEY = {
     "success_by_task": "success of {}",
     "pass_at_k": "pass@{}",
     "seeds": "success with seed {}",
@@ -49,67 +62,40 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
     Reasons that make up at least 1% in one of them come last.
     """
-    flat = [_flat(summary) for summary in summaries]
+    # The figures of _BY_KEY, and their intervals, stand under their labels beside the others.
+    flat = [dict(summary) for summary in summaries]
+    by_key: dict[str, tuple[str, str, str]] = {}
+    for part, label in _BY_KEY.items():
+        for summary, figures in zip(summaries, flat, strict=True):
+            for key, value in summary.get(part, {}).items():
+                name = label.format(key)
+                by_key[name] = (name, name, ".3f")
+                figures[name] = value
+                figures[f"{name}_interval"] = summary.get(f"{part}_interval", {}).get(key)
+    # It is success, which is there already.
+    by_key.pop("pass@1", None)
+
     rows: list[tuple[str, ...]] = []
-    for label, name, form in _measures(summaries):
-        texts = [figure_text(summary, name, form) for summary in flat]
+    for name, label, form in (*_FIRST, *by_key.values(), *_LAST):
+        texts = [figure_text(figures, name, form) for figures in flat]
         # Success has a row also where nothing was graded; a context is seldom too short.
-        is_seldom = name == "cut_short" and not any(summary.get(name) for summary in flat)
+        is_seldom = name == "cut_short" and not any(figures.get(name) for figures in flat)
         if name == "success" or (set(texts) != {"-"} and not is_seldom):
             rows.append((label, *texts))
-
     return rows + _reason_rows(summaries)
 
 
 def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The shares of the reasons that make up at least 1% in one of the summaries, the most frequent
-    first.
-    """
+    """The shares of the reasons, the most frequent first."""
+    rows: list[tuple[str, ...]] = []
     highest_shares: Counter[str] = Counter()
     for summary in summaries:
         highest_shares |= Counter(summary["reasons"])
-    rows = []
     for reason, highest in highest_shares.most_common():
         if highest >= 0.01:
             shares = [summary["reasons"].get(reason, 0) for summary in summaries]
             rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
     return rows
-
-
-def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """The label, the name in a flat summary and the format of each figure."""
-    by_key = []
-    for part, label in LABELS.items():
-        # A dict keeps the order of the keys, each once over all summaries.
-        keys: dict[str, None] = {}
-        for summary in summaries:
-            keys |= dict.fromkeys(summary.get(part, ()))
-        for key in keys:
-            name = label.format(key)
-            # pass@1 is success, which is there already.
-            if name != "pass@1":
-                by_key.append((name, name, ".3f"))
-    return [
-        ("tasks", "tasks", ","),
-        ("success", "success", ".3f"),
-        ("success with format", "strict", ".3f"),
-        *by_key,
-        ("standard deviation over seeds", "seed_spread", ".3f"),
-        ("format", "format", ".3f"),
-        ("mean length in tokens", "mean_tokens", ".0f"),
-        ("cut off at the length limit", "cut_off", ".3f"),
-        ("of these by the server's context", "cut_short", ".3f"),
-    ]
-
-
-def _flat(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary in which the figures of LABELS, and their intervals, stand under their labels."""
-    flat = dict(summary)
-    for part, label in LABELS.items():
-        for suffix in ("", "_interval"):
-            for key, value in summary.get(part + suffix, {}).items():
-                flat[label.format(key) + suffix] = value
-    return flat
 
 
 def figure_text(summary: Mapping[str, Any], name: str, form: str) -> str:

@@ -229,18 +229,15 @@ def _files_at(path: Path) -> list[Path]:
 
     # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
-        files = [file for file in path.glob(pattern) if _has_completions(str(file))]
+        files = []
+        for file in path.glob(pattern):
+            # The first line tells a dataset.
+            _, first = next(read_items(str(file), Reading()), (0, NoCompletionError()))
+            if not isinstance(first, NoCompletionError):
+                files.append(file)
         if files:
             return sorted(files, key=by_number)
     raise InputError(f"{path}: expected a folder with {RECORDS} or other .jsonl files")
-
-
-def _has_completions(path: str) -> bool:
-    """Whether a file is no dataset, by its first line."""
-    for block in read_blocks([path]):
-        for _, item in read_block(block, Reading()):
-            return not isinstance(item, NoCompletionError)
-    return False
 
 
 def first_object(path: str) -> dict[str, Any]:
@@ -329,6 +326,11 @@ def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | Lin
             yield number, item
 
 
+def read_items(path: str, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:
+    """The same of all blocks of a file."""
+    return chain.from_iterable(read_block(block, reading) for block in read_blocks([path]))
+
+
 def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, dict[str, Any]]]:
     """The completions in the first lines of each file: file and line, the reading, and the columns.
 
@@ -337,8 +339,7 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
     found = False
     problems: list[str] = []
     for path, reading in readings.items():
-        lines = chain.from_iterable(read_block(block, reading) for block in read_blocks([path]))
-        for number, item in islice(lines, _FIRST_LINES):
+        for number, item in islice(read_items(path, reading), _FIRST_LINES):
             where = f"{path}, line {number}"
             if isinstance(item, LineError):
                 problems.append(f"{where}: {item}")

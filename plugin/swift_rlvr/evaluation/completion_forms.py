@@ -15,10 +15,11 @@ holds.
 """
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from swift_rlvr.evaluation.grade_samples import with_token_ids
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.own import MESSAGES, turns_of
@@ -69,12 +70,9 @@ def items_of(row: dict[str, Any]) -> list[Item]:
     [(1, 'a'), (2, 'b')]
     """
     if is_record(row):
-        columns = {**row.get("row", {}), "messages": row.get("messages")}
-        columns["prompts"] = row.get("messages")
-        if isinstance(row.get("tokens"), int):
-            # Rewards for length only count the tokens.
-            columns["response_token_ids"] = [0] * row["tokens"]
-        return [Item(None, row["completion"], columns)]
+        messages = row.get("messages")
+        columns = {**row.get("row", {}), "messages": messages, "prompts": messages}
+        return [Item(None, row["completion"], with_token_ids(columns, row.get("tokens")))]
 
     if is_lm_eval_sample(row):
         items = _lm_eval_items(row)
@@ -270,16 +268,24 @@ def is_completion(value: object) -> bool:
     return isinstance(value[-1], dict) and ("content" in value[-1] or "role" in value[-1])
 
 
+def readers_of_prompts() -> dict[frozenset[str], Callable[[str], dict[str, Any] | None]]:
+    """What reads the columns of a verifier in a prompt, by these columns."""
+    readers = {}
+    for task in TASKS.data.values():
+        if task.columns_in_prompt is not None:
+            readers[frozenset(task.reward_columns)] = task.columns_in_prompt
+    return readers
+
+
 def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
     """The row with the columns that its prompt tells, where it has none of them and its prompt is one
     of a task that can be read, as Countdown's can; else the row itself.
 
     The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
-    readers = []
-    for task in TASKS.data.values():
-        if task.columns_in_prompt is not None and row.keys().isdisjoint(task.reward_columns):
-            readers.append(task.columns_in_prompt)
+    readers = [
+        read for columns, read in readers_of_prompts().items() if columns.isdisjoint(row.keys())
+    ]
     if not readers:
         return row
     prompt = row.get("prompt")
@@ -289,8 +295,8 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
             turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
         ]
     text = last_text(prompt) or ""
-    for columns_in in readers:
-        columns = columns_in(text)
+    for read in readers:
+        columns = read(text)
         if columns is not None:
             return {**row, **columns}
     return row

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.grade_samples import BATCH, grade_samples
-from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
+from swift_rlvr.evaluation.prompts import SystemPrompt, chosen_system
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.tasks import TASKS, RowError
@@ -37,9 +37,7 @@ def from_answers(
     excluded = _questions(held_out)
     seen = set[str]()
     rows = (row for _, row in source.rows())
-    chosen = default_system(source.task)
-    if system is not None:
-        chosen = SystemPrompt(system, "--system")
+    chosen = chosen_system(source.task, system)
     while batch := list(islice(rows, BATCH)):
         prepared_rows, answers = _with_answers(source, batch, left_out, chosen)
         conversations = [row["messages"] for row in prepared_rows]
@@ -97,36 +95,33 @@ def from_records(
             is the same each time.
     """
     excluded = _questions(held_out)
-    right: dict[str, dict[str, Record]] = {}  # by question, then by text
+    right: dict[str, dict[str, Conversation]] = {}  # by question, then by text
     for path in paths:
         for record in read_records(path):
             known = right.setdefault(record.question, {})
-            reason = _refusal(record)
-            if not reason and record.completion in known:
-                reason = "duplicate answer"
             pictures = _pictures_of(record)
-            if not reason and pictures is None:
-                reason = "the file with its picture is not here"
-            if not reason:
-                row = {**record.row, IMAGES: pictures, "messages": record.messages}
-                keys = _question_keys(row)
-                if keys & excluded:
-                    reason = "held out"
+            reason = _refusal(record)
             if reason:
                 left_out[reason] += 1
+            elif record.completion in known:
+                left_out["duplicate answer"] += 1
+            elif pictures is None:
+                left_out["the file with its picture is not here"] += 1
+            elif excluded & _question_keys(
+                {**record.row, IMAGES: pictures, "messages": record.messages}
+            ):
+                left_out["held out"] += 1
             else:
-                known[record.completion] = record
+                known[record.completion] = _conversation(record, pictures)
 
     for question, answers in right.items():
-        records = sorted(
-            answers.values(), key=lambda record: (len(record.completion), record.completion)
-        )
+        texts = sorted(answers, key=lambda text: (len(text), text))
         if not shortest:
-            random.Random(question).shuffle(records)
-        if len(records) > most:
-            left_out[f"more than {most} for its question"] += len(records) - most
-        for record in records[:most]:
-            yield _conversation(record, _pictures_of(record) or [])
+            random.Random(question).shuffle(texts)
+        if len(texts) > most:
+            left_out[f"more than {most} for its question"] += len(texts) - most
+        for text in texts[:most]:
+            yield answers[text]
 
 
 def _refusal(record: Record) -> str:

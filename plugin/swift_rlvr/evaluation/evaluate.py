@@ -6,18 +6,18 @@ settings.json, by which an interrupted evaluation goes on. With --greedy the fol
 the same for the greedy completions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler, cut_short
+from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
-from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.runs.folder import SUMMARY
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import read_json, write_json
+from swift_rlvr.utils.jsonl import write_json
 
 
 def evaluate(
@@ -57,27 +57,13 @@ def evaluate(
     if len(seeds) > 1:
         settings |= {"seed": None, "seeds": seeds}
     with Sampler(sampling, rows, console) as sampler:
-        summary = _evaluate_into(out, sampler, settings, [{"seed": seed} for seed in seeds])
+        records = sampler.fill(out, settings, [{"seed": seed} for seed in seeds])
+        summary = sampler.summary(out, records)
+        write_json(out / SUMMARY, summary)
         if greedy:
             changes: dict[str, Any] = {"num_generations": 1, "temperature": 0}
-            greedy_settings = settings | changes
-            summary["greedy"] = _evaluate_into(out / "greedy", sampler, greedy_settings, [changes])
-            write_json(out / "summary.json", summary)
-    return summary
-
-
-def _evaluate_into(
-    folder: Path,
-    sampler: Sampler,
-    settings: Mapping[str, Any],
-    draws: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Sample into a folder, and write the summary there."""
-    records = sampler.fill(folder, settings, draws)
-    summary = {
-        "settings": read_json(folder / SETTINGS),
-        **summarize(records),
-        "cut_short": cut_short(records, sampler.sampling.max_completion_length),
-    }
-    write_json(folder / "summary.json", summary)
+            records = sampler.fill(out / "greedy", settings | changes, [changes])
+            summary["greedy"] = sampler.summary(out / "greedy", records)
+            write_json(out / "greedy" / SUMMARY, summary["greedy"])
+            write_json(out / SUMMARY, summary)
     return summary

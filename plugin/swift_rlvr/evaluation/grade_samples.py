@@ -73,7 +73,7 @@ def _by_reward_of_task(
         own = task.of(rows[record.index])
         names = [own.verifier] if own.verifier else []
         if with_formats:
-            names += [name for name in own.further_rewards if REWARDS[name].role == FORMAT]
+            names += format_rewards(own.further_rewards)
         for name in names:
             by_reward.setdefault(name, []).append(record)
     return by_reward
@@ -94,9 +94,7 @@ def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
     return rewards
 
 
-def _kept_columns(
-    task: Task, row: Mapping[str, Any], rewards: Sequence[Reward] = ()
-) -> dict[str, Any]:
+def _kept_columns(task: Task, row: Mapping[str, Any], rewards: Sequence[Reward]) -> dict[str, Any]:
     """What a record keeps of a row beside its messages: the columns that its task's rewards read,
     and those of a run.
     """
@@ -119,6 +117,20 @@ def optional_columns(task: Task) -> list[str]:
     return [name for name in names if name not in QUESTION_COLUMNS]
 
 
+def format_rewards(names: Iterable[str]) -> list[str]:
+    """Those of the rewards with these names that judge the format."""
+    return [name for name in names if name in REWARDS and REWARDS[name].role == FORMAT]
+
+
+def with_token_ids(row: Mapping[str, Any], tokens: object) -> dict[str, Any]:
+    """The row of a completion with so many token ids, where their number is known: rewards for
+    length only count them.
+    """
+    if not isinstance(tokens, int):
+        return dict(row)
+    return {**row, "response_token_ids": [0] * tokens}
+
+
 def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]) -> None:
     """Have a reward, or a plain function, grade the completions of these rows; the grades go into
     the records.
@@ -129,11 +141,8 @@ def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, A
         rows_of_batch = rows[start : start + BATCH]
         texts = [record.completion for record in batch]
         if isinstance(reward, Reward):
-            rows_with_tokens = list(map(dict, rows_of_batch))
-            for record, row in zip(batch, rows_with_tokens, strict=True):
-                if record.tokens is not None:
-                    # Rewards for length only count the tokens.
-                    row["response_token_ids"] = [0] * record.tokens
+            tokens = [record.tokens for record in batch]
+            rows_with_tokens = list(map(with_token_ids, rows_of_batch, tokens))
             grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
         else:
             names = {name for row in rows_of_batch for name in row}

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,9 @@ def graded_records(
     columns, answered: as in `find_files`.
     """
     readings = find_files([path], columns, answered)
-    records: list[Record] = []
     if all(is_record(first_object(file)) for file in readings):
-        names: dict[str, None] = {}
-        for file in readings:
-            for record in read_records(file):
-                records.append(record)
-                names |= dict.fromkeys(record.rewards)
+        records = list(chain.from_iterable(map(read_records, readings)))
+        names = dict.fromkeys(name for record in records for name in record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
 
@@ -81,7 +78,7 @@ def graded_records(
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
     _number_rows_and_samples(graded)
-    records += [record for _, _, record in graded]
+    records = [record for _, _, record in graded]
     judge(records, judges)
     return GradedFiles(_in_order(records), judges, notes)
 

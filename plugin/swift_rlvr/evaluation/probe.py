@@ -17,13 +17,13 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler, cut_short
+from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
-from swift_rlvr.runs.folder import as_json
+from swift_rlvr.runs.folder import SUMMARY, as_json
 from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wilson
+from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import read_json, write_json, write_jsonl
+from swift_rlvr.utils.jsonl import write_json, write_jsonl
 
 # Pass rates are counted in these bins, each up to its number; a rate belongs to the first that holds it.
 BINS = {
@@ -90,6 +90,7 @@ def probe(
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
+        summary = sampler.summary(out, records)
     per_row = []
     for start in range(0, len(records), samples):
         per_row.append(_row_figures(rows, records[start : start + samples], group_size))
@@ -100,24 +101,16 @@ def probe(
     shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
     pass_rates = dict.fromkeys(BINS, 0)
     for figures in graded:
-        for name, most in BINS.items():
-            if figures["pass_rate"] <= most:
-                pass_rates[name] += 1
-                break
-    summary = {
-        "settings": read_json(out / SETTINGS),
-        **summarize(records),
-        "cut_short": cut_short(records, sampling.max_completion_length),
-        "group_size": group_size,
-        "no_spread": statistics.fmean(shares) if shares else None,
-        "no_spread_interval": list(mean_interval(shares)) if shares else None,
-        "pass_rates": pass_rates,
-    }
+        pass_rates[next(name for name, most in BINS.items() if figures["pass_rate"] <= most)] += 1
+    summary["group_size"] = group_size
+    summary["no_spread"] = statistics.fmean(shares) if shares else None
+    summary["no_spread_interval"] = list(mean_interval(shares)) if shares else None
+    summary["pass_rates"] = pass_rates
     summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:
         summary["keep"] = _write_kept(keep, out / "keep.jsonl", rows, graded)
-    write_json(out / "summary.json", summary)
+    write_json(out / SUMMARY, summary)
     return summary
 
 

@@ -59,6 +59,11 @@ def default_system(task: Task) -> SystemPrompt:
     return SystemPrompt(task.system, f"the task {task.name}", is_default=True)
 
 
+def chosen_system(task: Task, system: str | None) -> SystemPrompt:
+    """The system prompt that `--system` names, else that of the task."""
+    return default_system(task) if system is None else SystemPrompt(system, "--system")
+
+
 @dataclass(frozen=True)
 class AskedRow:
     """A row as the model and the rewards see it.
@@ -178,9 +183,7 @@ def select(
         tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
     elif max_prompt_tokens is not None or max_answer_tokens is not None:
         raise InputError("is required to count tokens", field="model")
-    chosen = default_system(source.task)
-    if system is not None:
-        chosen = SystemPrompt(system, "--system")
+    chosen = chosen_system(source.task, system)
     left_out = Counter[str]()
     kept: list[tuple[int, dict[str, Any]]] = []
     for line, row in source.rows():

@@ -37,6 +37,7 @@ from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
+from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
@@ -126,6 +127,20 @@ class Rows:
             "reward_funcs": [reward.name for reward in self.rewards] or None,
         }
 
+    def refuse_what_is_not_sent(self, sampling: SamplingSettings) -> None:
+        """InputError if rows hold what the model would not see: its answers would be guesses."""
+        held = set().union(*self.prepared)
+        for name in ("videos", "audios"):
+            if name in held:
+                raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
+        if not any(row.get(IMAGES) for row in self.prepared):
+            return
+        if choose_engine(sampling) != "server":
+            raise InputError(NO_PICTURES, "engine")
+        if sees_pictures(Path(sampling.model).expanduser()) is False:
+            problem = f"the rows have pictures, and {sampling.model} reads text alone"
+            raise InputError(problem, "model")
+
 
 class Sampler(ExitStack):
     """Samples rows; needs a `with` statement.
@@ -166,7 +181,7 @@ class Sampler(ExitStack):
             text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:
-            _refuse_what_is_not_sent(self.rows.prepared, self.sampling)
+            self.rows.refuse_what_is_not_sent(self.sampling)
             # vLLM's random numbers depend on the first row that is sampled.
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
             self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
@@ -187,6 +202,22 @@ class Sampler(ExitStack):
                 append_records(file, graded)
                 records += graded
         return records
+
+    def summary(self, folder: Path, records: Sequence[Record]) -> dict[str, Any]:
+        """The figures of the records of a folder, with its settings.
+
+        cut_short: the share of completions that a server's own context has ended, before the limit.
+        """
+        limit = self.sampling.max_completion_length
+        ended = 0
+        for record in records:
+            if record.finish == "length" and record.tokens is not None and record.tokens < limit:
+                ended += 1
+        return {
+            "settings": read_json(folder / SETTINGS),
+            **summarize(records),
+            "cut_short": ended / len(records),
+        }
 
     def _note_served(
         self, served: str | None, settings: Mapping[str, Any], has_samples: bool
@@ -244,37 +275,6 @@ class Sampler(ExitStack):
                 record.seed = seeds[record.sample]
         advance(chunk.stop)
         return records
-
-
-def _refuse_what_is_not_sent(
-    prepared: Sequence[Mapping[str, Any]], sampling: SamplingSettings
-) -> None:
-    """InputError if rows hold what the model would not see: its answers would be guesses."""
-    held = set().union(*prepared)
-    for name in ("videos", "audios"):
-        if name in held:
-            raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
-    if not any(row.get(IMAGES) for row in prepared):
-        return
-    if choose_engine(sampling) != "server":
-        raise InputError(NO_PICTURES, "engine")
-    if sees_pictures(Path(sampling.model).expanduser()) is False:
-        problem = f"the rows have pictures, and {sampling.model} reads text alone"
-        raise InputError(problem, "model")
-
-
-def cut_short(records: Sequence[Record], limit: int) -> float:
-    """The share of completions that a server's own context has ended, before `limit` tokens.
-
-    >>> cut = Record(index=0, completion="", rewards={}, tokens=90, finish="length")
-    >>> cut_short([cut, cut], limit=100), cut_short([cut], limit=90)
-    (1.0, 0.0)
-    """
-    ended = 0
-    for record in records:
-        if record.finish == "length" and record.tokens is not None and record.tokens < limit:
-            ended += 1
-    return ended / len(records)
 
 
 def weights_digest(model: str) -> str | None:

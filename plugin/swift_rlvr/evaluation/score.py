@@ -29,12 +29,14 @@ from swift_rlvr.evaluation.completion_forms import (
     Item,
     column_names,
     is_completion,
+    readers_of_prompts,
     with_columns_from_prompt,
 )
+from swift_rlvr.evaluation.grade_samples import format_rewards
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
-from swift_rlvr.success import FORMAT, VERIFIER
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS, tasks_of, verifier_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
@@ -79,10 +81,7 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
     items: list[Item] = []
     problems: list[str] = []
     from_prompt = 0
-    told_by_prompts = []
-    for task in TASKS.data.values():
-        if task.columns_in_prompt is not None:
-            told_by_prompts.append(set(task.reward_columns))
+    told_by_prompts = readers_of_prompts()
     for line, item in read_block(block, reading):
         if isinstance(item, LineError):
             problems.append(f"{block.file}, line {line}: {item}")
@@ -115,31 +114,26 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
     LineError if one is missing, the gold cannot be read, or there is no completion.
     """
     row = item.row
-    for reward in rewards:
-        if missing_column(reward, row) is not None:
-            row = _with_gold_columns(row, reward, reading)
-            break
+    lacking = [reward for reward in rewards if missing_column(reward, row) is not None]
+    own = lacking[0].own_tasks if lacking else ()
+    if not reading.task and own and task_of(row).name not in own:
+        # Named for rows of a task that their columns do not tell, as external_exact_match is.
+        readable = [name for name in own if TASKS[name].any_columns]
+        if readable:
+            row = replace(reading, task=readable[0]).filled(row)
+        else:
+            row = with_columns_from_prompt(row)
+    elif lacking:
+        row = reading.filled(row)
     if not is_completion(item.completion):
         got = brief(item.completion)
         raise LineError(f"expected a text or a list of messages, got {got}")
     for reward in rewards:
         column = missing_column(reward, row)
         if column is not None:
-            names = column_names(row)
-            raise LineError(f"{reward.name} needs the column {column!r}, and the row has {names}")
+            problem = f"needs the column {column!r}, and the row has {column_names(row)}"
+            raise LineError(f"{reward.name} {problem}")
     return row
-
-
-def _with_gold_columns(row: dict[str, Any], reward: Reward, reading: Reading) -> dict[str, Any]:
-    """The row with the columns that a reward lacks, see `Reading.filled`."""
-    own = reward.own_tasks
-    if not reading.task and own and task_of(row).name not in own:
-        # Named for rows of a task that their columns do not tell, as external_exact_match is.
-        readable = [name for name in own if TASKS[name].any_columns]
-        if not readable:
-            return with_columns_from_prompt(row)
-        reading = replace(reading, task=readable[0])
-    return reading.filled(row)
 
 
 class GradedBlock(NamedTuple):
@@ -222,23 +216,34 @@ class _Totals:
                 change["now"] = [now, row["reasons"][name]]
                 self.changed.append(change)
 
-    def means_by_file(self) -> dict[str, dict[str, float]]:
-        """The mean of each reward in each file."""
-        means = {}
-        for file, rewards in self.by_file.items():
-            means[file] = {name: total / count for name, (count, total) in rewards.items()}
-        return means
-
-    def of_reward(self, reward: Reward) -> dict[str, Any]:
-        """The figures of one reward."""
-        graded = self.graded[reward.name]
-        return {
-            "mean": self.sums[reward.name] / graded if graded else None,
-            "graded": graded,
-            "ungraded": self.completions - graded,
-            "reasons": dict(self.reasons[reward.name].most_common()),
-            "parameters": asdict(reward.parameters),
+    def counts(self) -> dict[str, Any]:
+        """What was counted, by name."""
+        counts: dict[str, Any] = {
+            "completions": self.completions,
+            "from_prompt": self.from_prompt,
+            "unusable": self.unusable,
         }
+        if self.against is not None:
+            counts["compared"] = self.compared
+            counts["changed"] = self.changed
+        return {**counts, "problems": self.problems}
+
+    def figures(self, rewards: Sequence[Reward]) -> dict[str, Any]:
+        """The figures of each reward, and the means by file."""
+        by_reward = {}
+        for reward in rewards:
+            graded = self.graded[reward.name]
+            by_reward[reward.name] = {
+                "mean": self.sums[reward.name] / graded if graded else None,
+                "graded": graded,
+                "ungraded": self.completions - graded,
+                "reasons": dict(self.reasons[reward.name].most_common()),
+                "parameters": asdict(reward.parameters),
+            }
+        means = {}
+        for file, of_file in self.by_file.items():
+            means[file] = {name: total / count for name, (count, total) in of_file.items()}
+        return {"rewards": by_reward, "means_by_file": means}
 
 
 def score(
@@ -297,23 +302,13 @@ def score(
         deque(graded_rows(), maxlen=0)
     else:
         write_jsonl(out, graded_rows())
-    seconds = time.perf_counter() - start
-
-    summary: dict[str, Any] = {
+    seconds = round(time.perf_counter() - start, 3)
+    return {
         "files": names,
-        "completions": totals.completions,
-        "from_prompt": totals.from_prompt,
-        "unusable": totals.unusable,
-    }
-    if against is not None:
-        summary["compared"] = totals.compared
-        summary["changed"] = totals.changed
-    return summary | {
-        "problems": totals.problems,
+        **totals.counts(),
         "workers": workers,
-        "seconds": round(seconds, 3),
-        "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
-        "means_by_file": totals.means_by_file(),
+        "seconds": seconds,
+        **totals.figures(rewards),
     }
 
 
@@ -358,11 +353,9 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
         of_row = verifiers_for(row)
         if not of_row:
             continue
-        verifiers.update(dict.fromkeys(of_row))
+        verifiers |= dict.fromkeys(of_row)
         task = TASKS.get(str(row.get("task")))
-        for name in task.further_rewards if task else (_FORMAT,):
-            if name in REWARDS and REWARDS[name].role == FORMAT:
-                formats[name] = None
+        formats |= dict.fromkeys(format_rewards(task.further_rewards if task else (_FORMAT,)))
     if not verifiers:
         expected = (
             f"{where}: no right answer in {column_names(row)}; expected one in a column such as "

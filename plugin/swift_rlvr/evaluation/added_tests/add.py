@@ -22,6 +22,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.added_tests.calls import nearby_calls
@@ -119,10 +120,7 @@ def add_tests(
     faulty = mutants(reference, _MUTANTS, rng)
     second = _run_again(given, own_cases, candidates, references, faulty, limits)
 
-    chosen, refused = _refusing(second.refused_by, count)
-    added = [candidates[place] for place in chosen]
-    others = [candidates[place] for place in second.refused_by if place not in chosen]
-    added += _varied(others[::-1], count - len(added))
+    added, refused = _chosen(candidates, second.refused_by, count)
     if not added:
         raise NoTests("the reference gives no further results that can be compared")
     while len(given.tests(added)) > _LONGEST_TESTS:
@@ -259,13 +257,15 @@ def _like_results(
         kinds.update(_types_with_signs(case.result))
     are_parts = all(map(_is_part, own))
     written_down = set(map(repr, _constants(reference)))
+    # What another right solution gives too, or a value that is near enough.
+    types = {"near": (int, float), "is": (bool, type(None))}.get(given.comparison)
     like = []
     for case in candidates:
         if are_parts and not _is_part(case) and repr(case.result) in written_down:
             continue
         if len(repr(case.input)) > LONGEST or not set(_types_with_signs(case.result)) <= kinds:
             continue
-        if _is_comparable(given, case.result):
+        if (types is None or type(case.result) in types) and _is_exact(case.result):
             like.append(case)
     return like
 
@@ -298,15 +298,6 @@ def _elements(value: Any) -> Iterable[Any]:
     return value if isinstance(value, (list, tuple, set)) else ()
 
 
-def _is_comparable(given: Given, value: Any) -> bool:
-    """Whether another right solution gives this value, or one that is near enough."""
-    if given.comparison == "near":
-        return type(value) in (int, float) and _is_exact(value)
-    if given.comparison == "is":
-        return value is None or isinstance(value, bool)
-    return _is_exact(value)
-
-
 def _is_exact(value: Any) -> bool:
     """Whether its floats are so small that they are the same in any order of the operations, but for
     what `same_value` allows.
@@ -319,32 +310,28 @@ def _is_exact(value: Any) -> bool:
 # --- Choosing
 
 
-def _refusing(refused_by: dict[int, set[int]], count: int) -> tuple[list[int], set[int]]:
-    """The candidates that refuse most mutants together, each the most of those that are left, and
-    what they refuse.
+def _chosen(
+    candidates: Sequence[Case], refused_by: dict[int, set[int]], count: int
+) -> tuple[list[Case], set[int]]:
+    """Up to `count` candidates, and the mutants that they refuse.
+
+    First come those that refuse most mutants together, each the most of those that are left; then
+    others, with as many different results as there are. refused_by: as in `_SecondRun`.
     """
-    chosen: list[int] = []
+    places: list[int] = []
     refused: set[int] = set()
-    while len(chosen) < count and refused_by:
+    while len(places) < count and refused_by:
         best = max(refused_by, key=lambda place: len(refused_by[place] - refused))
         if not refused_by[best] - refused:
             break
-        chosen.append(best)
+        places.append(best)
         refused |= refused_by[best]
-    return chosen, refused
 
-
-def _varied(candidates: Sequence[Case], count: int) -> list[Case]:
-    """So many of them, with as many different results as there are."""
     by_result: dict[str, list[Case]] = defaultdict(list)
-    for candidate in candidates:
-        by_result[repr(candidate.result)].append(candidate)
-    chosen: list[Case] = []
-    while by_result and len(chosen) < count:
-        for result in list(by_result):
-            chosen.append(by_result[result].pop(0))
-            if not by_result[result]:
-                del by_result[result]
-            if len(chosen) == count:
-                break
-    return chosen
+    for place in reversed(refused_by):
+        if place not in places:
+            by_result[repr(candidates[place].result)].append(candidates[place])
+    rounds = chain.from_iterable(zip_longest(*by_result.values()))
+    chosen = [candidates[place] for place in places]
+    chosen += [candidate for candidate in rounds if candidate is not None]
+    return chosen[:count], refused

@@ -19,15 +19,18 @@ from swift_rlvr.evaluation.added_tests.properties import (
     Path,
     common_properties,
     counts_from,
+    distinct,
     is_descending,
     is_sorted,
+    layout,
     properties,
     values_by_place,
 )
 
-TRIES = 60  # for each input that is asked for
 _LONGEST = 200  # elements of a list, and characters of a text, that is changed
 _SEVERAL_LETTERS = 6  # that say which letters there are
+# By letter or digit, all of its kind.
+_SAME_KIND = {sign: kind for kind in (ascii_lowercase, ascii_uppercase, digits) for sign in kind}
 
 
 def nearby_calls(
@@ -45,19 +48,15 @@ def nearby_calls(
     """
     changes = _Changes(given, rng, numbers)
     common = common_properties(given)
-    known = {repr(arguments) for arguments in given}
-    made: list[Arguments] = []
-    for _ in range(TRIES * count):
+
+    def propose() -> tuple[str, Arguments]:
         arguments = changes.of(rng.choice(given))
-        if repr(arguments) in known or not changes.has_known_letters(arguments):
-            continue
-        if not common <= properties(arguments):
-            continue
-        known.add(repr(arguments))
-        made.append(arguments)
-        if len(made) == count:
-            break
-    return made
+        return repr(arguments), arguments
+
+    def holds(arguments: Arguments) -> bool:
+        return changes.has_known_letters(arguments) and common <= properties(arguments)
+
+    return distinct(propose, map(repr, given), count, holds)
 
 
 class _Changes:
@@ -238,7 +237,8 @@ def small_alphabet(texts: list[str]) -> set[str] | None:
 def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
     if len(value) > _LONGEST:
         return value
-    layouts = {_kinds_of_runs(text) for text in pool}
+    # Whatever the length of their numbers: `2024-1-31` is `9-9-9`.
+    layouts = {re.sub("9+", "9", layout(text)) for text in pool}
     if len(layouts) == 1 and len(RUN.findall(value)) > 1:
         return _same_layout(pool, rng)
     change = rng.randrange(8 if " " in value else 6)
@@ -269,21 +269,10 @@ def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Ra
                 letters[index] = rng.choice(alphabet)
         case 5:
             # Another word, with letters that the pool need not have.
-            letters = [_like(letter, rng) if rng.random() < 0.4 else letter for letter in letters]
+            for index, letter in enumerate(letters):
+                if rng.random() < 0.4 and letter in _SAME_KIND:
+                    letters[index] = rng.choice(_SAME_KIND[letter])
     return "".join(letters)
-
-
-def _like(sign: str, rng: random.Random) -> str:
-    """Another sign of the same kind: a letter of the same case, or a digit."""
-    for kind in (ascii_lowercase, ascii_uppercase, digits):
-        if sign in kind:
-            return rng.choice(kind)
-    return sign
-
-
-def _kinds_of_runs(text: str) -> str:
-    """How a text is laid out, whatever the length of its numbers: `2024-01-31` is `9-9-9`."""
-    return re.sub(r"[A-Za-z]+", "a", re.sub(r"[0-9]+", "9", text))
 
 
 def _same_layout(pool: list[str], rng: random.Random) -> str:

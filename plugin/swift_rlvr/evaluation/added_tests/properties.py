@@ -6,12 +6,14 @@ property that all given ones have. That is how Daikon infers invariants from run
 A property that is common by chance costs a few inputs, and never makes an invalid one.
 """
 
+import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, permutations
 from typing import Any
 
+_TRIES = 60  # for each input that is asked for
 # What is odd or even in so few numbers is so by chance.
 _FEW = 4
 # Elements of a list of which all pairs are added.
@@ -26,6 +28,28 @@ _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 Arguments = list[Any]
 Path = tuple[Hashable, ...]
+
+
+def distinct(
+    propose: Callable[[], tuple[Hashable, Any]],
+    known: Iterable[Hashable],
+    count: int,
+    holds: Callable[[Any], bool],
+) -> list[Any]:
+    """Up to `count` of the values that `propose` makes and that hold, each with a key, which is none
+    of the known ones and no other's.
+    """
+    seen = set(known)
+    made: list[Any] = []
+    for _ in range(_TRIES * count):
+        key, value = propose()
+        if key in seen or not holds(value):
+            continue
+        seen.add(key)
+        made.append(value)
+        if len(made) == count:
+            break
+    return made
 
 
 def common_properties(inputs: Sequence[Arguments]) -> set[Hashable]:
@@ -240,13 +264,53 @@ _OF_A_VALUE: dict[type, _Tests] = {
 # --- Of two arguments
 
 
+_PairTests = dict[str, Callable[[Any, Any], bool]]
+
+_OF_TWO_NUMBERS: _PairTests = {
+    "less": operator.lt,
+    "at most": operator.le,
+    "different": operator.ne,
+    "divides": lambda one, other: type(one) is type(other) is int and one != 0 and other % one == 0,
+}
+_OF_TWO_SEQUENCES: _PairTests = {
+    "no longer": lambda one, other: len(one) <= len(other),
+    "another one": operator.ne,
+}
+_OF_TWO_STRINGS: _PairTests = {
+    "part": lambda one, other: one in other,
+    "same letters": lambda one, other: sorted(one) == sorted(other),
+}
+_OF_NUMBER_AND_LENGTH: _PairTests = {
+    "the length": operator.eq,
+    "a position": operator.le,
+    "an index": operator.lt,
+}
+_OF_NUMBER_AND_NUMBERS: _PairTests = {
+    "above all": lambda number, others: all(other < number for other in others),
+    "bounds all": lambda number, others: all(other <= number for other in others),
+    "within": lambda number, others: bool(others) and min(others) <= number <= max(others),
+}
+
+
+def _holding(tests: _PairTests, one: Any, other: Any) -> Iterator[str]:
+    """The names of the tests that hold of two values."""
+    for name, holds in tests.items():
+        if holds(one, other):
+            yield name
+
+
 def _of_pair(one: Any, other: Any) -> Iterator[str]:
     """What holds between two arguments."""
     if _is_number(one) and _is_number(other):
-        yield from _of_two_numbers(one, other)
+        yield from _holding(_OF_TWO_NUMBERS, one, other)
     is_sequence = isinstance(other, (list, tuple, str))
     if is_sequence and isinstance(one, (list, tuple, str)):
-        yield from _of_two_sequences(one, other)
+        difference = len(one) - len(other)
+        if abs(difference) <= 2:
+            yield f"longer by {difference}"
+        yield from _holding(_OF_TWO_SEQUENCES, one, other)
+    if isinstance(one, str) and isinstance(other, str):
+        yield from _holding(_OF_TWO_STRINGS, one, other)
     if is_sequence and type(one) is int:
         yield from _of_number_and_sequence(one, other)
     elif isinstance(other, (list, tuple)) and one in other:
@@ -257,60 +321,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _of_two_numbers(one: float, other: float) -> Iterator[str]:
-    if one < other:
-        yield "less"
-    if one <= other:
-        yield "at most"
-    if one != other:
-        yield "different"
-    if type(one) is type(other) is int and one and other % one == 0:
-        yield "divides"
-
-
-def _of_two_sequences(one: Sequence[Any], other: Sequence[Any]) -> Iterator[str]:
-    difference = len(one) - len(other)
-    if abs(difference) <= 2:
-        yield f"longer by {difference}"
-    if len(one) <= len(other):
-        yield "no longer"
-    if one != other:
-        yield "another one"
-    if isinstance(one, str) and isinstance(other, str):
-        if one in other:
-            yield "part"
-        if sorted(one) == sorted(other):
-            yield "same letters"
-
-
 def _of_number_and_sequence(number: int, sequence: Sequence[Any]) -> Iterator[str]:
-    length = len(sequence)
-    if number == length:
-        yield "the length"
-    if number <= length:
-        yield "a position"
-    if number < length:
-        yield "an index"
+    yield from _holding(_OF_NUMBER_AND_LENGTH, number, len(sequence))
     if isinstance(sequence, str):
         return
 
     if number in sequence:
         yield "element"
     elements = [value for value in _elements_of_rows(sequence) if type(value) is int]
-    yield from _of_number_and_numbers(number, elements)
-    if len(elements) == length <= _LONGEST:
+    yield from _holding(_OF_NUMBER_AND_NUMBERS, number, elements)
+    if len(elements) == len(sequence) <= _LONGEST:
         sums = sum(first + second == number for first, second in combinations(elements, 2))
         if sums:
             yield "sum of two"
         if sums == 1:
             yield "sum of two in one way"
-
-
-def _of_number_and_numbers(number: int, others: Sequence[int]) -> Iterator[str]:
-    largest = max(others, default=number - 1)
-    if largest < number:
-        yield "above all"
-    if largest <= number:
-        yield "bounds all"
-    if others and min(others) <= number <= largest:
-        yield "within"

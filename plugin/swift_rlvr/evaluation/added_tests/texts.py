@@ -12,13 +12,12 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from swift_rlvr.evaluation.added_tests.calls import (
-    TRIES,
     another_int,
     renaming,
     small_alphabet,
     some_places,
 )
-from swift_rlvr.evaluation.added_tests.properties import WHOLE_NUMBER, properties
+from swift_rlvr.evaluation.added_tests.properties import WHOLE_NUMBER, distinct, properties
 
 # A line of at most so many words has a meaning for each of them, such as "n m".
 _RECORD = 4
@@ -40,9 +39,7 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     may_rename = not any(_is_vocabulary(pool) or small_alphabet(pool) for pool in pools.values())
     common = set.intersection(*map(_properties, tables))
 
-    known = set(given)
-    made: list[str] = []
-    for _ in range(TRIES * count):
+    def propose() -> tuple[str, tuple[str, Table]]:
         number = rng.randrange(len(tables))
         table = _changed(tables[number], pools, rng)
         if may_rename and rng.random() < 0.2:
@@ -51,13 +48,13 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         text = "\n".join(map(" ".join, table))
         if given[number].endswith("\n"):
             text += "\n"
-        if text in known or not common <= _properties(table):
-            continue
-        known.add(text)
-        made.append(text)
-        if len(made) == count:
-            break
-    return made
+        return text, (text, table)
+
+    def holds(made: tuple[str, Table]) -> bool:
+        _, table = made
+        return common <= _properties(table)
+
+    return [text for text, _ in distinct(propose, given, count, holds)]
 
 
 def _words_by_kind(tables: Sequence[Table]) -> dict[Hashable, list[str]]:

@@ -21,7 +21,7 @@ from swift_rlvr.evaluation.score import verifiers_for
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
-from swift_rlvr.runs.grade_log import TOKENS
+from swift_rlvr.rewards.signature import TOKENS
 from swift_rlvr.runs.records import Record
 from swift_rlvr.success import FORMAT, SHAPING
 from swift_rlvr.tasks import verifier_of

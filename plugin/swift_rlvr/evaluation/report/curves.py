@@ -83,47 +83,38 @@ def panels(steps: Steps) -> list[Panel]:
     rest.
     """
     logged = {key for row in steps for key, value in row.items() if is_number(value)}
-    share = "share of completions"
+    held_out = {"eval/success": "success", "eval/strict": "success with format"}
+    ks = _numbers_after(HELD_OUT_PASS, logged)
+    if ks:
+        held_out[f"{HELD_OUT_PASS}{ks[-1]}"] = f"pass@{ks[-1]}"
+    levels = {f"{BY_LEVEL}{level}": f"level {level}" for level in _numbers_after(BY_LEVEL, logged)}
+
+    def shares(title: str, keys: dict[str, str], unit: str = "share of completions") -> Panel:
+        return Panel(title, unit, keys, SHARE_TOP)
+
+    lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
+    held_out_lengths = {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"}
+    formats = {"format": "training", "eval/format": "held-out tasks"}
     possible = [
-        Panel("Success", share, {"success": "success", "strict": "success with format"}, SHARE_TOP),
-        Panel("Memorised tests", share, {"memorised": "pass only the visible tests"}, SHARE_TOP),
-        Panel("Success by task", share, _named_after(BY_TASK, logged), SHARE_TOP),
+        shares("Success", {"success": "success", "strict": "success with format"}),
+        shares("Memorised tests", {"memorised": "pass only the visible tests"}),
+        shares("Success by task", _named_after(BY_TASK, logged)),
         Panel("Rewards", "mean", _means(logged, None) or {"reward": "reward"}),
-        Panel("Held-out tasks", "share", _held_out(logged), SHARE_TOP),
-        Panel(
-            "Held-out success by task", "share", _named_after(HELD_OUT_BY_TASK, logged), SHARE_TOP
-        ),
+        shares("Held-out tasks", held_out, "share"),
+        shares("Held-out success by task", _named_after(HELD_OUT_BY_TASK, logged), "share"),
         Panel("Held-out reward", "mean", _means(logged, "eval_")),
-        Panel(
-            "Format",
-            "share in the right format",
-            {"format": "training", "eval/format": "held-out tasks"},
-            SHARE_TOP,
-        ),
-        Panel(
-            "Completion length",
-            "tokens",
-            {"completions/mean_length": "mean", "completions/max_length": "longest"},
-        ),
-        Panel(
-            "Held-out length",
-            "tokens",
-            {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"},
-        ),
+        shares("Format", formats, "share in the right format"),
+        Panel("Completion length", "tokens", lengths),
+        Panel("Held-out length", "tokens", held_out_lengths),
         Panel(
             "Reward spread within a group",
             "standard deviation",
             {"reward_std": "all rewards, weighted"},
         ),
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
-        Panel(
-            "Groups without spread (no gradient)",
-            "share",
-            {"frac_reward_zero_std": "groups"},
-            SHARE_TOP,
-        ),
+        shares("Groups without spread (no gradient)", {"frac_reward_zero_std": "groups"}, "share"),
         Panel("Level of the sampled tasks", "mean", {"curriculum/level": "level"}),
-        Panel("Success by level, estimated", share, _levels(logged), SHARE_TOP),
+        shares("Success by level, estimated", levels),
     ]
     shown = []
     for panel in possible:
@@ -148,18 +139,9 @@ def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
     return means
 
 
-def _held_out(logged: Iterable[str]) -> dict[str, str]:
-    """Success on held-out tasks, and pass@k for the largest k."""
-    keys = {"eval/success": "success", "eval/strict": "success with format"}
-    ks = [int(key.removeprefix(HELD_OUT_PASS)) for key in logged if key.startswith(HELD_OUT_PASS)]
-    if ks:
-        keys[f"{HELD_OUT_PASS}{max(ks)}"] = f"pass@{max(ks)}"
-    return keys
-
-
-def _levels(logged: Iterable[str]) -> dict[str, str]:
-    levels = [int(key.removeprefix(BY_LEVEL)) for key in logged if key.startswith(BY_LEVEL)]
-    return {f"{BY_LEVEL}{level}": f"level {level}" for level in sorted(levels)}
+def _numbers_after(start: str, logged: Iterable[str]) -> list[int]:
+    """The numbers in which logged names end that begin so, ascending."""
+    return sorted(int(key.removeprefix(start)) for key in logged if key.startswith(start))
 
 
 def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Panel]:
@@ -218,7 +200,7 @@ def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[Curve]:
             logged = points(steps, key)
             if not logged:
                 continue
-            values = [value for _, value in logged]
+            numbers, values = map(list, zip(*logged, strict=True))
             # There are few evaluations, each over many completions.
             window = 1 if key.startswith("eval") else smoothing_window(len(values))
             label = legend
@@ -229,7 +211,7 @@ def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[Curve]:
                 color=run_number if shows_several else key_number,
                 # Often the same as success, which has to be seen behind it.
                 dashed=key_number > 0 and (shows_several or key.endswith("strict")),
-                steps=[step for step, _ in logged],
+                steps=numbers,
                 values=values,
                 smooth=smoothed(values, window),
             )

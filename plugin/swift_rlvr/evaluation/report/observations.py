@@ -31,11 +31,19 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
         shortest, step = _extreme(run.steps, "completions/mean_length", min)
         length = f"{length} tokens, shortest {shortest:.0f} around step {step:,}"
 
+    reasons = Counter[str]()
+    _, last_steps = _tenths(sorted(failures))
+    for step in last_steps:
+        reasons.update(failures[step])
+    shares = [f"{reason} {count / reasons.total():.0%}" for reason, count in reasons.most_common(3)]
+
     return {
         "Success": success_in_training(run),
         "Format": _change(run.steps, "format"),
         "Spread within a group": spread,
-        "Kinds of failure": _last_failures(failures),
+        "Kinds of failure": f"last failures: {', '.join(shares)}"
+        if shares
+        else "reasons not logged",
         "Length": length,
     }
 
@@ -54,20 +62,6 @@ def success_in_training(run: Run) -> str:
         step, best = max(held_out, key=lambda point: point[1])
         text += f"; held-out tasks {first:.2f} → {last:.2f}, best {best:.2f} at step {step:,}"
     return text
-
-
-def _last_failures(failures: Mapping[int, Mapping[str, int]]) -> str:
-    """The most frequent reasons of the last tenth of the steps."""
-    reasons = Counter[str]()
-    _, last_steps = _tenths(sorted(failures))
-    for step in last_steps:
-        reasons.update(failures[step])
-    if not reasons:
-        return "reasons not logged"
-    shares = []
-    for reason, count in reasons.most_common(3):
-        shares.append(f"{reason} {count / reasons.total():.0%}")
-    return f"last failures: {', '.join(shares)}"
 
 
 def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -323,8 +323,7 @@ def _fill_in_success(run: Run) -> None:
     if any("success" in row for row in run.steps) or not run.verifiers:
         return
     verifiers = list(run.verifiers.values())
-    means: dict[Any, float | None] = {}
-    means.update(_shares(run.entries.values(), lambda entry: entry.step))
+    means: dict[Any, Any] = _shares(run.entries.values(), lambda entry: entry.step)
     if means:
         run.notes.append(f"{LOG} has no success: it was computed from the completions")
     elif len(verifiers) == 1:

@@ -3,7 +3,8 @@ such as vLLM, SGLang, Ollama, llama.cpp or a provider's.
 """
 
 import time
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -67,14 +68,22 @@ class ServerEngine(Engine):
         self.url = settings.server or ""
         self._opens_thinking = False
 
-    def _in_groups(self, completions: list[Completion], samples: int) -> Groups:
-        """The completions of each conversation.
+    def _sample(
+        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
+    ) -> Groups:
+        samples = settings.num_generations
+        repeated = [messages for messages in conversations for _ in range(samples)]
+        completions: list[Completion] = []
+        for completion in self.answers(repeated, settings):
+            completions.append(completion)
+            on_progress(len(completions) / len(repeated))
 
-        A server does not show the prompt that it renders. That the prompt opens the thinking is seen
-        in a completion that closes it.
-        """
-        if any(_closes_unopened(completion.text) for completion in completions):
-            self._opens_thinking = True
+        # A server does not show the prompt that it renders. That the prompt opens the thinking is seen
+        # in a completion that closes it.
+        for completion in completions:
+            thinking = completion.text[: thinking_end(completion.text)]
+            if thinking and not any(opening in thinking for opening, _ in DELIMITERS):
+                self._opens_thinking = True
         if self._opens_thinking:
             for number, completion in enumerate(completions):
                 text = with_opening(completion.text, opened=True)
@@ -83,17 +92,18 @@ class ServerEngine(Engine):
             completions[start : start + samples] for start in range(0, len(completions), samples)
         ]
 
+    @abstractmethod
+    def answers(
+        self, conversations: Sequence[Messages], settings: SamplingSettings
+    ) -> Iterator[Completion]:
+        """One completion for each conversation, in order; InputError where the server fails."""
+
     def _note_model(self, served: object) -> None:
         """Keep the name of the model that has answered; the last part of a path is its name too."""
         asked = self.settings.model
         if isinstance(served, str) and served != asked:
             is_same = PurePath(served).name.lower() == PurePath(asked).name.lower()
             self.served_model = None if is_same else served
-
-
-def _closes_unopened(text: str) -> bool:
-    thinking = text[: thinking_end(text)]
-    return bool(thinking) and not any(opening in thinking for opening, _ in DELIMITERS)
 
 
 class RolloutEngine(ServerEngine):
@@ -107,22 +117,9 @@ class RolloutEngine(ServerEngine):
         super().__init__(settings)
         request(self.url, "health/", timeout=10)
 
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
-    ) -> Groups:
-        samples = settings.num_generations
-        repeated = [messages for messages in conversations for _ in range(samples)]
-        completions: list[Completion] = []
-        while len(completions) < len(repeated):
-            batch = repeated[len(completions) : len(completions) + self.batch_size]
-            completions += self._ask(batch, settings)
-            on_progress(len(completions) / len(repeated))
-        return self._in_groups(completions, samples)
-
-    def _ask(
+    def answers(
         self, conversations: Sequence[Messages], settings: SamplingSettings
-    ) -> list[Completion]:
-        """One completion for each conversation, in one request; InputError if it fails."""
+    ) -> Iterator[Completion]:
         config = {
             "max_tokens": settings.max_completion_length,
             "temperature": settings.temperature,
@@ -130,18 +127,19 @@ class RolloutEngine(ServerEngine):
             # With the token ids.
             "return_details": True,
         }
-        requests = []
-        for conversation in conversations:
-            messages, tools = split(conversation)
-            requests.append({"messages": messages, **({"tools": tools} if tools else {})})
-        body = {"infer_requests": requests, "request_config": config, "use_tqdm": False}
-        answers = request(self.url, "infer/", body)
-        if not isinstance(answers, list) or len(answers) != len(conversations):
-            raise InputError(
-                f"{self.url}: the rollout server did not answer each of {len(conversations)} prompts",
-                "server",
-            )
-        return [self._completion(answer) for answer in answers]
+        for start in range(0, len(conversations), self.batch_size):
+            requests = []
+            for conversation in conversations[start : start + self.batch_size]:
+                messages, tools = split(conversation)
+                requests.append({"messages": messages, **({"tools": tools} if tools else {})})
+            body = {"infer_requests": requests, "request_config": config, "use_tqdm": False}
+            results = request(self.url, "infer/", body)
+            if not isinstance(results, list) or len(results) != len(requests):
+                raise InputError(
+                    f"{self.url}: the rollout server did not answer each of {len(requests)} prompts",
+                    "server",
+                )
+            yield from map(self._completion, results)
 
     def _completion(self, answer: Any) -> Completion:
         """The completion in a server's answer; InputError if it has another form."""
@@ -195,20 +193,14 @@ class ChatEngine(ServerEngine):
         # Newer models of OpenAI's refuse the older name, and older servers do not know the newer.
         self._limit = "max_tokens"
 
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
-    ) -> Groups:
-        samples = settings.num_generations
-        repeated = [messages for messages in conversations for _ in range(samples)]
-        completions: list[Completion] = []
+    def answers(
+        self, conversations: Sequence[Messages], settings: SamplingSettings
+    ) -> Iterator[Completion]:
         pool = ThreadPoolExecutor(min(self.batch_size, MOST_AT_ONCE))
         try:
-            for completion in pool.map(partial(self._ask, settings), repeated):
-                completions.append(completion)
-                on_progress(len(completions) / len(repeated))
+            yield from pool.map(partial(self._ask, settings), conversations)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        return self._in_groups(completions, samples)
 
     def _ask(self, settings: SamplingSettings, messages: Messages) -> Completion:
         """A completion; InputError if the server refuses it, also after waiting."""

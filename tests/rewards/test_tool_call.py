@@ -62,6 +62,25 @@ FUNCTION_GEMMA = (
     "<start_function_call>call:get_weather{city:<escape>Bonn<escape>,days:<escape>3<escape>}"
     "<end_function_call>\n<start_function_call>call:math.add{a:1, b:2.5}<end_function_call>"
 )
+DEEPSEEK_V3 = "<｜tool▁calls▁begin｜>" + "\n".join(
+    f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{call['name']}\n```json\n"
+    f"{json.dumps(call['arguments'])}\n```<｜tool▁call▁end｜>"
+    for call in (WEATHER, ADD)
+)
+DEEPSEEK_V31 = "<｜tool▁calls▁begin｜>" + "".join(
+    f"<｜tool▁call▁begin｜>{call['name']}<｜tool▁sep｜>{json.dumps(call['arguments'])}<｜tool▁call▁end｜>"
+    for call in (WEATHER, ADD)
+)
+DSML = """<｜DSML｜function_calls>
+<｜DSML｜invoke name="get_weather">
+<｜DSML｜parameter name="city" string="true">Bonn</｜DSML｜parameter>
+<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>
+</｜DSML｜invoke>
+<｜DSML｜invoke name="math.add">
+<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>
+<｜DSML｜parameter name="b">2.5</｜DSML｜parameter>
+</｜DSML｜invoke>
+</｜DSML｜function_calls>"""
 LLAMA = [{"name": call["name"], "parameters": call["arguments"]} for call in (WEATHER, ADD)]
 OPENAI = [
     {
@@ -123,6 +142,12 @@ Bonn
         GEMMA + "<|tool_response>",
         GEMMA.removesuffix("<tool_call|>"),
         FUNCTION_GEMMA,
+        DEEPSEEK_V3 + "<｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+        DEEPSEEK_V3,
+        DEEPSEEK_V31 + "<｜tool▁calls▁end｜>",
+        DSML,
+        DSML.replace("function_calls", "tool_calls"),
+        DSML.removesuffix("</｜DSML｜function_calls>"),
     ],
 )
 def test_calls_are_read_in_every_way_in_which_models_write_them(text):
@@ -576,6 +601,44 @@ def test_calls_that_a_parser_has_split_off_count(arguments, reward):
     # Beside calls in the text they are too many.
     completion[0]["content"] = hermes(WEATHER)
     assert graded(completion)[0] == 0.0
+
+
+V31_WEATHER = (
+    '<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Bonn", "days": 3}<｜tool▁call▁end｜>'
+)
+DSML_WEATHER = DSML[: DSML.index('<｜DSML｜invoke name="math')]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        V31_WEATHER * 2,
+        V31_WEATHER + hermes(ULM),
+        V31_WEATHER + "<｜tool▁call▁begin｜>math.add",
+        V31_WEATHER.removesuffix("<｜tool▁call▁end｜>"),
+        V31_WEATHER.replace("}", ""),
+        V31_WEATHER.replace("}", '}{"city": "Ulm", "days": 3}'),
+        V31_WEATHER.replace('{"city": "Bonn", "days": 3}', ""),
+        V31_WEATHER.replace("<｜tool▁sep｜>", ""),
+        V31_WEATHER.replace('"days"', '"city": "Bonn", "days"'),
+        f"{V31_WEATHER} is right",
+        f"{DSML_WEATHER}</｜DSML｜function_calls> is right",
+        DSML_WEATHER * 2,
+        DSML_WEATHER + hermes(ULM),
+        DSML_WEATHER + V31_WEATHER,
+        DSML_WEATHER.replace("</｜DSML｜invoke>", ""),
+        DSML_WEATHER.replace("</｜DSML｜parameter>", "", 1),
+        DSML_WEATHER.replace('"days" string="false"', '"days" string="true"'),
+        DSML_WEATHER.replace('"city" string="true"', '"city" string="false"'),
+        DSML_WEATHER.replace('"days"', '"city"'),
+        DSML_WEATHER.replace("</｜DSML｜invoke>", "city = Ulm</｜DSML｜invoke>"),
+    ],
+)
+def test_nothing_but_the_right_call_is_paid_in_deepseeks_forms(text):
+    assert graded(V31_WEATHER)[0] == graded(DSML_WEATHER)[0] == 1.0
+    for around in (False, True):
+        reward, _ = graded(text, text_around=around)
+        assert reward == (1.0 if around and text.endswith(" is right") else 0.0)
 
 
 WEATHER_OF_BONN = '<|tool_call>call:get_weather{city:<|"|>Bonn<|"|>,days:3}<tool_call|>'

@@ -1,8 +1,8 @@
 """Calls of tools: read in the ways in which models write them, and compared with the right ones.
 
 Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``, GLM's
-with ``<arg_key>``, Gemma's ``call:name{...}``, Mistral's ``[TOOL_CALLS]``, Llama's JSON with
-``parameters``, a list or objects of JSON alone, and Python calls, which are parsed and never
+with ``<arg_key>``, Gemma's ``call:name{...}``, DeepSeek's, between tokens and in DSML, Mistral's
+``[TOOL_CALLS]``, Llama's JSON with ``parameters``, a list or objects of JSON alone, and Python calls, which are parsed and never
 evaluated. All calls of an answer count, whatever way they are written in, so that none can stand
 beside another in secret.
 """
@@ -49,7 +49,26 @@ _NUMBERS = ("integer", "number")
 # A call ends before the next one begins, so that many that are never closed are read in one pass.
 _TAGGED = re.compile(r"<tool_call>((?:(?!</?tool_call>).)*)</tool_call>", re.DOTALL)
 _MISTRAL = "[TOOL_CALLS]"
+# DeepSeek's to V3.1, in which V3 and R1 have their JSON in a block, and those since V3.2.
+_DEEPSEEK = "<｜tool▁call"
+_DEEPSEEK_CALL = re.compile(
+    r"<｜tool▁call▁begin｜>((?:(?!<｜tool▁call).)*)<｜tool▁call▁end｜>", re.DOTALL
+)
+_DEEPSEEK_AROUND = re.compile(r"<｜tool▁calls▁begin｜>\s*(?:<｜tool▁calls▁end｜>|$)")
+_DEEPSEEK_BLOCK = re.compile(r"([^\n]+)\n```json\n(.*)\n```\s*", re.DOTALL)
+_DSML = "｜DSML｜"
+_DSML_CALL = re.compile(
+    r'<｜DSML｜invoke name="([^"<>\n]+)">((?:(?!</?｜DSML｜invoke).)*)</｜DSML｜invoke>', re.DOTALL
+)
+_DSML_ARGUMENT = re.compile(
+    r'<｜DSML｜parameter name="([^"<>\n]+)"(?: string="(true|false)")?>'
+    r"((?:(?!</?｜DSML｜parameter).)*)</｜DSML｜parameter>",
+    re.DOTALL,
+)
+_DSML_AROUND = re.compile(r"<｜DSML｜(function_calls|tool_calls)>\s*(?:</｜DSML｜\1>|$)")
 _MARKS = (
+    _DEEPSEEK,
+    _DSML,
     "<tool_call>",
     "</tool_call>",
     _MISTRAL,
@@ -400,6 +419,10 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     reader = _Reader(tools, text_around)
     if any(mark in text for mark in GEMMA):
         calls, rest = reader.gemma(text)
+    elif _DEEPSEEK in text:
+        calls, rest = reader.deepseek(text)
+    elif _DSML in text:
+        calls, rest = reader.dsml(text)
     elif any(mark in text for mark in ("<tool_call>", "</tool_call>", "<function=")):
         calls, rest = reader.tagged(text)
     elif _MISTRAL in text:
@@ -494,8 +517,6 @@ class _Reader:
             written, rest = calls_and_rest(text)
         except BadGemmaCall as error:
             raise BadCall(str(error)) from None
-        if any(mark in rest for mark in _MARKS):
-            raise BadCall("there is a call in another form besides")
         calls = []
         for name, values in written:
             arguments = {}
@@ -504,7 +525,39 @@ class _Reader:
                 is_text = not isinstance(value, str) or kind in ("", "string")
                 arguments[argument] = value if is_text else _argument(value)
             calls.append(Call(name, arguments))
-        return calls, rest
+        return calls, _without_marks(rest)
+
+    def deepseek(self, text: str) -> tuple[list[Call], str]:
+        """DeepSeek's calls between tokens, to V3.1, and what stands around them."""
+        calls = []
+        for content in _DEEPSEEK_CALL.findall(text):
+            name, _, arguments = content.partition("<｜tool▁sep｜>")
+            block = _DEEPSEEK_BLOCK.fullmatch(arguments)
+            if name.strip() == "function" and block is not None:
+                name, arguments = block.groups()
+            calls.append(_call_of({"name": name.strip(), "arguments": _json(arguments)}))
+        rest = _DEEPSEEK_AROUND.sub("", _DEEPSEEK_CALL.sub("", text))
+        return calls, _without_marks(rest)
+
+    def dsml(self, text: str) -> tuple[list[Call], str]:
+        """DeepSeek's calls since V3.2, and what stands around them; each argument says whether it is
+        a text.
+        """
+        calls = []
+        for name, content in _DSML_CALL.findall(text):
+            arguments: dict[str, Any] = {}
+            for argument, is_text, value in _DSML_ARGUMENT.findall(content):
+                if argument in arguments:
+                    raise BadCall(f"the argument {argument!r:.80} stands twice")
+                if not is_text:
+                    arguments[argument] = self._typed(name, argument, value)
+                else:
+                    arguments[argument] = value if is_text == "true" else _json(value)
+            if _DSML_ARGUMENT.sub("", content).strip():
+                raise BadCall(f"the arguments of {name!r:.80} cannot be read")
+            calls.append(Call(name, arguments))
+        rest = _DSML_AROUND.sub("", _DSML_CALL.sub("", text))
+        return calls, _without_marks(rest)
 
     def mistral(self, text: str) -> list[Call]:
         """What follows [TOOL_CALLS]: a list, or names with their arguments."""
@@ -663,6 +716,14 @@ class _Reader:
         elif isinstance(value, (int, float)) and not _is_finite(value):
             raise BadCall("a number is larger than any of 64 bits")
         return value
+
+
+def _without_marks(rest: str) -> str:
+    """What stands around calls; BadCall where one of another form is in it, or one that is not whole."""
+    for mark in _MARKS:
+        if mark in rest:
+            raise BadCall(f"there is a call besides that is not whole, or in another form: {mark}")
+    return rest
 
 
 def _is_finite(number: float) -> bool:

@@ -2,9 +2,9 @@
 
 Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``, GLM's
 with ``<arg_key>``, Gemma's ``call:name{...}``, DeepSeek's, between tokens and in DSML, Mistral's
-``[TOOL_CALLS]``, Llama's JSON with ``parameters``, a list or objects of JSON alone, and Python calls, which are parsed and never
-evaluated. All calls of an answer count, whatever way they are written in, so that none can stand
-beside another in secret.
+``[TOOL_CALLS]``, Llama's JSON with ``parameters``, a list or objects of JSON alone, and Python
+calls, which are parsed and never evaluated. All calls of an answer count, whatever way they are
+written in, so that none can stand beside another in secret.
 """
 
 import ast

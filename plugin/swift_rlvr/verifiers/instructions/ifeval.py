@@ -4,7 +4,6 @@ Where Google's check and its wording differ, the wording counts; `docs/rewards/i
 where they do. The names of arguments are the dataset's.
 """
 
-import json
 import os
 import re
 
@@ -25,6 +24,7 @@ from swift_rlvr.verifiers.instructions.constraint import (
     constraint,
 )
 from swift_rlvr.verifiers.instructions.spoken import is_in, language_code
+from swift_rlvr.verifiers.json_values import NotJson, read_json
 
 # In IFEval the options stand in the prompt alone.
 _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
@@ -309,29 +309,12 @@ def json_format(answer: Answer) -> Outcome:
     text = answer.text.strip()
     fenced = _FENCE.match(text)
     try:
-        value = json.loads(
-            fenced[1] if fenced else text,
-            parse_constant=_no_constant,
-            object_pairs_hook=_without_doubles,
-        )
-    except ValueError as error:
+        value = read_json(fenced[1] if fenced else text)
+    except NotJson as error:
         return Outcome(False, f"not JSON: {error}")
-    except RecursionError:
-        return Outcome(False, "not JSON: it is nested too deeply")
     # A text in quotes is JSON too, but wraps nothing.
     passed = isinstance(value, (dict, list)) and bool(value)
     return Outcome(passed, f"a JSON {type(value).__name__} of the whole answer")
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    different = dict(pairs)
-    if len(different) < len(pairs):
-        raise ValueError("an object has a key twice")
-    return different
 
 
 @constraint("detectable_format:title")

@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 
 import pytest
+from datasets import Dataset, DatasetDict
 
 import commands
 from paths import DATASETS
@@ -260,6 +261,16 @@ def test_a_folder_and_a_file_without_rows_that_can_be_read_are_told_what_can_be(
         assert f"{tmp_path / 'empty'}: no data files in this folder; expected a file" in message
         message = refused("check", f"{task}{tmp_path / 'rows.xlsx'}")
         assert "rows.xlsx: a .xlsx file cannot be read; save its rows as a file ending" in message
+
+
+def test_what_save_to_disk_has_written_is_to_be_saved_in_another_way(tmp_path):
+    rows = Dataset.from_list([{"question": "What is 3 + 4?", "answer": "#### 7"}])
+    rows.save_to_disk(alone := tmp_path / "alone")
+    DatasetDict(train=rows).save_to_disk(splits := tmp_path / "splits")
+    for name in (str(alone), f"gsm8k:{alone}"):
+        assert f'load_from_disk("{alone}").to_parquet("rows.parquet")' in refused("check", name)
+    for name in (str(splits), f"gsm8k:{splits}", f"gsm8k:{splits}:train"):
+        assert f'load_from_disk("{splits}")["train"].to_parquet(' in refused("check", name)
 
 
 @pytest.mark.parametrize(

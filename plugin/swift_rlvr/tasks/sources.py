@@ -202,7 +202,7 @@ def parse_source(name: str, use_hf: bool = False, columns: Any = None) -> Source
     if colon and data_suffix(path) and not path.exists():
         known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
         raise InputError(f"{name}: there is no dataset {first!r}; {known}")
-    _refuse_other_file(path)
+    _refuse_unreadable(path)
     if not data_suffix(path) and not path.is_dir():
         raise InputError(
             f"{name}: expected {DATA_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
@@ -253,10 +253,11 @@ def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: b
     folder, _, split = rest.partition(":")
     folder = str(Path(find_file(folder)).expanduser()) if folder else ""
     if folder and Path(folder).is_dir() and not task.is_made:
+        _refuse_unreadable(Path(folder))
         if _has_hub_layout(Path(folder)):
             return Source(task, None, split or None, limit, use_hf, hub_id=folder)
         return Source(task, Path(folder), split or None, limit, use_hf)
-    _refuse_other_file(Path(rest))
+    _refuse_unreadable(Path(rest))
     if not task.is_made:
         return _source_on_a_hub(name, task, rest, limit, use_hf)
     if limit is None or not rest:
@@ -283,8 +284,17 @@ def _source_on_a_hub(name: str, task: Task, rest: str, limit: int | None, use_hf
     return Source(task, None, rest or task.splits[0], limit, use_hf)
 
 
-def _refuse_other_file(path: Path) -> None:
-    """InputError for a file whose rows cannot be read, such as a workbook."""
+def _refuse_unreadable(path: Path) -> None:
+    """InputError for what has rows that cannot be read: a workbook, or what `save_to_disk` of the
+    package datasets has written.
+    """
+    if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
+        load = f'datasets.load_from_disk("{path}")'
+        load += "" if (path / "state.json").is_file() else '["train"]'
+        raise InputError(
+            f"{path}: what save_to_disk has written cannot be read; save its rows as {DATA_FILE}, "
+            f'such as by {load}.to_parquet("rows.parquet")'
+        )
     if path.is_file() and not data_suffix(path):
         kind = f"a {path.suffix} file" if path.suffix else "a file without a suffix"
         raise InputError(f"{path}: {kind} cannot be read; save its rows as {DATA_FILE}")

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import sys
+from decimal import Decimal
 
 import pytest
 
@@ -227,3 +228,18 @@ def test_a_task_is_guessed_only_where_it_can_use_the_rows(tmp_path, rows, task):
         return
     with pytest.raises(InputError, match=f"no task is sure to fit .*{task}{path}"):
         parse_source(str(path))
+
+
+def test_decimals_are_numbers(tmp_path):
+    """What a column of a database is in Parquet."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    rows = [{"nums": [3, 8], "target": Decimal("24.00")}, {"nums": [5, 5], "target": Decimal(25)}]
+    write_table(pyarrow.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    source = parse_source(f"countdown:{tmp_path / 'rows.parquet'}")
+    assert [row["target"] for _, row in source.rows()] == [24, 25]
+    golds = [{"question": "1 + 1/2?", "answer": Decimal("1.50")}]
+    write_table(pyarrow.Table.from_pylist(golds), tmp_path / "golds.parquet")
+    source = parse_source(f"math:{tmp_path / 'golds.parquet'}")
+    assert next(source.rows())[1]["answer"] == "1.50" and source.usable_rows()[1] == ""

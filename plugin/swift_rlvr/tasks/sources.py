@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -402,7 +403,7 @@ def with_columns(
     columns: Mapping[str, str],
     renamed: set[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with new names of columns. As in ms-swift, case does not matter, and names that a
+    """The rows with new names of columns, and decimals, as Parquet has them, as numbers. As in ms-swift, case does not matter, and names that a
     row lacks are ignored. A value within a column, which a name with dots leads to, also replaces a
     column of its new name.
 
@@ -413,7 +414,14 @@ def with_columns(
     new_names = {name.casefold(): new for name, new in columns.items()}
     paths = {name: new for name, new in columns.items() if "." in name}
     for line, row in rows:
-        if not columns or isinstance(row, UnreadableRow):
+        if isinstance(row, UnreadableRow):
+            yield line, row
+            continue
+        for name, value in row.items():
+            if isinstance(value, Decimal):
+                is_whole = value == value.to_integral_value()
+                row = {**row, name: int(value) if is_whole else str(value)}
+        if not columns:
             yield line, row
             continue
         new_row: dict[str, Any] = {}

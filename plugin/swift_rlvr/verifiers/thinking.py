@@ -38,7 +38,9 @@ _PLAIN_ANALYSIS = re.compile(r"\s*analysis(?=[A-Z])")
 _PLAIN_FINAL = "assistantfinal"
 
 # <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>, and <eoa> of GAOKAO-Bench
-_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜(?!tool▁)[\w▁]{1,32}｜>|</s>|<eo[a-z]>|<end_of_turn>")
+_SPECIAL_TOKEN = re.compile(
+    r"<\|[\w.-]{1,32}\|>|<｜(?!tool▁)[\w▁]{1,32}｜>|</s>|<eo[a-z]>|<end_of_turn>"
+)
 _LONGEST_SPECIAL_TOKEN = 36
 
 

@@ -403,9 +403,10 @@ def with_columns(
     columns: Mapping[str, str],
     renamed: set[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with new names of columns, and decimals, as Parquet has them, as numbers. As in ms-swift, case does not matter, and names that a
-    row lacks are ignored. A value within a column, which a name with dots leads to, also replaces a
-    column of its new name.
+    """The rows with new names of columns, and with decimals, as Parquet has them, as numbers.
+
+    As in ms-swift, case does not matter, and names that a row lacks are ignored. A value within a
+    column, which a name with dots leads to, also replaces a column of its new name.
 
     renamed: gets those names of `columns` that a row has.
 

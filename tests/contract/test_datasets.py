@@ -263,6 +263,44 @@ def test_a_folder_and_a_file_without_rows_that_can_be_read_are_told_what_can_be(
         assert "rows.xlsx: a .xlsx file cannot be read; save its rows as a file ending" in message
 
 
+OWN_REWARDS = """
+def never(completions, **kwargs):
+    return [0.0 for _ in completions]
+
+def half(completions, solution, **kwargs):
+    return [0.5 * (each in text) for text, each in zip(completions, solution)]
+
+def penalty(completions, solution, **kwargs):
+    return [-float(each not in text) for text, each in zip(completions, solution)]
+
+def abstains(completions, **kwargs):
+    return [None for _ in completions]
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "fails"),
+    [
+        (["never"], True),
+        (["never", "abstains"], False),
+        (["never", "half"], False),
+        (["penalty"], False),
+        (["never", "penalty"], False),
+    ],
+)
+def test_rewards_that_pay_no_right_answer_anything_fail(tmp_path, names, fails):
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN_REWARDS)
+    row = {"messages": [{"role": "user", "content": "What is 38 + 4?"}], "solution": "42"}
+    rows = write(tmp_path / "rows.jsonl", [json.dumps(row)])
+    flags = [f"--reward_funcs={mine}:{name}" for name in names]
+    if fails:
+        message = "Every right answer earns 0, as a wrong one does"
+        assert message in ran("check", f"math:{rows}", *flags, code=1)
+    else:
+        assert "earns 0, as" not in ran("check", f"math:{rows}", *flags)
+
+
 def test_what_save_to_disk_has_written_is_to_be_saved_in_another_way(tmp_path):
     rows = Dataset.from_list([{"question": "What is 3 + 4?", "answer": "#### 7"}])
     rows.save_to_disk(alone := tmp_path / "alone")

@@ -1213,6 +1213,13 @@ def test_a_run_for_the_format_alone_is_named():
     assert "a reward that verifies answers" in message
 
 
+def test_rewards_that_never_pay_are_refused():
+    status, message = graded_together(("mine", [0.0] * 8))
+    assert status == "failed" and "right completions earn 0 of mine, as wrong ones do" in message
+    status, _ = graded_together(("mine", [0.0, -1.0] * 4))
+    assert status == "passed"
+
+
 def test_each_task_of_a_mixed_file_is_graded(tmp_path):
     rows = [{**TASK, "task": "countdown"}, {**WORD_PROBLEM, "task": "gsm8k"}]
     path = write(tmp_path / "mixed.jsonl", *rows)

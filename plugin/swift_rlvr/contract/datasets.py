@@ -66,12 +66,13 @@ class Disagreement(NamedTuple):
 @dataclass
 class Paid:
     """How many ideal completions earn the maximum of a reward, less, and None, with the reasons
-    for the latter two.
+    for the latter two. nothing: how many earn 0, and no more than a wrong one.
     """
 
     full: int = 0
     less: int = 0
     none: int = 0
+    nothing: int = 0
     reasons: Counter = field(default_factory=Counter)
 
 
@@ -139,8 +140,18 @@ class Findings:
         return 2 * self.bad > self.rows or self.bad > max(FORGIVEN, self.limit * self.rows)
 
     @property
+    def pays_nothing(self) -> bool:
+        """Whether all right answers earn 0, of every reward of the run, and wrong ones as much. It
+        says nothing where one was not graded: None.
+        """
+        paid = self.rewards.values()
+        return any(each.nothing for each in paid) and all(
+            each.nothing == each.full + each.less + each.none for each in paid
+        )
+
+    @property
     def failed(self) -> bool:
-        return self.too_many or any(self.shared.values())
+        return self.too_many or self.pays_nothing or any(self.shared.values())
 
     @property
     def doubts(self) -> list[str]:
@@ -205,6 +216,7 @@ class Findings:
             disagreements.append({**disagreement._asdict(), "rows": count})
         computed = {
             "too_many": self.too_many,
+            "pays_nothing": self.pays_nothing,
             "doubts": self.doubts,
             "forms": forms,
             "disagreements": disagreements,
@@ -505,6 +517,7 @@ def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iter
         paid.reasons[grade.reason] += 1
         paid.none += grade.reward is None
         paid.less += grade.reward is not None
+        paid.nothing += grade.reward == 0 and guess.reward in (0, None)
         if not is_verifier and grade.reason == guess.reason:
             disagreement = Disagreement(reward.name, asked.form, grade.reason)
             findings.disagreements[disagreement] += 1

@@ -56,7 +56,8 @@ def check_dataset(
 
     The first 2,000 rows are looked at; all of them with --all, --against or a number after #.
 
-    Exit status: 1 if too many rows are bad, or if rows are shared with --against.
+    Exit status: 1 if too many rows are bad, if no right answer earns anything, or if rows are shared
+    with --against.
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
@@ -200,6 +201,10 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
         elif 2 * findings.bad > findings.rows:
             why = "that is more than half"
         console.print(f"Too many bad rows: {counts}, and {why}.", style="bold red")
+    elif findings.pays_nothing:
+        names = ", ".join(findings.rewards)
+        text = f"Every right answer earns 0, as a wrong one does: a training with {names} learns nothing."
+        console.print(text, style="bold red", soft_wrap=False)
     elif findings.bad:
         text = (
             f"Within the limit: {counts}. The check fails if {limit}, or more than half, are bad."

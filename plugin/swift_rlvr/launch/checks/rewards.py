@@ -297,6 +297,11 @@ def _compare_rows(
     for reward in build(launch)[0]:
         if reward.name in full:
             full[reward.name] = reward.full_reward
+    everything = {value for paid in values.values() for value in paid}
+    if not full and everything in ({0}, {0, None}):
+        message = f"right completions earn 0 of {', '.join(names)}, as wrong ones do"
+        yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
+        return
     shown_tasks = set()
     place = 0  # in what was graded, where a row has two completions, or one without a gold
     for asked in tried:

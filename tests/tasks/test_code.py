@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pickle
+import re
 import zlib
 
 import pytest
@@ -358,3 +359,35 @@ def test_a_file_alone_is_recognised_or_the_message_says_how(tmp_path):
     with pytest.raises(InputError, match="write code:"):
         parse_source(str(path))
     assert [row for _, row in parse_source(f"code:{path}").rows()] == [ROWS["MBPP"][0]]
+
+
+ADD = {"tests": ["assert add(1, 2) == 3"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "names"),
+    [
+        ({"question": "Write a C++ program that adds two numbers."}, "C++"),
+        ({"question": "Add numbers. Implement the function `add` in Java."}, "Java"),
+        ({"messages": [{"role": "user", "content": "Give a complete solution using C++17"}]}, "C++"),
+        ({"question": "Add.", "starter_code": "class Solution {\npublic:\n  int add("}, "Python"),
+        ({"question": "Add.", "starter_code": "var add = function(a, b) {\n};"}, "Python"),
+    ],
+)
+def test_a_question_that_asks_for_another_language_is_refused(row, names):
+    with pytest.raises(RowError, match=re.escape(names)):
+        TASKS["code"].preprocess_for_training(row | ADD)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Do not use %lld to read or write 64-bit integers in C++. Add two numbers.",
+        "Given a program in C++, write a Python function `add` that counts its lines.",
+        "Write a function `add` that counts the words in Go fish.",
+        "Write a solution in Python or C++.",
+    ],
+)
+def test_a_question_that_only_names_another_language_is_not(question):
+    row = TASKS["code"].preprocess_for_training({"question": question} | ADD)
+    assert row["messages"][-1]["content"].startswith(question)

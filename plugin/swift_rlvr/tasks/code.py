@@ -27,7 +27,16 @@ from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, pictures_in
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.pictures import pictures_of_parts
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, folded_name, normalised, shown
+from swift_rlvr.tasks.task import (
+    Gold,
+    Row,
+    RowError,
+    Task,
+    folded_name,
+    normalised,
+    prompt_text,
+    shown,
+)
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import BadTests
@@ -211,8 +220,40 @@ def _decoded(value: Any, otherwise: Any) -> Any:
 # --- The question
 
 
+# Languages that prompts ask for, and the sentences in which they do. "Do not use %lld to read or write
+# 64-bit integers in C++", at Codeforces, asks for none.
+_LANGUAGE = r"(C\+\+(?:\d\d)?|C#|Java|JavaScript|TypeScript|Rust|Go(?:lang)?|Kotlin|Swift|Ruby|PHP|Scala|Haskell)"
+_PROGRAM = r"(?:program|function|code|solution|class|method|script|algorithm)s?"
+_ASKED_LANGUAGE = re.compile(
+    r"\b(?i:write|implement|complete|create|develop|provide|give|submit|solve)\b[^.?!\n]{0,60}?"
+    rf"(?:\b{_PROGRAM}\b[^.?!\n]{{0,60}}? (?:in|using) {_LANGUAGE}(?= (?:to|that|which|and|with)\b|[^\w +#-]|\s*$)"
+    rf"|\b{_LANGUAGE} {_PROGRAM}\b)"
+)
+_STARTS_OTHERS = re.compile(
+    r"^\s*(?:#include\b|using namespace\b|public\s+class\b|class\s+\w+\s*\{|func\s+\w+\(|"
+    r"(?:pub\s+)?fn\s+\w+|impl\s+\w+|(?:var\s+\w+\s*=\s*)?function\b)",
+    re.MULTILINE,
+)
+
+
 def messages_of(row: Row) -> list[dict[str, str]]:
-    """The messages of a row without the assistant's answer at the end, else one of the user."""
+    """The messages of a row without the assistant's answer at the end, else one of the user.
+    RowError where they ask for a program in another language than Python.
+    """
+    messages = _messages_of(row)
+    asked = _ASKED_LANGUAGE.search(prompt_text(messages))
+    if asked and "python" not in asked[0].casefold():
+        language = asked[1] or asked[2]
+        raise RowError("messages", f"they ask for {language}, and the tests run Python")
+    starter = _known_names(row).get("starter_code")
+    if isinstance(starter, str) and _STARTS_OTHERS.search(starter):
+        raise RowError(
+            "starter_code", f"expected Python, which the tests run, got {shown(starter)}"
+        )
+    return messages
+
+
+def _messages_of(row: Row) -> list[dict[str, str]]:
     column, question = _first(row, "messages")
     if column == "messages" or isinstance(question, (list, tuple)):
         return question_of(question)

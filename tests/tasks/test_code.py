@@ -361,7 +361,7 @@ def test_a_file_alone_is_recognised_or_the_message_says_how(tmp_path):
     assert [row for _, row in parse_source(f"code:{path}").rows()] == [ROWS["MBPP"][0]]
 
 
-ADD = {"tests": ["assert add(1, 2) == 3"]}
+ADDS = {"tests": ["assert add(1, 2) == 3"]}
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ ADD = {"tests": ["assert add(1, 2) == 3"]}
 )
 def test_a_question_that_asks_for_another_language_is_refused(row, names):
     with pytest.raises(RowError, match=re.escape(names)):
-        TASKS["code"].preprocess_for_training(row | ADD)
+        TASKS["code"].preprocess_for_training(row | ADDS)
 
 
 @pytest.mark.parametrize(
@@ -389,5 +389,5 @@ def test_a_question_that_asks_for_another_language_is_refused(row, names):
     ],
 )
 def test_a_question_that_only_names_another_language_is_not(question):
-    row = TASKS["code"].preprocess_for_training({"question": question} | ADD)
+    row = TASKS["code"].preprocess_for_training({"question": question} | ADDS)
     assert row["messages"][-1]["content"].startswith(question)

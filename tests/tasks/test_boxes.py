@@ -474,3 +474,32 @@ def test_the_check_names_right_boxes_that_contradict_each_other(tmp_path):
     assert any(
         "an earlier row asks the same, with another gold" in each for each in findings.doubts
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "beyond", "said", "doubted"),
+    [
+        (1600, None, None, True),
+        (1600, [1100, 900, 1500, 1100], None, False),
+        (1000, None, None, False),
+        (1600, None, "relative", False),
+        (1600, None, "absolute", False),
+    ],
+)
+def test_the_check_doubts_pixels_that_end_at_1000_in_larger_pictures(
+    tmp_path, monkeypatch, width, beyond, said, doubted
+):
+    if said:
+        monkeypatch.setenv("SWIFT_RLVR_GOLD_COORDINATES", said)
+    path = tmp_path / "rows.jsonl"
+    rows = []
+    for number in range(12):
+        box = beyond if beyond and number == 7 else [40 * number, 300, 500 + 40 * number, 740]
+        size = {"width": width, "height": width * 3 // 4}
+        question = f"Where is part {number}?"
+        rows.append({"image": PICTURE, "problem": question, "boxes": box, **size})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = check_dataset(parse_source(f"boxes:{path}"))
+    assert found.bad == 0
+    doubt = "12 rows: the picture has more than 1,000 pixels a side, and no box goes beyond 1000"
+    assert any(doubt in each for each in found.doubts) == doubted

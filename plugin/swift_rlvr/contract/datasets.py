@@ -25,12 +25,14 @@ from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
+from swift_rlvr.tasks.boxes import unsaid_pixels
 from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
-from swift_rlvr.tasks.task import prompt_text
+from swift_rlvr.tasks.task import Row, prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
+from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answer_forms import CALLS, FORMS, WHOLE, unknown_form
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import with_decimal_comma
@@ -45,6 +47,10 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # A strategy that earns more than this share of the rows is a warning.
 MUCH = 0.02
+# The largest coordinate of boxes on Qwen3-VL's scale, and how many larger pictures have to be seen
+# before it says something that no box goes beyond it.
+_RELATIVE_SIDE = 1000
+_SEEN_PICTURES = 10
 # How a reference passes its tests: in a process of its own, only in one with them, or not at all.
 WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
 
@@ -110,6 +116,10 @@ class Findings:
     # the line and the text.
     unknown_forms: list[Problem] = field(default_factory=list)
     decimal_commas: list[Problem] = field(default_factory=list)
+    # Rows whose boxes are taken for pixels of a picture of more than 1,000 of them, since nothing says
+    # what they are, and the largest number of all these boxes.
+    large_pictures: int = 0
+    largest_of_boxes: float = 0.0
     # Rows that ask what an earlier one asks, with another gold: the line and what it contradicts.
     contradictions: list[Problem] = field(default_factory=list)
     # The names in `--columns` that no row has.
@@ -183,6 +193,12 @@ class Findings:
             yield (
                 f"{rows}: an earlier row asks the same, with another gold (line {line}: {text}), "
                 "as where a picture or a passage is missing"
+            )
+        if self.large_pictures >= _SEEN_PICTURES and self.largest_of_boxes <= _RELATIVE_SIDE:
+            yield (
+                f"{rows_text(self.large_pictures)}: the picture has more than 1,000 pixels a side, and no "
+                f"box goes beyond 1000: they may be on a scale of 0 to 1000, and are read as pixels; "
+                f"{PREFIX}GOLD_COORDINATES says which (relative or absolute)"
             )
         if at_urls := self.pictures_at_urls:
             yield f"{rows_text(at_urls)}: pictures at URLs, which were not opened"
@@ -392,7 +408,7 @@ class DatasetCheck:
             findings.pictures_at_urls += any(content_of(each) is None for each in pictures)
             findings.unused.update(unused_columns(self._task, raw))
             findings.unread.update(unread_columns(self._task, raw))
-            _note_doubts(findings, asked)
+            _note_doubts(findings, asked, raw)
             self._compare(asked, identity)
             bad += _remarks(findings, asked)
             if asked.ideal is not None:
@@ -452,13 +468,19 @@ def rows_without_reading(source: Source) -> int | None:
     return min(count, source.limit or count)
 
 
-def _note_doubts(findings: Findings, asked: AskedRow) -> None:
-    """Note what may be meant otherwise than it is read: the form of the answer, and a comma."""
+def _note_doubts(findings: Findings, asked: AskedRow, raw: Row) -> None:
+    """Note what may be meant otherwise than it is read: the form of the answer, a comma, the scale of
+    boxes.
+    """
     # Of the user's turns: the task's own system prompt asks for a form that is known.
     turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
     form = unknown_form(prompt_text(turns))
     if form is not None:
         findings.unknown_forms.append((asked.line, form))
+    if asked.task.verifier == BoxReward.name and (pixels := unsaid_pixels(raw)) is not None:
+        largest, side = pixels
+        findings.large_pictures += side > _RELATIVE_SIDE
+        findings.largest_of_boxes = max(findings.largest_of_boxes, largest)
     if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
         answer = asked.gold.answer.strip()
         # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5

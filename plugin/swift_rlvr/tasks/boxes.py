@@ -598,6 +598,21 @@ def preprocess(row: Row) -> dict[str, Any]:
     return {**prepared, "asks_for": asked.asks_for, "task": "boxes", **asked.kept}
 
 
+def unsaid_pixels(row: Row) -> tuple[float, int] | None:
+    """The largest number of a row's boxes and the longest side of its image, where the numbers are
+    taken for pixels because nothing says what they are; else None.
+    """
+    settings = BoxSettings.from_environment()
+    column, question = _question_of(row)
+    text = _text_of(question)
+    written = _golds_of(row, column, text)
+    change = _change_of(row, written, kept_columns(row, text, text)["images"][0], settings)
+    is_said = settings.gold_coordinates or written.scale
+    if is_said or change.scale != ABSOLUTE or change.size is None:
+        return None
+    return max(max(spot.at) for spot in written.spots), max(change.size)
+
+
 def identity(row: Row) -> str:
     """The same text for rows that ask the same of the same picture."""
     asked = _read(row)

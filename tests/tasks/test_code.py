@@ -369,7 +369,10 @@ ADDS = {"tests": ["assert add(1, 2) == 3"]}
     [
         ({"question": "Write a C++ program that adds two numbers."}, "C++"),
         ({"question": "Add numbers. Implement the function `add` in Java."}, "Java"),
-        ({"messages": [{"role": "user", "content": "Give a complete solution using C++17"}]}, "C++"),
+        (
+            {"messages": [{"role": "user", "content": "Give a complete solution using C++17"}]},
+            "C++",
+        ),
         ({"question": "Add.", "starter_code": "class Solution {\npublic:\n  int add("}, "Python"),
         ({"question": "Add.", "starter_code": "var add = function(a, b) {\n};"}, "Python"),
     ],

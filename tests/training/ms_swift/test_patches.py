@@ -166,7 +166,12 @@ def test_one_side_without_patches_is_named_and_not_waited_for(monkeypatch, rank,
             pool.submit(plain_member, port, True, 20)
             while not listening_addresses(port):
                 time.sleep(0.05)
-            time.sleep(0.5)  # it counts itself a moment after it listens
+            # It counts itself a moment after it listens.
+            store = TCPStore(
+                "127.0.0.1", port, is_master=False, wait_for_workers=False, use_libuv=False
+            )
+            while store.num_keys() == 0:
+                time.sleep(0.05)
             with pytest.raises(WeightSyncError) as error:
                 Reports.create("127.0.0.1", port, 1, 2)
         else:

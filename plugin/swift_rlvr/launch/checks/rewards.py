@@ -276,8 +276,14 @@ def together(launch: Launch) -> Iterator[CheckResult]:
         else:
             values[name] = result
     is_verified = all(result.status != "failed" for result in verifiers(launch))
-    if len(values) == len(paid) and is_verified:
-        yield from _compare_rows(launch, tried, values)
+    if len(values) < len(paid) or not is_verified:
+        return
+    everything = {value for column in values.values() for value in column}
+    if VERIFIER not in map(launch.parsed.rewards.get, values) and everything in ({0}, {0, None}):
+        message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
+        yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
+        return
+    yield from _compare_rows(launch, tried, values)
 
 
 def _compare_rows(
@@ -297,11 +303,6 @@ def _compare_rows(
     for reward in build(launch)[0]:
         if reward.name in full:
             full[reward.name] = reward.full_reward
-    everything = {value for paid in values.values() for value in paid}
-    if not full and everything in ({0}, {0, None}):
-        message = f"right completions earn 0 of {', '.join(names)}, as wrong ones do"
-        yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
-        return
     shown_tasks = set()
     place = 0  # in what was graded, where a row has two completions, or one without a gold
     for asked in tried:

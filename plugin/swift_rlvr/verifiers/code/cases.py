@@ -309,8 +309,9 @@ def same_output(got: str, expected: str) -> bool:
     lines at the end.
 
     A word that is expected to be a decimal, such as ``1.50``, may be another number of the same
-    value: it may differ by a millionth of that, but at most by 1e-6 and at least by 1e-12. All
-    else, also a whole number, has to be the same.
+    value: it may differ by a millionth of that, but at most by 1e-6 and at least by 1e-12. Or one
+    of both is the other, rounded to six or more decimals. All else, also a whole number, has to be
+    the same.
 
     >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2"), same_output("0.3333333333", "0.333333333333")
     (True, False, True)
@@ -344,4 +345,17 @@ def _same_word(got: str, expected: str) -> bool:
     wanted = Decimal(expected)
     # within 1e-6 of the size of the number, which counts as at least 1e-6 and at most 1
     size = min(max(abs(wanted), _NEAR), Decimal(1))
-    return abs(Decimal(got) - wanted) <= _NEAR * size
+    return abs(Decimal(got) - wanted) <= _NEAR * size or _is_rounded(Decimal(got), wanted)
+
+
+def _is_rounded(one: Decimal, other: Decimal) -> bool:
+    """Whether the number with fewer decimals is the other, rounded: as "%.6f" writes a third, which is
+    more than a millionth of it away. It has four digits that count, so that 0.000001 is not 0.0000012.
+
+    >>> _is_rounded(Decimal("0.333333"), Decimal("0.33333333333")), _is_rounded(Decimal("0.33"), Decimal("0.333"))
+    (True, False)
+    """
+    places = max(int(one.as_tuple().exponent), int(other.as_tuple().exponent))
+    rounded = one if one.as_tuple().exponent == places else other
+    has_digits = places <= -6 and rounded.adjusted() - places >= 3
+    return has_digits and abs(one - other) <= Decimal(5).scaleb(places - 1)

@@ -301,6 +301,15 @@ def test_rewards_that_pay_no_right_answer_anything_fail(tmp_path, names, fails):
         assert "earns 0, as" not in ran("check", f"math:{rows}", *flags)
 
 
+def test_why_a_reference_fails_is_told(tmp_path):
+    row = {"question": "Write `f`.", "tests": ["assert f(1) == 1"]}
+    row["solution"] = "import no_such_module_\ndef f(x): return x"
+    rows = write(tmp_path / "rows.jsonl", [json.dumps(row)])
+    assert "No module named 'no_such_module_'" in " ".join(
+        ran("check", f"code:{rows}", code=1).split()
+    )
+
+
 def test_what_save_to_disk_has_written_is_to_be_saved_in_another_way(tmp_path):
     rows = Dataset.from_list([{"question": "What is 3 + 4?", "answer": "#### 7"}])
     rows.save_to_disk(alone := tmp_path / "alone")

@@ -544,7 +544,11 @@ def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iter
             disagreement = Disagreement(reward.name, asked.form, grade.reason)
             findings.disagreements[disagreement] += 1
         else:
-            yield asked.line, _why_less(reward, grade)
+            problem = _why_less(reward, grade)
+            if reward.runs_code and grade.reward is not None and paid.less <= SHOWN:
+                # The reason alone may be "error": a module that `packages` does not name, for example.
+                problem += f" ({reward.explain(asked.graded, asked.row).rules[-1].detail})"
+            yield asked.line, problem
 
 
 def _count_verified(findings: Findings, reward: Reward, asked: AskedRow, grade: Grade) -> None:

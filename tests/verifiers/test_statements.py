@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swift_rlvr.verifiers.answer_forms import asked_form, completion_in_form
 from swift_rlvr.verifiers.languages import LANGUAGES
 from swift_rlvr.verifiers.mathematics import grade
 from swift_rlvr.verifiers.statements import check_form, final_statement
@@ -156,6 +157,32 @@ FORMS = [
 ]
 
 
+def answer_in(text: str) -> str | None:
+    statement = final_statement(text)
+    return None if statement is None else statement.answer
+
+
+@pytest.mark.parametrize("tag", ["final_answer", "finalanswer", "final", "result", "SOLUTION"])
+def test_other_tags_that_a_prompt_may_ask_for_are_read(tag):
+    """In a completion that says its answer nowhere else."""
+    form = asked_form(f"Put the answer between <{tag}> and </{tag}>.")
+    completion = completion_in_form(str(form), "I add them.", "42")
+    assert completion == f"I add them.\n<{tag}>42</{tag}>"
+    for text in (
+        completion,
+        f"<response>{completion}</response>",
+        f"<{tag}>41</{tag}>{completion}",
+    ):
+        assert answer_in(text) == "42"
+    assert answer_in(f"<think>{completion}</think>") is None
+    assert answer_in(f"I add them.\n<{tag}>42") is None
+
+
+def test_a_worked_solution_in_tags_is_read_as_one_without():
+    assert answer_in("<solution>\n20 + 22\n= 42\n</solution>\nAnswer: 42") == "42"
+    assert answer_in("<solution>So \\boxed{42}</solution>") == "42"
+
+
 @pytest.mark.parametrize(("form", "text", "answer"), FORMS)
 def test_in_a_form_that_is_named_nothing_else_is_read(form, text, answer):
     statement = final_statement(text, form)
@@ -214,6 +241,9 @@ def test_no_text_raises(text):
         "The answer is ",
         "【答案】",
         "<final_answer>",
+        "<result>",
+        "<result>7</final>",
+        "</result>",
         "<|begin_of_box|>",
         "\n7",
         "{",

@@ -3,8 +3,8 @@ r"""The final answer of a completion: which statement of it counts, for every ve
 Where the row, the dataset or the reward names a form (`answer_forms.py`), only an answer in that
 form is read. Otherwise complete answer tags after the thinking win, whatever stands before or
 behind them: a prompt has asked for them. Without tags it is the last statement after the thinking,
-of whatever kind: a box, ``####``, ``{"answer": ...}``, ``<final_answer>``, "Answer: ...", "The
-answer is ..." in any of the languages of `languages.py`, 【答案】, or a letter or a value alone on
+of whatever kind: a box, ``####``, ``{"answer": ...}``, ``<final_answer>`` and other tags, "Answer: ...",
+"The answer is ..." in any of the languages of `languages.py`, 【答案】, or a letter or a value alone on
 the last line. Two values that differ within one statement are none.
 
 Most of the rules here refuse: a policy that is paid for naming values learns to name many.
@@ -192,8 +192,8 @@ def _last_mark(final: str) -> _Mark | None:
         marks.append(_boxed(final))
     if "nswer" in final and "{" in final:
         marks.append(_json(final))
-    if "</final_answer>" in final:
-        marks.append(_final_tag(final))
+    if "</" in final:
+        marks.append(_other_tag(final))
     if "####" in final:
         hashes = _hash(final)
         # behind another mark `#### Explanation` is a heading of Markdown
@@ -274,14 +274,27 @@ def _json(text: str) -> _Mark | None:
     return mark
 
 
-def _final_tag(text: str) -> _Mark | None:
-    opening, closing = "<final_answer>", "</final_answer>"
-    end = text.rfind(closing)
-    start = text.rfind(opening, 0, max(end, 0))
-    if start < 0:
+# The tags that prompts ask for in place of <answer>, as `answer_forms.asked_form` finds them.
+_OTHER_TAG = re.compile(
+    r"<(?P<tag>final_answer|finalanswer|final|result|solution)>"
+    r"(?P<content>(?:(?!<(?:final_answer|finalanswer|final|result|solution)>).)*?)</(?P=tag)>",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def _other_tag(text: str) -> _Mark | None:
+    """The last tag of another name. A text that only ends with its answer, as a worked solution in
+    <solution> does, is read as if it had no tag.
+    """
+    tags = list(_OTHER_TAG.finditer(text))
+    if not tags:
         return None
-    content = text[start + len(opening) : end].partition(closing)[0]
-    return _with_box("answer tag", content.strip(), start, end + len(closing))
+    found = tags[-1]
+    content = found["content"].strip()
+    is_answer = found["tag"].casefold() == "final_answer"
+    if not is_answer and ("\n" in content or _last_marker(content) or "boxed" in content):
+        return None
+    return _with_box("answer tag", content, found.start(), found.end())
 
 
 def _chinese_mark(text: str) -> _Mark | None:

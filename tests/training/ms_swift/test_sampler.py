@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -29,12 +30,9 @@ def evaluation(monkeypatch, variables):
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM="LLM"))
     monkeypatch.setattr(engines, "visible_device", lambda: "cuda")
-    before = dict(os.environ)
-    assert engines._load_vllm() == "LLM"
-    after = dict(os.environ)
-    for name in after.keys() - before.keys():
-        monkeypatch.delenv(name)
-    return after
+    with mock.patch.dict(os.environ):
+        assert engines._load_vllm() == "LLM"
+        return dict(os.environ)
 
 
 def server(monkeypatch, variables):

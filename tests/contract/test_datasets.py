@@ -310,6 +310,21 @@ def test_why_a_reference_fails_is_told(tmp_path):
     )
 
 
+def test_a_reward_for_a_form_of_its_own_does_not_fail(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "def verdict(completions, solution, **kwargs):\n"
+        "    pairs = zip(completions, solution)\n"
+        "    return [float(text.endswith(f'[[VERDICT]] {each}')) for text, each in pairs]\n"
+    )
+    system = {"role": "system", "content": "End with a line [[VERDICT]] and the number."}
+    user = {"role": "user", "content": "What is 38 + 4?"}
+    row = {"messages": [system, user], "solution": "42"}
+    rows = write(tmp_path / "rows.jsonl", [json.dumps(row)])
+    report = ran("check", f"math:{rows}", f"--reward_funcs={mine}:verdict")
+    assert "can hardly be earned" in report and "earns 0, as" not in report
+
+
 def test_what_save_to_disk_has_written_is_to_be_saved_in_another_way(tmp_path):
     rows = Dataset.from_list([{"question": "What is 3 + 4?", "answer": "#### 7"}])
     rows.save_to_disk(alone := tmp_path / "alone")

@@ -1220,6 +1220,18 @@ def test_rewards_that_never_pay_are_refused():
     assert status == "passed"
 
 
+def test_rows_that_show_no_right_completion_say_nothing_of_the_pay(tmp_path):
+    tested = {"question": "Write a function `add`.", "tests": ["assert add(1, 2) == 3"]}
+    path = write(tmp_path / "tested.jsonl", tested, tested)
+    status, _ = graded_together(("mine", [0.0] * 2), of=f"code:{path}")
+    assert status == "none"
+    system = {"role": "system", "content": "End with a line [[VERDICT]] and the number."}
+    asked = {"messages": [system, {"role": "user", "content": "What is 3 + 4?"}], "solution": "7"}
+    path = write(tmp_path / "own_form.jsonl", asked, asked)
+    status, _ = graded_together(("mine", [0.0] * 4), of=f"math:{path}")
+    assert status == "warning"
+
+
 def test_each_task_of_a_mixed_file_is_graded(tmp_path):
     rows = [{**TASK, "task": "countdown"}, {**WORD_PROBLEM, "task": "gsm8k"}]
     path = write(tmp_path / "mixed.jsonl", *rows)

@@ -72,7 +72,8 @@ class Disagreement(NamedTuple):
 @dataclass
 class Paid:
     """How many ideal completions earn the maximum of a reward, less, and None, with the reasons
-    for the latter two. nothing: how many earn 0, and no more than a wrong one.
+    for the latter two. nothing: how many earn 0, and no more than a wrong one, of prompts whose form
+    is known.
     """
 
     full: int = 0
@@ -539,7 +540,9 @@ def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iter
         paid.reasons[grade.reason] += 1
         paid.none += grade.reward is None
         paid.less += grade.reward is not None
-        paid.nothing += grade.reward == 0 and guess.reward in (0, None)
+        # Where the prompt's form is not known, the ideal may not be what it asks for.
+        is_shown = asked.form is not None
+        paid.nothing += is_shown and grade.reward == 0 and guess.reward in (0, None)
         if not is_verifier and grade.reason == guess.reason:
             disagreement = Disagreement(reward.name, asked.form, grade.reason)
             findings.disagreements[disagreement] += 1

@@ -278,8 +278,12 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     is_verified = all(result.status != "failed" for result in verifiers(launch))
     if len(values) < len(paid) or not is_verified:
         return
+    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
+    # not known may want what no reference here shows: of these a 0 says nothing.
+    is_shown = all(asked.graded is not None and asked.form is not None for asked in tried)
     everything = {value for column in values.values() for value in column}
-    if VERIFIER not in map(launch.parsed.rewards.get, values) and everything in ({0}, {0, None}):
+    is_nothing = is_shown and everything in ({0}, {0, None})
+    if VERIFIER not in map(launch.parsed.rewards.get, values) and is_nothing:
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
         yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
         return

@@ -302,7 +302,7 @@ def test_rewards_that_pay_no_right_answer_anything_fail(tmp_path, names, fails):
 
 
 def test_why_a_reference_fails_is_told(tmp_path):
-    row = {"question": "Write `f`.", "tests": ["assert f(1) == 1"]}
+    row = {"question": "Write `f`.", "tests": ["assert f(1) == 1", "assert f(2) == 2"]}
     row["solution"] = "import no_such_module_\ndef f(x): return x"
     rows = write(tmp_path / "rows.jsonl", [json.dumps(row)])
     assert "No module named 'no_such_module_'" in " ".join(

@@ -550,7 +550,9 @@ def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iter
             problem = _why_less(reward, grade)
             if reward.runs_code and grade.reward is not None and paid.less <= SHOWN:
                 # The reason alone may be "error": a module that `packages` does not name, for example.
-                problem += f" ({reward.explain(asked.graded, asked.row).rules[-1].detail})"
+                rules = reward.explain(asked.graded, asked.row).rules
+                details = [rule.detail for rule in rules if rule.passed is False]
+                problem += f" ({details[0]})" if details else ""
             yield asked.line, problem
 
 

@@ -258,7 +258,8 @@ def _tokens(variable: str, of_pixels: str, default: int) -> int:
 class _Asked:
     """What a row holds.
 
-    golds: in the coordinates of answers. canvas: as in `_Change`. used: the columns.
+    golds: in the coordinates of answers. canvas: as in `_Change`. used: the columns. pixels: as
+    `unsaid_pixels` returns it.
     """
 
     messages: list[dict[str, Any]]
@@ -267,6 +268,7 @@ class _Asked:
     asks_for: str
     kept: dict[str, Any]
     used: list[str]
+    pixels: tuple[float, int] | None
 
 
 def _read(row: Row) -> _Asked:
@@ -300,7 +302,10 @@ def _read(row: Row) -> _Asked:
     asked = f"{last['content']}\n\n{asks(asks_for, golds, settings.coordinates, is_in_tags)}"
     messages = [*messages[:-1], {**last, "content": asked}]
     messages, kept["images"] = placed(messages, kept["images"])
-    return _Asked(messages, golds, change.canvas, asks_for, kept, used)
+    pixels = None
+    if not is_said and change.scale == ABSOLUTE and change.size is not None:
+        pixels = max(max(spot.at) for spot in written.spots), max(change.size)
+    return _Asked(messages, golds, change.canvas, asks_for, kept, used, pixels)
 
 
 def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSettings) -> _Change:
@@ -602,15 +607,7 @@ def unsaid_pixels(row: Row) -> tuple[float, int] | None:
     """The largest number of a row's boxes and the longest side of its image, where the numbers are
     taken for pixels because nothing says what they are; else None.
     """
-    settings = BoxSettings.from_environment()
-    column, question = _question_of(row)
-    text = _text_of(question)
-    written = _golds_of(row, column, text)
-    change = _change_of(row, written, kept_columns(row, text, text)["images"][0], settings)
-    is_said = settings.gold_coordinates or written.scale
-    if is_said or change.scale != ABSOLUTE or change.size is None:
-        return None
-    return max(max(spot.at) for spot in written.spots), max(change.size)
+    return _read(row).pixels
 
 
 def identity(row: Row) -> str:

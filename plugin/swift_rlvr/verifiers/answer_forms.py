@@ -51,10 +51,8 @@ _SAY = (
 )
 _ANSWER_TAGS = re.compile(r"</answer>|<answer>[^<]{0,40}\btags?\b|\btags?\b[^<]{0,40}<answer>")
 # Tags of another name, as in <SOLUTION></SOLUTION>.
-_OTHER_TAGS = re.compile(
-    r"<(?P<tag>solution|final_answer|finalanswer|final|result)>[^<>]{0,60}</(?P=tag)>",
-    re.IGNORECASE,
-)
+OTHER_TAGS = "final_answer|finalanswer|final|result|solution"
+_OTHER_TAGS = re.compile(rf"<(?P<tag>{OTHER_TAGS})>[^<>]{{0,60}}</(?P=tag)>", re.IGNORECASE)
 _BOXED = re.compile(
     # \boxed{}, also where its backslash is lost
     r"\\f?boxed|\bboxed\{"

@@ -25,6 +25,7 @@ from swift_rlvr.verifiers.answer_forms import (
     JSON,
     LAST_LINE,
     MARKER,
+    OTHER_TAGS,
     TAGS,
 )
 from swift_rlvr.verifiers.answers import (
@@ -274,10 +275,9 @@ def _json(text: str) -> _Mark | None:
     return mark
 
 
-# The tags that prompts ask for in place of <answer>, as `answer_forms.asked_form` finds them.
+# What a prompt asks for in place of <answer>, up to its end or to another one.
 _OTHER_TAG = re.compile(
-    r"<(?P<tag>final_answer|finalanswer|final|result|solution)>"
-    r"(?P<content>(?:(?!<(?:final_answer|finalanswer|final|result|solution)>).)*?)</(?P=tag)>",
+    rf"<(?P<tag>{OTHER_TAGS})>(?P<content>(?:(?!<(?:{OTHER_TAGS})>).)*?)</(?P=tag)>",
     re.DOTALL | re.IGNORECASE,
 )
 

@@ -373,6 +373,8 @@ ADDS = {"tests": ["assert add(1, 2) == 3"]}
             {"messages": [{"role": "user", "content": "Give a complete solution using C++17"}]},
             "C++",
         ),
+        ({"question": "Solve this problem in c++."}, "c++"),
+        ({"question": "Implement `add` in JavaScript."}, "JavaScript"),
         ({"question": "Add.", "starter_code": "class Solution {\npublic:\n  int add("}, "Python"),
         ({"question": "Add.", "starter_code": "var add = function(a, b) {\n};"}, "Python"),
     ],
@@ -389,6 +391,7 @@ def test_a_question_that_asks_for_another_language_is_refused(row, names):
         "Given a program in C++, write a Python function `add` that counts its lines.",
         "Write a function `add` that counts the words in Go fish.",
         "Write a solution in Python or C++.",
+        "Implement a parser `add` for Java code.",
     ],
 )
 def test_a_question_that_only_names_another_language_is_not(question):

@@ -222,12 +222,16 @@ def _decoded(value: Any, otherwise: Any) -> Any:
 
 # Languages that prompts ask for, and the sentences in which they do. "Do not use %lld to read or write
 # 64-bit integers in C++", at Codeforces, asks for none.
-_LANGUAGE = r"(C\+\+(?:\d\d)?|C#|Java|JavaScript|TypeScript|Rust|Go(?:lang)?|Kotlin|Swift|Ruby|PHP|Scala|Haskell)"
+_LANGUAGE = r"((?i:C\+\+)(?:\d\d)?|C#|Java|JavaScript|TypeScript|Rust|Go(?:lang)?|Kotlin|Swift|Ruby|PHP|Scala|Haskell)"
 _PROGRAM = r"(?:program|function|code|solution|class|method|script|algorithm)s?"
+_WITHIN = r"[^.?!\n]{0,60}?"  # the same sentence
+_IN_LANGUAGE = rf" (?:in|using) {_LANGUAGE}(?= (?:to|that|which|and|with)\b|[^\w +#-]|\s*$)"
 _ASKED_LANGUAGE = re.compile(
-    r"\b(?i:write|implement|complete|create|develop|provide|give|submit|solve)\b[^.?!\n]{0,60}?"
-    rf"(?:\b{_PROGRAM}\b[^.?!\n]{{0,60}}? (?:in|using) {_LANGUAGE}(?= (?:to|that|which|and|with)\b|[^\w +#-]|\s*$)"
-    rf"|\b{_LANGUAGE} {_PROGRAM}\b)"
+    rf"\b(?i:write|create|develop|provide|give|submit)\b{_WITHIN}\b{_PROGRAM}\b{_WITHIN}{_IN_LANGUAGE}"
+    rf"|\b(?i:implement|complete|solve)\b{_WITHIN}{_IN_LANGUAGE}"
+    # "a C++ program", but not "a parser for Java code"
+    r"|\b(?i:write|implement|create|develop|provide|give|submit)(?: (?!(?:that|for|of|from)\b)[\w-]+){0,4}"
+    rf" {_LANGUAGE} {_PROGRAM}\b"
 )
 _STARTS_OTHERS = re.compile(
     r"^\s*(?:#include\b|using namespace\b|public\s+class\b|class\s+\w+\s*\{|func\s+\w+\(|"
@@ -243,7 +247,7 @@ def messages_of(row: Row) -> list[dict[str, str]]:
     messages = _messages_of(row)
     asked = _ASKED_LANGUAGE.search(prompt_text(messages))
     if asked and "python" not in asked[0].casefold():
-        language = asked[1] or asked[2]
+        language = next(filter(None, asked.groups()))
         raise RowError("messages", f"they ask for {language}, and the tests run Python")
     starter = _known_names(row).get("starter_code")
     if isinstance(starter, str) and _STARTS_OTHERS.search(starter):

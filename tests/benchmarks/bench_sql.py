@@ -10,8 +10,8 @@ file draws. It takes a minute for 1,034 rows on two cores.
 Graded are, for each gold: itself, the same query as NatSQL writes it (`gold_natsql2sql.txt`, where the
 folder has it), and mutants, each of which is another query in one place. The peers are a few lines
 each: run both queries on the one database; Spider compares bags of rows, with columns in any order,
-and the order of rows where the gold says ORDER BY; BIRD compares sets. Prints a table and one line of
-JSON.
+and the order of rows where the gold says ORDER BY; BIRD compares sets. "no keys, rows" is external_sql
+on tables as b-mc2/sql-create-context has them. Prints a table and one line of JSON.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.verifiers.sql.tokens import mutants_of
+from swift_rlvr.verifiers.sql.tokens import mutants_of, tokens_of
 
 MUTANTS = 6
 TYPES = {"number": "INTEGER", "text": "TEXT", "time": "DATE", "boolean": "BOOLEAN"}
@@ -58,6 +58,24 @@ def script_of(schema: dict) -> str:
                 lines.append(f'FOREIGN KEY ("{name}") REFERENCES {target}')
         statements.append(f'CREATE TABLE "{table}" ({", ".join(lines)});')
     return "\n".join(statements)
+
+
+def bare_script_of(schema: dict, *queries: str) -> str:
+    """The tables and columns that some queries name, as b-mc2/sql-create-context has them: without keys
+    and rows.
+    """
+    words = {token.word for query in queries for token in tokens_of(query)}
+    columns = list(zip(schema["column_names_original"], schema["column_types"], strict=True))
+    statements = []
+    for number, table in enumerate(schema["table_names_original"]):
+        if table.casefold() not in words:
+            continue
+        named = []
+        for (owner, name), kind in columns:
+            if owner == number and name.casefold() in words:
+                named.append(f'"{name}" {"INTEGER" if kind == "number" else "VARCHAR"}')
+        statements.append(f'CREATE TABLE "{table}" ({", ".join(named) or "id INTEGER"})')
+    return ";\n".join(statements)
 
 
 def fill(path: Path, schema: dict, golds: list[str]) -> None:
@@ -188,13 +206,25 @@ def main() -> None:
                 for path, (_, _, answer, gold) in zip(of_row, cases, strict=True)
             ]
             seconds[name] = time.perf_counter() - start
-        for name, databases in (("own database", 0), ("external_sql", 4)):
+        bare = []
+        named: dict[
+            tuple, set[str]
+        ] = {}  # also by the answers of a gold, which runs on one database
+        for row, kind, answer, gold in cases:
+            if kind != "mutant":
+                named.setdefault((row["db_id"], gold), set()).add(answer)
+        for row, _, _, gold in cases:
+            queries = named[row["db_id"], gold]
+            bare.append(bare_script_of(schemas[row["db_id"]], *queries))
+        of_files = [str(path) for path in of_row]
+        for name, databases, of_case in (
+            ("no keys, rows", 4, bare),
+            ("own database", 0, of_files),
+            ("external_sql", 4, of_files),
+        ):
             reward = REWARDS["external_sql"](databases=databases, any_column_order=True)
             texts = [f"<answer>{answer}</answer>" for _, _, answer, _ in cases]
-            columns = {
-                "database": [str(path) for path in of_row],
-                "gold_sql": [gold for *_, gold in cases],
-            }
+            columns = {"database": of_case, "gold_sql": [gold for *_, gold in cases]}
             start = time.perf_counter()
             grades = reward.grades(texts, **columns)
             seconds[name] = time.perf_counter() - start

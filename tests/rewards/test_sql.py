@@ -207,6 +207,106 @@ def test_another_way_to_write_the_gold_is_paid(gold, answer):
     assert REWARDS["external_sql"]()(tagged(answer), **rows(gold, 1)) == [1.0]
 
 
+STAFF = """
+CREATE TABLE departments(id INT PRIMARY KEY, department_name TEXT, city TEXT);
+CREATE TABLE employees(id INT PRIMARY KEY, name TEXT, department_id INT, salary DECIMAL(10,2), hired DATE,
+    active BOOLEAN);
+INSERT INTO departments VALUES (1,'Sales','Berlin'),(2,'IT','Paris'),(3,'HR','Berlin');
+INSERT INTO employees VALUES (1,'Ann',1,1000,'2021-03-05',1),(2,'Bob',1,2000,'2022-01-10',0),
+    (3,'Cy',2,3000,'2022-07-07',1),(4,'Di',2,2500,'2023-02-01',1),(5,'Ed',3,1200.5,'2020-12-31',0),(6,'Flo',3,990,'2022-05-05',1);
+"""
+# As in b-mc2/sql-create-context: no rows, no keys.
+NO_KEYS = """
+CREATE TABLE concert (stadium_id VARCHAR, year INTEGER);
+CREATE TABLE stadium (name VARCHAR, capacity INTEGER, stadium_id VARCHAR);
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "gold", "right", "wrong"),
+    [
+        (  # a year is no value of a date
+            STAFF,
+            "SELECT name FROM employees WHERE strftime('%Y', hired) = '2022'",
+            "SELECT name FROM employees WHERE hired LIKE '2022-%'",
+            "SELECT name FROM employees WHERE id IN (2, 3, 6)",
+        ),
+        (  # 2 is no value of a flag
+            STAFF,
+            "SELECT name FROM employees WHERE active = 1",
+            "SELECT name FROM employees WHERE active",
+            "SELECT name FROM employees WHERE active AND id < 7",
+        ),
+        (  # ")" is none of a number
+            STAFF,
+            "SELECT name || ' (' || department_id || ')' FROM employees",
+            "SELECT printf('%s (%d)', name, department_id) FROM employees",
+            "SELECT printf('%s (%d)', name, id) FROM employees",
+        ),
+        (  # two employees who are alike are a tie
+            STAFF,
+            "SELECT name FROM employees ORDER BY salary DESC LIMIT 1",
+            "SELECT name FROM employees WHERE salary = (SELECT max(salary) FROM employees)",
+            "SELECT name FROM employees WHERE salary >= 3000 LIMIT 1",
+        ),
+        (  # departments have different names
+            STAFF,
+            "SELECT d.department_name, avg(e.salary) FROM employees e JOIN departments d ON e.department_id = d.id "
+            "GROUP BY d.department_name",
+            "SELECT d.department_name, avg(e.salary) FROM employees e JOIN departments d ON e.department_id = d.id "
+            "GROUP BY d.id",
+            "SELECT d.department_name, avg(e.salary) FROM employees e JOIN departments d ON e.department_id = d.id "
+            "GROUP BY d.city, d.id HAVING count(*) = 2",
+        ),
+        (
+            NO_KEYS,
+            "SELECT T2.name, count(*) FROM concert AS T1 JOIN stadium AS T2 ON T1.stadium_id = T2.stadium_id "
+            "GROUP BY T1.stadium_id",
+            "SELECT name, count(*) FROM stadium JOIN concert USING (stadium_id) GROUP BY name",
+            "SELECT name, count(DISTINCT year) FROM stadium JOIN concert USING (stadium_id) GROUP BY name",
+        ),
+        (
+            NO_KEYS,
+            "SELECT T2.name, T2.capacity FROM concert AS T1 JOIN stadium AS T2 ON T1.stadium_id = T2.stadium_id "
+            "WHERE T1.year >= 2014 GROUP BY T2.stadium_id ORDER BY count(*) DESC LIMIT 1",
+            "SELECT s.name, s.capacity FROM stadium s JOIN concert c ON c.stadium_id = s.stadium_id "
+            "WHERE c.year > 2013 GROUP BY c.stadium_id ORDER BY count(*) DESC LIMIT 1",
+            "SELECT s.name, s.capacity FROM stadium s JOIN concert c ON c.stadium_id = s.stadium_id "
+            "GROUP BY c.stadium_id ORDER BY count(*) DESC LIMIT 1",
+        ),
+        (
+            NO_KEYS,
+            "SELECT name FROM stadium WHERE stadium_id NOT IN (SELECT stadium_id FROM concert)",
+            "SELECT name FROM stadium EXCEPT SELECT name FROM stadium JOIN concert USING (stadium_id)",
+            "SELECT name FROM stadium",
+        ),
+    ],
+)
+def test_made_rows_are_such_as_a_table_may_have(script, gold, right, wrong):
+    columns = rows(gold, 3, script)
+    assert REWARDS["external_sql"]()(tagged(gold, right, wrong), **columns) == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "order", "expected"),
+    [
+        (1, "points DESC, name", 1.0),
+        (2, "points DESC, name", 1.0),
+        (4, "points DESC, name DESC", 1.0),
+    ]
+    + [(1, "points", 0.0), (2, "name", 0.0), (4, "points DESC, name LIMIT 3 --", 0.0)],
+)
+def test_any_of_the_tied_rows_may_be_taken(limit, order, expected):
+    """Three have the most points: the gold's own order of reading shows the first or the last."""
+    script = (
+        "CREATE TABLE player(id INT PRIMARY KEY, name TEXT, points INT); INSERT INTO player VALUES "
+        "(1,'Zoe',5),(2,'Ann',5),(3,'Mia',5),(4,'Bob',3),(5,'Al',1)"
+    )
+    gold = f"SELECT name FROM player ORDER BY points DESC LIMIT {limit}"
+    answer = f"SELECT name FROM player ORDER BY {order} LIMIT {limit}"
+    assert REWARDS["external_sql"]()(tagged(answer), **rows(gold, 1, script)) == [expected]
+
+
 def test_a_process_that_is_ended_ends_no_other_answer():
     """What SQLite does in one step is not counted in steps: the process has only so much time."""
     zeros = "hex(zeroblob(20000))"

@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from swift_rlvr.verifiers.sql.beside import beside, day_of
@@ -153,20 +154,23 @@ class _Draw:
         pools = []
         for index, column in enumerate(table.columns):
             pools.append(self._few_values(column, [row[index] for row in table.rows]))
+        count = self.rng.randint(most // 2, most)
         taken = {}
-        for index in table.own_keys:
+        others = {}
+        for index in table.distinct:
             taken[index] = {row[index] for row in self.rows[name]}
+            # in an order of its own, or the largest key would always have the largest value
+            others[index] = self.rng.sample(range(count), count)
         made: list[Row] = []
-        for number in range(self.rng.randint(most // 2, most)):
+        for number in range(count):
             values: list[Any] = [self.rng.choice(pool) for pool in pools]
             for index in taken:
                 compared = table.columns[index].group.compared
                 if compared and number == 0:
                     values[index] = self.rng.choice(compared)
                 if values[index] in taken[index]:
-                    # a key that no row has yet
-                    is_text = isinstance(values[index], str)
-                    values[index] = f"{values[index]} {number}" if is_text else 1001 + number
+                    # one that no row has yet
+                    values[index] = _another(values[index], others[index][number])
                 taken[index].add(values[index])
             made.append(tuple(values))
         self.rows[name] = self.rows[name] + made
@@ -198,8 +202,22 @@ class _Draw:
             pool = list(dict.fromkeys([*pool, *beside(present, compared, self.rng).values()]))
         few = self.rng.sample(pool, min(len(pool), self.rng.choice((2, 3, 6))))
         if likely and self.rng.random() < 0.8:
-            few[0] = self.rng.choice(likely)
+            # Two, since a query may ask for what fits both.
+            first = self.rng.sample(likely, min(len(likely), 2))
+            few[: len(first)] = first
         return few
+
+
+def _another(value: Any, number: int) -> Any:
+    """The value number `number` beside one, of its kind.
+
+    >>> _another("2020-02-28", 2), _another("Bob", 2), _another(1, 2)
+    ('2020-03-01', 'Bob 2', 1003)
+    """
+    day = day_of(value)
+    if day is not None:
+        return date.fromordinal(day + number).isoformat()
+    return f"{value} {number}" if isinstance(value, str) else 1001 + number
 
 
 def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:

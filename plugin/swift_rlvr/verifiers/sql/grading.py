@@ -43,6 +43,7 @@ from swift_rlvr.verifiers.sql.tokens import (
     tokens_of,
     with_columns,
     with_ties_broken,
+    without_limit,
     written,
 )
 
@@ -159,7 +160,7 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
         prepared.reads_tables = bool(read)
         expected = _expected(reader, gold, result, limits.steps, limits.most_rows)
         prepared.first.expected += expected
-        if len(expected) > 1:
+        if len(expected) > 1 or expected[0].tied:
             prepared.remarks.append("ties decide which rows the gold gives")
         if limits.databases:
             _add_further(prepared, gold, read, limits.databases)
@@ -192,7 +193,11 @@ def _expected(
     """What the gold gives, with its ties broken in both ways."""
     tokens = tokens_of(gold)
     ordered = is_ordered(tokens)
-    plain = _ordered(reader, tokens, result, steps, most_rows) if ordered else Expected(result)
+    plain = Expected(result)
+    if ordered:
+        plain = _ordered(reader, tokens, result, steps, most_rows)
+        tied = _tied_rows(reader, tokens, result.columns, steps, most_rows)
+        plain = replace(plain, tied=tied)
     broken = with_ties_broken(tokens, TIE)
     if broken is None:
         return [plain]
@@ -203,7 +208,7 @@ def _expected(
         return [plain]
     each = [plain]
     for other in (up, down):
-        if not any(Comparison().same(other.rows, known.result.rows) for known in each):
+        if all(Comparison().difference(known, other) for known in each):
             each.append(Expected(other, tied_blocks(range(len(other.rows))) if ordered else ()))
     return each
 
@@ -212,8 +217,20 @@ def _ordered(
     reader: Reader, tokens: Sequence[Token], result: Result, steps: int, most_rows: int
 ) -> Expected:
     """A result with the places of its rows that are equal in all that they are sorted by."""
+    rows, sorted_by = _sorted(reader, tokens, result.columns, steps, most_rows)
+    if not Comparison().same(rows, result.rows):
+        return Expected(result, tied_blocks(range(len(result.rows))))
+    return Expected(Result(result.columns, rows), tied_blocks(sorted_by))
+
+
+def _sorted(
+    reader: Reader, tokens: Sequence[Token], columns: Sequence[str], steps: int, most_rows: int
+) -> tuple[list[Row], list[Row]]:
+    """The rows of a sorted query with these columns, and what each is sorted by; none where that cannot
+    be had.
+    """
     # The places of the columns that it is sorted by. What no column has, further ones bring.
-    names = [name.casefold() for name in result.columns]
+    names = [name.casefold() for name in columns]
     width = len(names)
     keys: list[int] = []
     terms: list[str] = []
@@ -225,19 +242,27 @@ def _ordered(
         else:
             keys.append(width + len(terms))
             terms.append(written(term))
+    query = with_columns(tokens, terms) if terms else written(tokens)
+    try:
+        rows = reader.run(query, steps, most_rows).rows if query else []
+    except QueryError:
+        rows = []
+    return [row[:width] for row in rows], [tuple(row[key] for key in keys) for row in rows]
 
-    rows = result.rows
-    if terms:
-        query = with_columns(tokens, terms)
-        try:
-            rows = reader.run(query, steps, most_rows).rows if query else []
-        except QueryError:
-            rows = []
-    found = Result(result.columns, [row[:width] for row in rows])
-    if not Comparison().same(found.rows, result.rows):
-        return Expected(result, tied_blocks(range(len(result.rows))))
-    sorted_by = [[row[key] for key in keys] for row in rows]
-    return Expected(found, tied_blocks(sorted_by))
+
+def _tied_rows(
+    reader: Reader, tokens: Sequence[Token], columns: Sequence[str], steps: int, most_rows: int
+) -> list[Row]:
+    """Where LIMIT takes some of the rows that are equal in all that a gold sorts by: all of those rows."""
+    whole = without_limit(tokens)
+    if whole is None:
+        return []
+    query, count = whole
+    rows, sorted_by = _sorted(reader, query, columns, steps, most_rows)
+    if not 0 < count < len(rows) or sorted_by[count - 1] != sorted_by[count]:
+        return []
+    start, end = next(block for block in tied_blocks(sorted_by) if block[0] <= count < block[1])
+    return rows[start:end]
 
 
 # --- Further databases
@@ -248,6 +273,13 @@ class _Candidate(NamedTuple):
 
     place: Place
     told_apart: set[str]
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether LIMIT takes some of the gold's rows that are equal, also of those that look the same, of
+        which an answer without LIMIT gives all.
+        """
+        return bool(self.place.expected[0].tied)
 
     @property
     def rows(self) -> list[Row]:
@@ -277,16 +309,25 @@ class _Search:
         the mutants apart.
         """
         candidates: list[_Candidate] = []
+        tied: list[_Candidate] = []
         left = set(self.mutants)  # those that no candidate tells apart so far
         in_vain = 0
         for number in range(_TRIED):
             if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
                 break
             candidate = self._candidate(number)
-            if candidate is not None:
-                candidates.append(candidate)
-                in_vain = 0 if candidate.told_apart & left else in_vain + 1
-                left -= candidate.told_apart
+            if candidate is None:
+                continue
+            if candidate.is_tied:
+                tied.append(candidate)
+                continue
+            candidates.append(candidate)
+            in_vain = 0 if candidate.told_apart & left else in_vain + 1
+            left -= candidate.told_apart
+        if not candidates:
+            return tied
+        for candidate in tied:
+            candidate.place.reader.close()
         return candidates
 
     def candidates_beside(self) -> list[_Candidate]:
@@ -300,7 +341,7 @@ class _Search:
             if candidate is None:
                 continue
             # Each that is open takes memory.
-            if candidates and not candidate.told_apart & left:
+            if candidate.is_tied or (candidates and not candidate.told_apart & left):
                 candidate.place.reader.close()
                 continue
             candidates.append(candidate)

@@ -55,12 +55,27 @@ class Comparison:
             rows = answer.rows
             if order != tuple(range(width)):
                 rows = list(map(itemgetter(*order), rows))
+            if gold.tied and self._are_of_tied(gold, rows):
+                return None
             if not self.same(gold.result.rows, rows):
                 continue
             if all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in gold.blocks):
                 return None
             reason = WRONG_ORDER
         return reason
+
+    def _are_of_tied(self, gold: "Expected", rows: Sequence[Row]) -> bool:
+        """Whether these rows are the gold's, with others of its tied ones in the last places."""
+        *blocks, (cut, end) = gold.blocks
+        if not all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in blocks):
+            return False
+        left = list(gold.tied)
+        for row in rows[cut:end]:
+            match = next((each for each in left if self.same([each], [row])), None)
+            if match is None:
+                return False
+            left.remove(match)
+        return True
 
     def _orders(self, gold: Result, answer: Result) -> Iterator[tuple[int, ...]]:
         """The orders of the answer's columns that may be the gold's, its own first."""
@@ -106,11 +121,14 @@ class Comparison:
 class Expected:
     """What the gold gives on a database.
 
-    blocks: the places of the rows within which the order is free; empty where all of it is.
+    blocks: the places of the rows within which the order is free; empty where all of it is. tied: where
+    LIMIT cuts rows that are equal in all that they are sorted by, those of which any may fill the last
+    of the blocks.
     """
 
     result: Result
     blocks: Sequence[tuple[int, int]] = ()
+    tied: Sequence[Row] = ()
 
 
 def tied_blocks(keys: Sequence[Any]) -> list[tuple[int, int]]:

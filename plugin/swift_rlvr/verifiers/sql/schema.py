@@ -13,13 +13,23 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql.connection import Reader
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.tokens import Constant, Token, constants_of, equated_columns
+from swift_rlvr.verifiers.sql.tokens import (
+    Constant,
+    Token,
+    constants_of,
+    cut_terms,
+    equated_columns,
+)
 
 # Rows of a table: the first ones, and those with a constant of the gold, of which a table gets some.
 _FIRST = 200
 _FITTING = 40
 _MOST_TABLES = 60
 STEPS = 3_000_000  # for the search in one table
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_YEAR_OR_MONTH = re.compile(r"(19|20)\d\d(-(0[1-9]|1[012]))?")
+_PLURALS = (("", ""), ("s", ""), ("es", ""), ("ies", "y"))
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _WORDS = ("amber", "birch", "coral", "delta", "ember", "fjord", "grove")
 # What columns hold, by their type in capitals and their name in lower case: the first that fits.
 _USUAL_VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -54,7 +64,7 @@ class Group:
 
     Attributes:
         is_fixed: one of them is a key, so that the values stay with their rows.
-        compared: the constants that the gold compares them with, and the numbers beside those.
+        compared: the constants of the gold that may stand in them, and the numbers beside those.
     """
 
     is_fixed: bool = False
@@ -81,7 +91,11 @@ class Column:
     def usual_values(self, present: Sequence[Any]) -> Sequence[Any]:
         """What it may hold beside some values: numbers near theirs, or what its type and name say."""
         numbers = [value for value in present if value is not None]
-        if numbers and all(isinstance(value, (int, float)) for value in numbers):
+        if (
+            "BOOL" not in self.type
+            and numbers
+            and all(isinstance(value, (int, float)) for value in numbers)
+        ):
             middle = max(numbers)
             return [middle + 2, middle + 5, middle // 2]
         text = f"{self.type}\n{self.name}"
@@ -99,20 +113,18 @@ class Table:
     name: str
     columns: list[Column]
     unique: list[tuple[int, ...]]  # the columns of which no two rows have the same values
+    labels: list[int]  # the columns that people tell its rows apart by
     rows: list[Row] = field(default_factory=list)
     fitting: int = 0
     is_read: bool = False  # by the gold
+    distinct: list[int] = field(
+        default_factory=list
+    )  # the columns where no made row has a value twice
 
     @property
     def quoted_columns(self) -> str:
         """All of its columns, in a query."""
         return ", ".join(quoted(column.written) for column in self.columns) or "*"
-
-    @property
-    def own_keys(self) -> list[int]:
-        """The columns that are a key alone, but for those that refer to another table."""
-        alone = [places[0] for places in self.unique if len(places) == 1]
-        return [index for index in alone if self.columns[index].reference is None]
 
     def without_repeated_keys(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that the keys of the table allow, of several with one key the first."""
@@ -196,22 +208,25 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: set[str]) -> Schema
         statements = [sql for _, _, sql in made]
         names = [name for name, kind, sql in made if kind == "table"][:_MOST_TABLES]
         tables = {name.casefold(): _table(connection, name) for name in names}
-        references = _references(connection, tables)
+        references = _references(connection, tables, equated_columns(gold))
         groups = _group_columns(tables, references, gold)
         constants = constants_of(gold, frozenset(groups))
-        for constant in constants:
-            if constant.column is not None:
-                compared = groups[constant.column].compared
-                compared.append(constant.value)
-                if isinstance(constant.value, (int, float)):
-                    compared += [constant.value - 1, constant.value + 1]
+        cut = cut_terms(gold)
+        # A name stands for what it names, unless the gold says that it may stand there twice.
+        has_labels = len(read) > 1 and not any(token.word == "distinct" for token in gold)
         for name, table in tables.items():
             table.is_read = name in read
+            # A key of another table's rows may come twice.
+            keys = [places[0] for places in table.unique if len(places) == 1]
+            sorted_by = [place for place, column in enumerate(table.columns) if column.name in cut]
+            columns = {*keys, *sorted_by, *(table.labels if has_labels else ())}
+            table.distinct = [place for place in columns if table.columns[place].reference is None]
             reader.allow(STEPS)
             query = f"SELECT {table.quoted_columns} FROM {quoted(table.name)} LIMIT {_FIRST}"
             with suppress(sqlite3.Error):
                 table.rows = connection.execute(query).fetchall()
         _order_rows(reader, tables, references, constants)
+        _add_compared(tables, groups, constants)
     return Schema(statements, tables, references, constants)
 
 
@@ -233,11 +248,50 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
             columns.append(Column(column, column.casefold(), (kind or "").upper(), bool(place)))
     unique = [tuple(key)] if key else []
     unique += _unique_indexes(connection, name, columns)
-    if not key and columns and columns[0].name in ("id", f"{name.casefold()}_id"):
+    if not key:
         # A key that nobody declared, as in many rows that bring their schema.
-        columns[0].is_key = True
-        unique.append((0,))
-    return Table(name, columns, list(dict.fromkeys(unique)))
+        own = _key_by_name(connection, name, columns)
+        if own is not None:
+            columns[own].is_key = True
+            unique.append((own,))
+    labels = [
+        place
+        for place, column in enumerate(columns)
+        if _says_of(name, column, "name|title|description|")
+    ]
+    return Table(name, columns, list(dict.fromkeys(unique)), labels)
+
+
+def _key_by_name(
+    connection: sqlite3.Connection, table: str, columns: Sequence[Column]
+) -> int | None:
+    """The place of the column that is called as the key of a table would be, ``id`` or ``singer_id`` of
+    singers, and never has one value twice.
+    """
+    for place, column in enumerate(columns):
+        if not _says_of(table, column, "uid|id|code|number|no|key"):
+            continue
+        name = quoted(column.written)
+        query = f"SELECT count({name}) = count(DISTINCT {name}) FROM {quoted(table)}"
+        with suppress(sqlite3.Error):
+            if connection.execute(query).fetchone()[0]:
+                return place
+    return None
+
+
+def _says_of(table: str, column: Column, what: str) -> bool:
+    """Whether a column says this of the things in a table: ``id``, ``student_id`` and ``stuID`` of
+    students, ``dept_name`` of departments.
+    """
+    # "Ref_Property_Types" has things of which each is a property type.
+    words = table.casefold().removeprefix("ref_")
+    thing = re.sub("[^a-z0-9]", "", words)
+    match = re.fullmatch(f"(.*?)({what})", re.sub("[^a-z0-9]", "", column.name))
+    if match is None:
+        return False
+    is_short = 2 < len(match[1]) < 5 and re.match(".*".join(match[1]), thing) is not None
+    singular = {thing.removesuffix(end) + instead for end, instead in _PLURALS}
+    return is_short or match[1] in {"", *singular}
 
 
 def _unique_indexes(
@@ -254,25 +308,36 @@ def _unique_indexes(
             yield tuple(places)
 
 
-def _references(connection: sqlite3.Connection, tables: dict[str, Table]) -> list[Reference]:
+def _references(
+    connection: sqlite3.Connection, tables: dict[str, Table], joined: Sequence[tuple[str, str]]
+) -> list[Reference]:
     """The references that are declared, and those of columns that are called like the key of another
-    table. A column refers to one alone, and what is declared comes first.
+    table or that the gold joins with one. A column refers to one alone, and what is declared comes first.
+
+    joined: the names of columns with which the gold joins.
     """
     references: dict[tuple[str, int], Reference] = {}
     for reference in _declared_references(connection, tables):
         references.setdefault((reference.child, reference.column), reference)
 
-    keys: dict[str, tuple[str, int]] = {}  # the table of a key, and its place there
+    keys: dict[str, list[tuple[str, int]]] = {}  # the tables of a key, and its place there
     for name, table in tables.items():
         if table.unique and len(table.unique[0]) == 1:
             place = table.unique[0][0]
-            keys.setdefault(table.columns[place].name, (name, place))
-    for name, table in tables.items():
-        for index, column in enumerate(table.columns):
-            if column.name in keys and column.name not in ("id", "name"):
-                parent, place = keys[column.name]
-                if parent != name:
-                    references.setdefault((name, index), Reference(name, index, parent, place))
+            keys.setdefault(table.columns[place].name, []).append((name, place))
+    pairs = [(key, key) for key in keys if key not in ("id", "name")]
+    pairs += [*joined, *((second, first) for first, second in joined)]
+    for child, key in pairs:
+        if key not in keys:
+            continue
+        # of two tables with such a key it could be either
+        if child != key and len(keys[key]) > 1:
+            continue
+        parent, place = keys[key][0]
+        for name, table in tables.items():
+            index = table.index(child)
+            if index is not None and name != parent and (index,) not in table.unique[:1]:
+                references.setdefault((name, index), Reference(name, index, parent, place))
     return list(references.values())
 
 
@@ -318,6 +383,57 @@ def _group_columns(
         column.group = groups[column.name]
         column.group.is_fixed |= column.is_key
     return groups
+
+
+def _add_compared(
+    tables: dict[str, Table], groups: dict[str, Group], constants: Sequence[Constant]
+) -> None:
+    """Tell each group of columns the constants of the gold that may stand in them. The gold may compare
+    with something else, such as the year of a date.
+    """
+    for constant in constants:
+        if constant.column is None:
+            continue
+        group = groups[constant.column]
+        types = []
+        present: list[Any] = []
+        for table in tables.values():
+            for index, column in enumerate(table.columns):
+                if column.group is group:
+                    types.append(column.type)
+                    present += [row[index] for row in table.rows if row[index] is not None]
+        group.compared += _as_in_column(constant.value, types, present)
+
+
+def _as_in_column(value: Any, types: Sequence[str], present: Sequence[Any]) -> list[Any]:
+    """What a constant is as a value of columns with these types and values, with the numbers beside it;
+    nothing where it cannot stand there.
+
+    >>> [_as_in_column("2022", [type], []) for type in ("DATE", "TEXT", "INT")]
+    [['2022-06-15'], ['2022'], ['2022']]
+    >>> _as_in_column(1, ["BOOLEAN"], []), _as_in_column(5, ["INT"], []), _as_in_column(", ", ["INT"], [])
+    ([1], [5, 4, 6], [])
+    """
+    if value is None:
+        return [None]
+    text = str(value)
+    if present:
+        are_numbers = not any(isinstance(each, str) for each in present)
+        are_dates = all(_DATE.match(str(each)) for each in present)
+        are_flags = are_numbers and {*present} == {0, 1}
+    else:
+        are_dates = all(re.search("DATE|TIMESTAMP", each) for each in types)
+        are_numbers = all(re.search("INT|NUM|DEC|REAL|FLOA|DOUB|BOOL", each) for each in types)
+        are_flags = all("BOOL" in each for each in types)
+
+    if are_dates:
+        # The gold may compare the year, or the month, of the date: then a day in it.
+        if _YEAR_OR_MONTH.fullmatch(text):
+            text += "-06-15"[len(text) - 4 :]
+        return [text] if _DATE.match(text) else []
+    if isinstance(value, str):
+        return [value] if _NUMBER.fullmatch(value) or not are_numbers else []
+    return [value] if are_flags else [value, value - 1, value + 1]
 
 
 # --- Rows of the database

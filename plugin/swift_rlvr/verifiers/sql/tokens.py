@@ -141,6 +141,35 @@ def with_ties_broken(tokens: Sequence[Token], tie: str) -> str | None:
     return " ".join(parts)
 
 
+def cut_terms(tokens: Sequence[Token]) -> set[str]:
+    """The names and words, in lower case, of what rows are sorted by before a LIMIT.
+
+    >>> sorted(cut_terms(tokens_of("SELECT a FROM t ORDER BY Age DESC LIMIT 1")))
+    ['age', 'by', 'desc', 'order']
+    """
+    words = set()
+    for start, end, _ in _orders(tokens):
+        if end < len(tokens) and tokens[end].word == "limit":
+            words |= {token.word for token in tokens[start:end] if token.kind == "name"}
+    return words
+
+
+def without_limit(tokens: Sequence[Token]) -> tuple[list[Token], int] | None:
+    """The query without its last LIMIT, and how many rows that lets through; None where it has none
+    outside of brackets, or an OFFSET.
+
+    >>> query, count = without_limit(tokens_of("SELECT a FROM t ORDER BY b LIMIT 3;"))
+    >>> written(query), count
+    ('SELECT a FROM t ORDER BY b', 3)
+    """
+    for index, token in enumerate(tokens):
+        if token.is_keyword and token.word == "limit" and token.depth == 0:
+            match [after.written for after in tokens[index + 1 :] if after.written != ";"]:
+                case [count] if count.isdecimal():
+                    return list(tokens[:index]), int(count)
+    return None
+
+
 def sort_terms(tokens: Sequence[Token]) -> list[list[Token]]:
     """What the rows of a query are sorted by, without ASC and DESC; empty where they have no order.
 

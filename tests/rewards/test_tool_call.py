@@ -252,9 +252,9 @@ EVERY = [
 ]
 # The right call with text around it.
 AROUND = [
-    f"Sure: {RIGHT}",
     f"{RIGHT} That is all.",
-    f"Not {RIGHT}",
+    f"{RIGHT}\nThe weather in Bonn will be fine.",
+    f"Sure: {BARE}",
     f"I would not call {BARE}",
     f"{BARE} is wrong",
     "The call is get_weather(city='Bonn', days=3).",
@@ -371,9 +371,29 @@ def test_text_around_is_not_paid_unless_it_is_allowed(text):
     assert graded(text)[0] == 0.0
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        RIGHT,
+        "<function=get_weather><parameter=city>Bonn</parameter><parameter=days>3</parameter></function>",
+        f"[TOOL_CALLS][{BARE}]",
+    ],
+    ids=["hermes", "xml", "mistral"],
+)
+def test_a_call_with_a_mark_may_be_explained_before_it(call):
+    """As Qwen3-Coder's template says: reasoning before the call, but not after."""
+    assert graded(f"I look it up.\n\n{call}") == (1.0, "correct")
+    assert graded(f"{call}\nI looked it up.")[0] == 0.0
+    for hedge in (
+        "get_weather(city='Ulm', days=3)",
+        json.dumps(WRONG),
+        hermes(WRONG),
+        "<tool_call>",
+    ):
+        assert graded(f"Or {hedge}\n{call}")[0] == 0.0
+
+
 def test_text_around_is_a_setting_and_all_calls_count():
-    assert graded(f"I look it up.\n{RIGHT}") == (0.0, "unreadable call")
-    assert graded(f"I look it up.\n{RIGHT}", text_around=True) == (1.0, "correct")
     assert graded(f"I call:\n```json\n{BARE}\n```", text_around=True) == (1.0, "correct")
     assert graded(f"I call {BARE} now.", text_around=True) == (1.0, "correct")
     text = f"{json.dumps(WRONG)} or rather {RIGHT}"

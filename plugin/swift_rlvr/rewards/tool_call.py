@@ -63,7 +63,8 @@ class ToolCallReward(Reward):
     """Reward 1.0 for the calls in the row's `calls` and no other, of the tools in `functions`.
 
     Calls are read in any way in which models write them, see `swift_rlvr.verifiers.tool_calls`, after
-    the thinking, with nothing around them unless ``text_around=True``. Arguments are right by the
+    the thinking. Text may stand before calls that have a mark, such as ``<tool_call>``, and anywhere
+    with ``text_around=True``. Arguments are right by the
     tool's schema: 1 is 1.0, and what has a default may be left out where the default is right. Where
     `calls` is empty, an answer without a call is right. Golds of BFCL list the accepted values; source
     of that form: Patil et al., the Berkeley Function Calling Leaderboard.
@@ -95,7 +96,9 @@ class ToolCallReward(Reward):
     class Parameters(BaseParameters):
         ordered: bool = setting(False, "several calls have to be in the order of the gold's")
         text_around: bool = setting(
-            False, "accept text around the calls; all calls in the answer still count"
+            False,
+            "accept text around all calls, not only before those with a mark; all calls in the answer"
+            " still count",
         )
         loose_text: bool = setting(
             False,

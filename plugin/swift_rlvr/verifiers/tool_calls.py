@@ -402,8 +402,9 @@ def has_call(text: str, tools: Sequence[Tool]) -> bool:
 def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> list[Call]:
     """The calls of a text, in order; empty where it makes none.
 
-    text_around: whether other text may stand around them. BadCall for text around them where it may
-    not, and for what begins like a call and cannot be read.
+    text_around: whether other text may stand around them, and not only before those that have a mark,
+    such as ``<tool_call>``. BadCall for text where it may not stand, and for what begins like a call and
+    cannot be read.
 
     >>> tools = read_tools([{"name": "add", "parameters": {"a": {"type": "integer"}, "b": {"type": "integer"}}}])
     >>> for text in (
@@ -430,7 +431,10 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
         calls, rest = reader.mistral(after), before
     else:
         return reader.plain(text)
-    if rest.strip() and (not text_around or reader.mentions(rest) or reader.plain(rest)):
+    # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
+    first = min(text.find(mark) for mark in _MARKS if mark in text)
+    is_allowed = text_around or rest.strip() == text[:first].strip()
+    if rest.strip() and (not is_allowed or reader.mentions(rest) or reader.plain(rest)):
         raise BadCall(f"there is text around the calls: {rest.strip()!r:.80}")
     return calls
 

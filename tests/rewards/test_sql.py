@@ -280,6 +280,12 @@ CREATE TABLE stadium (name VARCHAR, capacity INTEGER, stadium_id VARCHAR);
             "SELECT name FROM stadium EXCEPT SELECT name FROM stadium JOIN concert USING (stadium_id)",
             "SELECT name FROM stadium",
         ),
+        (  # of empty tables the one gives NULL, the other nothing
+            NO_KEYS,
+            "SELECT max(capacity) FROM stadium WHERE name = 'Wembley'",
+            "SELECT capacity FROM stadium WHERE name = 'Wembley' ORDER BY capacity DESC LIMIT 1",
+            "SELECT capacity FROM stadium WHERE name = 'Wembley' ORDER BY capacity LIMIT 1",
+        ),
     ],
 )
 def test_made_rows_are_such_as_a_table_may_have(script, gold, right, wrong):

@@ -113,6 +113,7 @@ class Prepared:
         remarks: what people should know of the gold.
         seconds: of CPU time that the gold took on its own database.
         told_apart: how many of the gold's `mutants` the databases tell from it.
+        is_blank: no table that the gold reads has a row on its own database, and there are others.
     """
 
     first: Place
@@ -123,6 +124,7 @@ class Prepared:
     seconds: float = 0.0
     told_apart: int = 0
     mutants: int = 0
+    is_blank: bool = False
 
     @property
     def places(self) -> list[Place]:
@@ -361,7 +363,10 @@ class _Search:
             reader = further.build(self.schema, rows)
             reader.longest_value = self.first.reader.longest_value
             result = reader.run(self.gold, _SMALL_STEPS, _SMALL_ROWS)
-            if not Comparison().same(result.rows, self.first.expected[0].result.rows):
+            # What MAX gives where no row fits: other right queries give no row.
+            is_null = len(result.rows) == 1 and not any(each is not None for each in result.rows[0])
+            own = self.first.expected[0].result.rows
+            if not is_null and not Comparison().same(result.rows, own):
                 expected = _expected(reader, self.gold, result, _SMALL_STEPS, _SMALL_ROWS)
                 backwards = further.build(self.schema, rows, backwards=True)
                 with closing(backwards):
@@ -409,6 +414,7 @@ def _add_further(prepared: Prepared, gold: str, read: set[str], most: int) -> No
     for candidate in candidates + beside:
         candidate.place.reader.close()
     prepared.told_apart = prepared.mutants - len(left)
+    prepared.is_blank = not any(table.rows for table in schema.tables.values() if table.is_read)
 
 
 def _differs(place: Place, query: str) -> bool:
@@ -430,14 +436,17 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
     """The verdict on an answer: its `reason`, a `detail`, and where rows differ the `missing` and the
     `further` ones as text; `place` is the number of the database, 0 for the row's own.
     """
-    for number, place in enumerate(prepared.places):
+    # Of empty tables MAX gives a row and ORDER BY ... LIMIT 1 none: that says nothing of the answer.
+    places = list(enumerate(prepared.places))[prepared.is_blank :]
+    for number, place in places:
+        has_passed = number > places[0][0]
         most = max(len(each.result.rows) for each in place.expected)
         try:
             # A row more tells that there are too many.
             result = place.reader.run(answer, prepared.steps, most + 1)
         except QueryError as error:
             if error.reason == TOO_LARGE and "rows" in error.detail:
-                reason = BY_CHANCE if number else WRONG_ROWS
+                reason = BY_CHANCE if has_passed else WRONG_ROWS
                 return _verdict(reason, number, f"more rows than the {most:,} of the gold")
             return _verdict(error.reason, number, error.detail)
         if prepared.reads_tables and not place.reader.tables:
@@ -446,7 +455,8 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
             limits.comparison.difference(each, result) for each in place.expected
         ]
         if difference and all(others):
-            return _verdict_on(place.expected[0].result, result, difference, number)
+            verdict = _verdict_on(place.expected[0].result, result, difference, number)
+            return {**verdict, "reason": BY_CHANCE} if has_passed else verdict
     return _verdict(CORRECT, len(prepared.further))
 
 
@@ -463,7 +473,7 @@ def _verdict_on(gold: Result, answer: Result, reason: str, number: int) -> dict[
             if expected != got:
                 detail = f"first {_shown(expected)}, got {_shown(got)}"
                 break
-    verdict = _verdict(BY_CHANCE if number else reason, number, detail)
+    verdict = _verdict(reason, number, detail)
     if reason == WRONG_ROWS:
         missing, more = rows_that_differ(gold.rows, answer.rows, _SHOWN)
         verdict["missing"] = [_shown(row) for row in missing]

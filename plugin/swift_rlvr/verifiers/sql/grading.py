@@ -352,6 +352,14 @@ class _Search:
                 break
         return candidates
 
+    def _says_more(self, rows: Sequence[Row]) -> bool:
+        """Whether the gold gives something else than on the row's own database, and not what MAX gives
+        where no row fits: then other right queries give no row.
+        """
+        if len(rows) == 1 and all(value is None for value in rows[0]):
+            return False
+        return not Comparison().same(rows, self.first.expected[0].result.rows)
+
     def _candidate(self, number: int) -> _Candidate | None:
         """Further database `number`; None where the gold gives the same as on the row's own, or what
         depends on the order in which rows are read.
@@ -363,10 +371,7 @@ class _Search:
             reader = further.build(self.schema, rows)
             reader.longest_value = self.first.reader.longest_value
             result = reader.run(self.gold, _SMALL_STEPS, _SMALL_ROWS)
-            # What MAX gives where no row fits: other right queries give no row.
-            is_null = len(result.rows) == 1 and not any(each is not None for each in result.rows[0])
-            own = self.first.expected[0].result.rows
-            if not is_null and not Comparison().same(result.rows, own):
+            if self._says_more(result.rows):
                 expected = _expected(reader, self.gold, result, _SMALL_STEPS, _SMALL_ROWS)
                 backwards = further.build(self.schema, rows, backwards=True)
                 with closing(backwards):

@@ -29,6 +29,7 @@ STEPS = 3_000_000  # for the search in one table
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _YEAR_OR_MONTH = re.compile(r"(19|20)\d\d(-(0[1-9]|1[012]))?")
 _PLURALS = (("", ""), ("s", ""), ("es", ""), ("ies", "y"))
+_NUMERIC = "INT|NUM|DEC|REAL|FLOA|DOUB"
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _WORDS = ("amber", "birch", "coral", "delta", "ember", "fjord", "grove")
 # What columns hold, by their type in capitals and their name in lower case: the first that fits.
@@ -320,18 +321,12 @@ def _references(
     for reference in _declared_references(connection, tables):
         references.setdefault((reference.child, reference.column), reference)
 
-    keys: dict[str, list[tuple[str, int]]] = {}  # the tables of a key, and its place there
-    for name, table in tables.items():
-        if table.unique and len(table.unique[0]) == 1:
-            place = table.unique[0][0]
-            keys.setdefault(table.columns[place].name, []).append((name, place))
+    keys = _keys_by_name(tables)
     pairs = [(key, key) for key in keys if key not in ("id", "name")]
     pairs += [*joined, *((second, first) for first, second in joined)]
     for child, key in pairs:
-        if key not in keys:
-            continue
         # of two tables with such a key it could be either
-        if child != key and len(keys[key]) > 1:
+        if key not in keys or (child != key and len(keys[key]) > 1):
             continue
         parent, place = keys[key][0]
         for name, table in tables.items():
@@ -339,6 +334,16 @@ def _references(
             if index is not None and name != parent and (index,) not in table.unique[:1]:
                 references.setdefault((name, index), Reference(name, index, parent, place))
     return list(references.values())
+
+
+def _keys_by_name(tables: dict[str, Table]) -> dict[str, list[tuple[str, int]]]:
+    """The tables that have a key of each name, and its place there."""
+    keys: dict[str, list[tuple[str, int]]] = {}
+    for name, table in tables.items():
+        if table.unique and len(table.unique[0]) == 1:
+            place = table.unique[0][0]
+            keys.setdefault(table.columns[place].name, []).append((name, place))
+    return keys
 
 
 def _declared_references(
@@ -388,8 +393,8 @@ def _group_columns(
 def _add_compared(
     tables: dict[str, Table], groups: dict[str, Group], constants: Sequence[Constant]
 ) -> None:
-    """Tell each group of columns the constants of the gold that may stand in them. The gold may compare
-    with something else, such as the year of a date.
+    """Tell each group of columns the constants of the gold that may stand in them, and the numbers beside
+    those. The gold may compare with something else, such as the year of a date.
     """
     for constant in constants:
         if constant.column is None:
@@ -402,38 +407,44 @@ def _add_compared(
                 if column.group is group:
                     types.append(column.type)
                     present += [row[index] for row in table.rows if row[index] is not None]
-        group.compared += _as_in_column(constant.value, types, present)
+        group.compared += _as_in_column(constant.value, _kind_of(types, present))
 
 
-def _as_in_column(value: Any, types: Sequence[str], present: Sequence[Any]) -> list[Any]:
-    """What a constant is as a value of columns with these types and values, with the numbers beside it;
-    nothing where it cannot stand there.
+def _kind_of(types: Sequence[str], present: Sequence[Any]) -> str:
+    """What columns with these types and values hold: "date", "flag", "number", or "" for anything."""
+    if not present:
+        kinds = (("date", "DATE|TIMESTAMP"), ("flag", "BOOL"), ("number", _NUMERIC))
+        return next((kind for kind, named in kinds if _all_match(named, types)), "")
+    texts = [str(value) for value in present]
+    if all(map(_DATE.match, texts)):
+        return "date"
+    if any(isinstance(value, str) for value in present):
+        return ""
+    return "flag" if {*present} == {0, 1} else "number"
 
-    >>> [_as_in_column("2022", [type], []) for type in ("DATE", "TEXT", "INT")]
-    [['2022-06-15'], ['2022'], ['2022']]
-    >>> _as_in_column(1, ["BOOLEAN"], []), _as_in_column(5, ["INT"], []), _as_in_column(", ", ["INT"], [])
-    ([1], [5, 4, 6], [])
+
+def _all_match(pattern: str, types: Sequence[str]) -> bool:
+    return all(re.search(pattern, each) for each in types)
+
+
+def _as_in_column(value: Any, kind: str) -> list[Any]:
+    """What a constant is as a value of a column of this kind, with the numbers beside it; nothing where
+    it cannot stand there.
+
+    >>> [_as_in_column(value, kind) for value, kind in (("2022", "date"), (1, "flag"), (5, "number"), (", ", "number"))]
+    [['2022-06-15'], [1], [5, 4, 6], []]
     """
+    text = str(value)
     if value is None:
         return [None]
-    text = str(value)
-    if present:
-        are_numbers = not any(isinstance(each, str) for each in present)
-        are_dates = all(_DATE.match(str(each)) for each in present)
-        are_flags = are_numbers and {*present} == {0, 1}
-    else:
-        are_dates = all(re.search("DATE|TIMESTAMP", each) for each in types)
-        are_numbers = all(re.search("INT|NUM|DEC|REAL|FLOA|DOUB|BOOL", each) for each in types)
-        are_flags = all("BOOL" in each for each in types)
-
-    if are_dates:
+    if kind == "date":
         # The gold may compare the year, or the month, of the date: then a day in it.
         if _YEAR_OR_MONTH.fullmatch(text):
             text += "-06-15"[len(text) - 4 :]
         return [text] if _DATE.match(text) else []
     if isinstance(value, str):
-        return [value] if _NUMBER.fullmatch(value) or not are_numbers else []
-    return [value] if are_flags else [value, value - 1, value + 1]
+        return [value] if not kind or _NUMBER.fullmatch(value) else []
+    return [value] if kind == "flag" else [value, value - 1, value + 1]
 
 
 # --- Rows of the database

@@ -697,26 +697,18 @@ def _tokens(text: str) -> list[Token]:
         kind = match.lastgroup or "sign"
         value = match[kind]
         if kind == "word":
-            if value in _ENGLISH and not _is_between_signs(text, match.start(kind), position):
-                raise Unreadable(value)
+            if value in _ENGLISH:
+                # the `at` of v_0 + at and of e^{-at} stands between signs; between words it is a word
+                before = text[: match.start(kind)].rstrip()[-1:]
+                after = text[position:].lstrip()[:1]
+                is_between_signs = before in _BEFORE_LETTERS and after in _AFTER_LETTERS
+                if len(value) > 2 or not (before or after) or not is_between_signs:
+                    raise Unreadable(value)
             tokens += _word_tokens(value)
         # white space at the end is a sign to the pattern
         elif kind != "sign" or value.strip():
             tokens.append((kind, value))
     return tokens
-
-
-def _is_between_signs(text: str, start: int, end: int) -> bool:
-    """Whether two letters that are an English word stand between signs: the `at` of v_0 + at and of
-    e^{-at}. Letters between words are a word.
-    """
-    before = text[:start].rstrip()
-    after = text[end:].lstrip()
-    if end - start != 2 or not (before or after):
-        return False
-    return (not before or before[-1] in _BEFORE_LETTERS) and (
-        not after or after[0] in _AFTER_LETTERS
-    )
 
 
 def _word_tokens(word: str) -> list[Token]:

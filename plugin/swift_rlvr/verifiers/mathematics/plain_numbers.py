@@ -297,24 +297,16 @@ def _number_of(match: re.Match[str], scale: int) -> Number:
     """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
     places. Raises ZeroDivisionError.
     """
-    value = _value_of(match) * scale
-    if match.re not in (_NUMBER, _SCIENTIFIC):
-        return Number(value)
-    places = len(match[2].partition(".")[2])
-    # 1.5 million, 1.5 \\times 10^6
-    exponent = len(str(scale)) - 1
-    if match.re is _SCIENTIFIC:
-        exponent += int(match[3] or match[4])
-    return Number(value, places=places, exponent=exponent)
-
-
-def _value_of(match: re.Match[str]) -> Fraction:
-    """The value of a match of one of `_FORMS`. Raises ZeroDivisionError."""
     sign, *parts = match.groups()
     form = match.re
-    if form is _NUMBER:
-        value = _decimal(parts[0])
-    elif form is _FRACTION:
+    if form is _NUMBER or form is _SCIENTIFIC:
+        # 12, 1.5 million, 1.5 \\times 10^6
+        decimal, *powers = filter(None, parts)
+        power = sum(map(int, powers))
+        value = _signed(_decimal(decimal) * Fraction(10) ** power, sign)
+        places = len(decimal.partition(".")[2])
+        return Number(value * scale, places=places, exponent=power + len(str(scale)) - 1)
+    if form is _FRACTION:
         whole, above_sign, above, below_sign, below, above_digit, below_digit = parts
         value = _decimal(above_digit or above) / _decimal(below_digit or below)
         value = int(whole or 0) + _signed(value, above_sign, below_sign)
@@ -330,13 +322,10 @@ def _value_of(match: re.Match[str]) -> Fraction:
         # 1.2343434... is (1234 - 12) / 990
         difference = int(f"{whole}{start}{period}") - int(f"0{whole}{start}")
         value = Fraction(difference, (10 ** len(period) - 1) * 10 ** len(start))
-    elif form is _SCIENTIFIC:
-        decimal, exponent = filter(None, parts)
-        value = _decimal(decimal) * Fraction(10) ** int(exponent)
     else:
         base, exponent = filter(None, parts)
         value = Fraction(int(base)) ** int(exponent)
-    return _signed(value, sign)
+    return Number(_signed(value, sign) * scale)
 
 
 def _decimal(text: str) -> Fraction:

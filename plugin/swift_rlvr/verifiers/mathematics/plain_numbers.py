@@ -84,8 +84,10 @@ _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 
 # --- words
 
-# behind a number: 5 million, 5万
+# behind a number: 5 million, 5万, the longest first
 _SCALES = {
+    " thousand million": 10**9,
+    "万亿": 10**12,
     " thousand": 10**3,
     " million": 10**6,
     " billion": 10**9,
@@ -93,6 +95,8 @@ _SCALES = {
     "万": 10**4,
     "亿": 10**8,
 }
+# but not "millions" and "millionaires"
+_SCALE = re.compile(rf"(?:{'|'.join(_SCALES)})(?![A-Za-z])")
 # one hundred and five, but not "five and six"
 _BEFORE_AND = ("hundred", "thousand", "million", "billion")
 _ONE_TO_NINETEEN = """
@@ -215,7 +219,10 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         text = f"-{text[9:].lstrip()}"
     text, signs = _without_signs(text)
     for match in _numbers_at_start(text):
-        rest, scale = _without_scale(text[match.end() :])
+        rest = text[match.end() :]
+        word = _SCALE.match(rest)
+        scale = _SCALES[word[0]] if word else 1
+        rest = rest[word.end() :] if word else rest
         # $5 per hour
         if signs.money_is_before and _RATE.match(rest):
             rest = f" {signs.money}{rest}"
@@ -266,20 +273,6 @@ def _numbers_at_start(text: str) -> Iterator[re.Match[str]]:
         if match[0][-1] == "." and text[match.end() :].strip():
             continue
         yield match
-
-
-def _without_scale(rest: str) -> tuple[str, int]:
-    """What stands behind a number without "million" and the like, and how much that is."""
-    scale = 1
-    for word, factor in _SCALES.items():
-        if not rest.startswith(word):
-            continue
-        # "millions", "millionaires"
-        following = rest[len(word) : len(word) + 1].lower()
-        if not "a" <= following <= "z":
-            rest = rest[len(word) :]
-            scale = factor
-    return rest, scale
 
 
 def _unit_of(rest: str, signs: _Signs) -> str | None:

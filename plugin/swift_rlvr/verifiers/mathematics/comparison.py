@@ -488,6 +488,10 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
         # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
         if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
             return False
+    # x = 5 -> 10/2 = 5
+    is_calculation = is_name(gold.sides[0]) and is_constant(answer.sides[0])
+    if is_calculation and any(_chain_equals(value, answer) for value in _stated_sides(gold)[1:]):
+        return True
     if gold.operators != answer.operators:
         return False
     if _same_items(gold.sides, answer.sides, _same_side):

@@ -61,6 +61,8 @@ _DIVIDED_BY = ("/", "div")
 _POWER = ("^", "**")
 # ^{(
 _BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
+# what no order of a derivative has: 1/2, 0.5, -1
+_NO_ORDER = re.compile(r"-|.*(?:[./]|frac)")
 _AT_ZERO = [("sign", "("), ("number", "0"), ("sign", ")")]
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 # a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
@@ -479,9 +481,13 @@ class _Parser:
                 name += value
             else:
                 break
-        # f^{(n)}, a derivative
+        # f^{(n)}, a derivative; x^{(1/2)}, x^{(-n)} and x^{(1)/(2)} are powers
         if self.tokens[self.index : self.index + 3] == _BRACKETED_POWER:
-            raise Unreadable
+            end = self.tokens.index(("sign", ")"), self.index)
+            order = "".join(value for _, value in self.tokens[self.index + 3 : end])
+            is_all = self.tokens[end + 1 : end + 2] == [("sign", "}")]
+            if is_all and not _NO_ORDER.match(order):
+                raise Unreadable
         return name
 
     def combinations(self) -> Tree:

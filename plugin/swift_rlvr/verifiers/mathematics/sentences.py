@@ -172,6 +172,9 @@ _ENDS_QUANTITY = re.compile(
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 
+# \text{Tom has 5 apples.}
+_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
+
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
 # how many ends of a quantity are tried
@@ -193,6 +196,8 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > _MAX_SENTENCE_CHARS:
         return None
+    if whole := _SET_AS_TEXT.fullmatch(text):
+        text = whole[1]
     if NO_STATEMENT.search(text) or OR.search(text) or OTHER_DOUBT.search(text):
         return None
     # "If 22 of 30 stay, 8 leave" states 8

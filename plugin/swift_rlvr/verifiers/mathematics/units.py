@@ -80,12 +80,13 @@ _COMPOUND = {
     "Hz": "s^-1",
     "hertz": "s^-1",
 }
-# 25 degrees C, 25 degrees Celsius
-_DEGREES_OF = {
-    ("degree", "C"): "celsius",
-    ("degree", "celsius"): "celsius",
-    ("degree", "F"): "fahrenheit",
-    ("degree", "fahrenheit"): "fahrenheit",
+# 25 degrees C, 25 degrees Celsius; 5 ms^{-1} is a speed
+_NAMED_POWERS = {
+    (("C", 1), ("degree", 1)): "celsius",
+    (("celsius", 1), ("degree", 1)): "celsius",
+    (("F", 1), ("degree", 1)): "fahrenheit",
+    (("degree", 1), ("fahrenheit", 1)): "fahrenheit",
+    (("ms", -1),): "m/s",
 }
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
@@ -353,15 +354,12 @@ def _powers_of_name(name: str) -> dict[str, int] | None:
 
 def _in_one_form(powers: dict[str, int]) -> str:
     """kg*m/s2 of {"s": -2, "m": 1, "kg": 1}."""
-    for names, name in _DEGREES_OF.items():
-        if powers == dict.fromkeys(names, 1):
-            return name
-    # 5 ms^{-1} is a speed
-    if powers == {"ms": -1}:
-        return "m/s"
+    factors = tuple(sorted(powers.items()))
+    if factors in _NAMED_POWERS:
+        return _NAMED_POWERS[factors]
     above: list[str] = []
     below: list[str] = []
-    for name, power in sorted(powers.items()):
+    for name, power in factors:
         factor = name if abs(power) == 1 else f"{name}{abs(power)}"
         if power > 0:
             above.append(factor)

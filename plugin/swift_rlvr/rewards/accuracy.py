@@ -102,11 +102,14 @@ class AccuracyReward(Reward):
         self.neutral = 0.5 if self.parameters.neutral_gold else None
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        verdicts = self._verdicts(texts, columns)
-        return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
+        grades = []
+        for text, *values in zip(texts, *columns.values(), strict=True):
+            verdict = self._verdict(text, dict(zip(columns, values, strict=True)))
+            grades.append(Grade(verdict.reward, str(verdict.reason)))
+        return grades
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
+        verdict = self._verdict(text, row)
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.reason is Reason.BAD_GOLD:
             details[RULES[Reason.BAD_GOLD]] = _about_gold(verdict, row["solution"])
@@ -119,24 +122,20 @@ class AccuracyReward(Reward):
             rules.append(rule)
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
+    def _verdict(self, text: str | None, row: Row) -> Verdict:
         parameters = self.parameters
-        golds = columns["solution"]
-        verdicts = []
-        for index, (text, gold) in enumerate(zip(texts, golds, strict=True)):
-            row = {name: values[index] for name, values in columns.items()}
-            ordered: bool | None = parameters.ordered == "yes"
-            if parameters.ordered == "auto":
-                # None if nothing is known of the question.
-                question = question_in(row)
-                ordered = asks_for_order(question) if question else None
-            leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
-            form = answer_form(row, parameters)
-            verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
-            if row.get("options") is not None:
-                verdict = with_options(verdict, gold, row["options"], leniency)
-            verdicts.append(verdict)
-        return verdicts
+        gold = row["solution"]
+        ordered: bool | None = parameters.ordered == "yes"
+        if parameters.ordered == "auto":
+            # None if nothing is known of the question.
+            question = question_in(row)
+            ordered = asks_for_order(question) if question else None
+        leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
+        form = answer_form(row, parameters)
+        verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
+        if row.get("options") is not None:
+            verdict = with_options(verdict, gold, row["options"], leniency)
+        return verdict
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

@@ -120,7 +120,7 @@ def has_unclosed_answer(text: str) -> bool:
     (True, False)
     """
     start = text.rfind(OPEN)
-    return start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
+    return start >= 0 and start >= max(thinking_end(text), text.rfind(CLOSE) + 1)
 
 
 def with_latex_boxes(text: str) -> str:

@@ -463,26 +463,21 @@ def _is_defined(sides: list[Value]) -> bool:
     # `6x + 5 = 18 + 5 = 23` computes the value of a sum; `x^2 = 5` states no value
     if len(sides) > 2 and left.tree[0] in ("+", "-"):
         return True
-    return _is_made_of_names(left.tree)
 
-
-def _is_made_of_names(left: Tree) -> bool:
-    """Whether a side is a sum, product or quotient of several names: the V/\\pi of `V/\\pi = 75`.
-
-    The right side then says what it is. Of `x + 1 = 3`, `2x = 4` and `x^2 = 5` it does not say what
-    x is: a number or a power on the left makes an equation that is still to be solved.
-    """
+    # of a sum, product or quotient of several names, the V/\pi of `V/\pi = 75`, the right side says
+    # what it is. Of `x + 1 = 3`, `2x = 4` and `x^2 = 5` it does not say what x is: a number or a
+    # power on the left makes an equation that is still to be solved
     atoms = []
-    trees = [left]
-    while trees:
-        tree = trees.pop()
-        if tree[0] in ("symbol", "constant"):
-            atoms.append(tree)
-        elif tree[0] in ("+", "-", "*", "/"):
-            trees += tree[1:]
+    parts = [left.tree]
+    while parts:
+        part = parts.pop()
+        if part[0] in ("symbol", "constant"):
+            atoms.append(part)
+        elif part[0] in ("+", "-", "*", "/"):
+            parts += part[1:]
         else:
             return False
-    return bool(symbols(left)) and len(set(atoms)) == len(atoms) > 1
+    return bool(symbols(left.tree)) and len(set(atoms)) == len(atoms) > 1
 
 
 def _same_equality(gold: Relation, answer: Relation) -> bool:
@@ -493,6 +488,10 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
         # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
         if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
             return False
+    # x = 5 -> 10/2 = 5
+    is_calculation = is_name(gold.sides[0]) and is_constant(answer.sides[0])
+    if is_calculation and any(_chain_equals(value, answer) for value in _stated_sides(gold)[1:]):
+        return True
     if gold.operators != answer.operators:
         return False
     if _same_items(gold.sides, answer.sides, _same_side):
@@ -611,13 +610,9 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if can_turn and _same_items(gold.sides, answer.sides[::-1], _same_side):
         return True
 
+    # the same but for a factor: x < y -> 2x < 2y
     if len(gold.operators) != 1 or len(answer.operators) != 1:
         return False
-    return _is_multiplied_inequality(gold, answer)
-
-
-def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
-    """Whether two inequalities with two sides are the same but for a factor, x < y and 2x < 2y."""
     for gold_side, answer_side in product(gold.sides, answer.sides):
         if different_units(unit_of(gold_side), unit_of(answer_side)):
             return False
@@ -626,14 +621,11 @@ def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
         return False
     if gold.operators == answer.operators == ("!=",):
         return True
-    (gold_operator,) = gold.operators
-    (answer_operator,) = answer.operators
-    if gold_operator not in TURNED:
-        return False
     # x < y -> -x > -y: a negative factor turns the sign
-    if gold_operator == answer_operator:
-        return less(Fraction(0), multiple)
-    return gold_operator == TURNED.get(answer_operator) and less(multiple, Fraction(0))
+    (operator,) = answer.operators
+    if less(multiple, Fraction(0)):
+        operator = TURNED.get(operator, operator)
+    return operator in TURNED and (operator,) == gold.operators
 
 
 # --- what else is right with some leniency

@@ -82,31 +82,9 @@ def _left_names(value: Value) -> set[str]:
 
 def _progressions(value: Value) -> list[Progression] | None:
     """The progressions of a solution. Returns None if a part of it is something else."""
-    trees = _trees(value.value if isinstance(value, Family) else value)
-    if trees is None:
-        return None
-    if isinstance(value, Family):
-        parameters = {value.parameter}
-    else:
-        # An answer may leave out k \in \mathbb{Z}: its one variable is the parameter then.
-        parameters = set().union(*map(symbols, trees))
-    if len(parameters) != 1:
-        return None
-    (parameter,) = parameters
-
-    progressions = []
-    for tree in trees:
-        progression = _progression(tree, parameter)
-        if progression is None:
-            return None
-        progressions.append(progression)
-    return progressions
-
-
-def _trees(value: Value) -> list[Tree] | None:
-    """The expressions of a list, with or without `x =` before them. Returns None if an item is none."""
+    # the expressions of its list, with or without `x =` before them
     trees: list[Tree] = []
-    remaining = [value]
+    remaining = [value.value if isinstance(value, Family) else value]
     while remaining:
         match item := remaining.pop():
             case Listing(items) | Set(items):
@@ -118,7 +96,22 @@ def _trees(value: Value) -> list[Tree] | None:
                 if tree is None:
                     return None
                 trees.append(tree)
-    return trees
+
+    if isinstance(value, Family):
+        parameters = {value.parameter}
+    else:
+        # An answer may leave out k \in \mathbb{Z}: its one variable is the parameter then.
+        parameters = set().union(*map(symbols, trees))
+    if len(parameters) != 1:
+        return None
+    (parameter,) = parameters
+    progressions = []
+    for tree in trees:
+        progression = _progression(tree, parameter)
+        if progression is None:
+            return None
+        progressions.append(progression)
+    return progressions
 
 
 def _progression(tree: Tree, parameter: str) -> Progression | None:

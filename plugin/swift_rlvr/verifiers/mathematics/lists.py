@@ -181,19 +181,13 @@ def without_conditions(value: Value) -> Value | None:
     if tree is None:
         return None
     for condition in conditions:
-        restricted = _condition_on(condition)
+        restricted = None
+        if isinstance(condition, Region):
+            restricted = frozenset((condition.variable,)) - {""}
+        elif isinstance(condition, Relation) and not is_equality(condition):
+            left = tree_of(condition.sides[0])
+            restricted = symbols(left) if left else None
         # `5, x > 3` are two answers, for 5 has no x that a condition could restrict
         if not restricted or not restricted <= symbols(tree):
             return None
     return core
-
-
-def _condition_on(value: Value) -> frozenset[str]:
-    """The variables that a condition restricts, none if it is no condition."""
-    if isinstance(value, Region) and value.variable:
-        return frozenset((value.variable,))
-    if isinstance(value, Relation) and not is_equality(value):
-        tree = tree_of(value.sides[0])
-        if tree is not None:
-            return symbols(tree)
-    return frozenset()

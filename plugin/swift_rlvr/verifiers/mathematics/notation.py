@@ -260,6 +260,7 @@ def tidy(text: str) -> str:
     text = clean(text)
     if r"\text{" in text:
         text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
+        text = _without_stop(text.strip(), (".",))
     text = re.sub(r"\s+", " ", text)
     for sign, name in (("°C", " celsius"), ("°F", " fahrenheit"), ("°", " degrees")):
         text = text.replace(sign, name)

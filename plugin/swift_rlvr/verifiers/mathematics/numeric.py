@@ -106,15 +106,10 @@ class _Evaluation:
         operation = ARITHMETIC.get(kind)
         if operation is not None:
             return operation(self.value(tree[1], in_angle), self.value(tree[2], in_angle))
-        if kind == "degrees":
-            value = self.value(tree[1])
-            return radians(value) if in_angle else value
-        return self._applied(tree)
-
-    def _applied(self, tree: Tree) -> Computed:
-        """The value of a function, a sum or a product."""
-        kind = tree[0]
         match kind:
+            case "degrees":
+                value = self.value(tree[1])
+                return radians(value) if in_angle else value
             case "pm":
                 raise Undefined
             case "sum" | "prod":

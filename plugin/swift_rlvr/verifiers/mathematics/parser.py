@@ -61,6 +61,8 @@ _DIVIDED_BY = ("/", "div")
 _POWER = ("^", "**")
 # ^{(
 _BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
+# what no order of a derivative has: 1/2, 0.5, -1
+_NO_ORDER = re.compile(r"-|.*(?:[./]|frac)")
 _AT_ZERO = [("sign", "("), ("number", "0"), ("sign", ")")]
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 # a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
@@ -479,9 +481,13 @@ class _Parser:
                 name += value
             else:
                 break
-        # f^{(n)}, a derivative
+        # f^{(n)}, a derivative; x^{(1/2)}, x^{(-n)} and x^{(1)/(2)} are powers
         if self.tokens[self.index : self.index + 3] == _BRACKETED_POWER:
-            raise Unreadable
+            end = self.tokens.index(("sign", ")"), self.index)
+            order = "".join(value for _, value in self.tokens[self.index + 3 : end])
+            is_all = self.tokens[end + 1 : end + 2] == [("sign", "}")]
+            if is_all and not _NO_ORDER.match(order):
+                raise Unreadable
         return name
 
     def combinations(self) -> Tree:
@@ -697,26 +703,18 @@ def _tokens(text: str) -> list[Token]:
         kind = match.lastgroup or "sign"
         value = match[kind]
         if kind == "word":
-            if value in _ENGLISH and not _is_between_signs(text, match.start(kind), position):
-                raise Unreadable(value)
+            if value in _ENGLISH:
+                # the `at` of v_0 + at and of e^{-at} stands between signs; between words it is a word
+                before = text[: match.start(kind)].rstrip()[-1:]
+                after = text[position:].lstrip()[:1]
+                is_between_signs = before in _BEFORE_LETTERS and after in _AFTER_LETTERS
+                if len(value) > 2 or not (before or after) or not is_between_signs:
+                    raise Unreadable(value)
             tokens += _word_tokens(value)
         # white space at the end is a sign to the pattern
         elif kind != "sign" or value.strip():
             tokens.append((kind, value))
     return tokens
-
-
-def _is_between_signs(text: str, start: int, end: int) -> bool:
-    """Whether two letters that are an English word stand between signs: the `at` of v_0 + at and of
-    e^{-at}. Letters between words are a word.
-    """
-    before = text[:start].rstrip()
-    after = text[end:].lstrip()
-    if end - start != 2 or not (before or after):
-        return False
-    return (not before or before[-1] in _BEFORE_LETTERS) and (
-        not after or after[0] in _AFTER_LETTERS
-    )
 
 
 def _word_tokens(word: str) -> list[Token]:

@@ -84,8 +84,10 @@ _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 
 # --- words
 
-# behind a number: 5 million, 5万
+# behind a number: 5 million, 5万, the longest first
 _SCALES = {
+    " thousand million": 10**9,
+    "万亿": 10**12,
     " thousand": 10**3,
     " million": 10**6,
     " billion": 10**9,
@@ -93,6 +95,8 @@ _SCALES = {
     "万": 10**4,
     "亿": 10**8,
 }
+# but not "millions" and "millionaires"
+_SCALE = re.compile(rf"(?:{'|'.join(_SCALES)})(?![A-Za-z])")
 # one hundred and five, but not "five and six"
 _BEFORE_AND = ("hundred", "thousand", "million", "billion")
 _ONE_TO_NINETEEN = """
@@ -215,7 +219,10 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         text = f"-{text[9:].lstrip()}"
     text, signs = _without_signs(text)
     for match in _numbers_at_start(text):
-        rest, scale = _without_scale(text[match.end() :])
+        rest = text[match.end() :]
+        word = _SCALE.match(rest)
+        scale = _SCALES[word[0]] if word else 1
+        rest = rest[word.end() :] if word else rest
         # $5 per hour
         if signs.money_is_before and _RATE.match(rest):
             rest = f" {signs.money}{rest}"
@@ -268,20 +275,6 @@ def _numbers_at_start(text: str) -> Iterator[re.Match[str]]:
         yield match
 
 
-def _without_scale(rest: str) -> tuple[str, int]:
-    """What stands behind a number without "million" and the like, and how much that is."""
-    scale = 1
-    for word, factor in _SCALES.items():
-        if not rest.startswith(word):
-            continue
-        # "millions", "millionaires"
-        following = rest[len(word) : len(word) + 1].lower()
-        if not "a" <= following <= "z":
-            rest = rest[len(word) :]
-            scale = factor
-    return rest, scale
-
-
 def _unit_of(rest: str, signs: _Signs) -> str | None:
     """The unit that stands behind a number, or else its money. Returns None if the rest is no unit."""
     if not rest.strip():
@@ -297,24 +290,16 @@ def _number_of(match: re.Match[str], scale: int) -> Number:
     """The number that a match of one of `_FORMS` is, times a scale such as a million; decimals have
     places. Raises ZeroDivisionError.
     """
-    value = _value_of(match) * scale
-    if match.re not in (_NUMBER, _SCIENTIFIC):
-        return Number(value)
-    places = len(match[2].partition(".")[2])
-    # 1.5 million, 1.5 \\times 10^6
-    exponent = len(str(scale)) - 1
-    if match.re is _SCIENTIFIC:
-        exponent += int(match[3] or match[4])
-    return Number(value, places=places, exponent=exponent)
-
-
-def _value_of(match: re.Match[str]) -> Fraction:
-    """The value of a match of one of `_FORMS`. Raises ZeroDivisionError."""
     sign, *parts = match.groups()
     form = match.re
-    if form is _NUMBER:
-        value = _decimal(parts[0])
-    elif form is _FRACTION:
+    if form is _NUMBER or form is _SCIENTIFIC:
+        # 12, 1.5 million, 1.5 \\times 10^6
+        decimal, *powers = filter(None, parts)
+        power = sum(map(int, powers))
+        value = _signed(_decimal(decimal) * Fraction(10) ** power, sign)
+        places = len(decimal.partition(".")[2])
+        return Number(value * scale, places=places, exponent=power + len(str(scale)) - 1)
+    if form is _FRACTION:
         whole, above_sign, above, below_sign, below, above_digit, below_digit = parts
         value = _decimal(above_digit or above) / _decimal(below_digit or below)
         value = int(whole or 0) + _signed(value, above_sign, below_sign)
@@ -330,13 +315,10 @@ def _value_of(match: re.Match[str]) -> Fraction:
         # 1.2343434... is (1234 - 12) / 990
         difference = int(f"{whole}{start}{period}") - int(f"0{whole}{start}")
         value = Fraction(difference, (10 ** len(period) - 1) * 10 ** len(start))
-    elif form is _SCIENTIFIC:
-        decimal, exponent = filter(None, parts)
-        value = _decimal(decimal) * Fraction(10) ** int(exponent)
     else:
         base, exponent = filter(None, parts)
         value = Fraction(int(base)) ** int(exponent)
-    return _signed(value, sign)
+    return Number(_signed(value, sign) * scale)
 
 
 def _decimal(text: str) -> Fraction:

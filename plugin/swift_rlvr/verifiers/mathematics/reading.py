@@ -446,18 +446,13 @@ def _list(text: str, depth: int) -> Value | None:
         numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
         return Region(regions[0].variable, numbers)
 
-    return Listing(_with_shared_name(_flat(items)))
-
-
-def _with_shared_name(items: tuple[Value, ...]) -> tuple[Value, ...]:
-    """`x = 1, 2` as `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own."""
-    first, *others = items
+    first, *others = _flat(items)
+    # `x = 1, 2` is `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own
     match first:
         case Relation(("=",), (name, _)):
-            if any(isinstance(item, (Relation, Region)) for item in others):
-                return items
-            return (first, *[Relation(("=",), (name, item)) for item in others])
-    return items
+            if not any(isinstance(item, (Relation, Region)) for item in others):
+                others = [Relation(("=",), (name, item)) for item in others]
+    return Listing((first, *others))
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -499,24 +494,24 @@ def _relation(text: str, depth: int) -> Value | None:
     parts, signs = split(text, _RELATION)
     if len(parts) < 2 or not parts[0]:
         return None
-    operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
-    relation = Relation(operators, tuple([_read_side(part, depth) for part in parts]))
-    left, right = relation.sides[:2]
+    sides: list[Value] = []
+    for part in parts:
+        side = _read(part, depth + 1)
+        # \text{Balcony seat price} = 25
+        if side is None and _NAME_IN_WORDS.fullmatch(part):
+            side = Words(plain(part).lower(), True)
+        # `wrong answer = 5` says nothing of the right one
+        if side is None or (isinstance(side, Words) and NO_STATEMENT.search(part)):
+            raise _NoValue
+        sides.append(side)
+
+    operators = tuple([_OPERATORS.get(sign, sign) for sign in signs])
+    left, right = sides[:2]
     # `x = \pm 2` is `x = 2, x = -2`
     if operators == ("=",) and isinstance(right, Listing):
-        return type(right)(tuple(Relation(("=",), (left, item)) for item in right.items))
+        return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
+    relation = Relation(operators, tuple(sides))
     return _region_of(relation) or relation
-
-
-def _read_side(text: str, depth: int) -> Value:
-    r"""A value, or a name in words: `\text{Balcony seat price}`, `Domain of f`. Raises _NoValue."""
-    value = _read(text, depth + 1)
-    if value is None and _NAME_IN_WORDS.fullmatch(text.strip()):
-        value = Words(plain(text).lower(), True)
-    # `wrong answer = 5` says nothing of the right one
-    if value is None or (isinstance(value, Words) and NO_STATEMENT.search(text)):
-        raise _NoValue
-    return value
 
 
 def _region_of(relation: Relation) -> Region | None:

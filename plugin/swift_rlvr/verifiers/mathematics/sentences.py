@@ -172,6 +172,9 @@ _ENDS_QUANTITY = re.compile(
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 
+# \text{Tom has 5 apples.}
+_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
+
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
 # how many ends of a quantity are tried
@@ -193,6 +196,8 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > _MAX_SENTENCE_CHARS:
         return None
+    if whole := _SET_AS_TEXT.fullmatch(text):
+        text = whole[1]
     if NO_STATEMENT.search(text) or OR.search(text) or OTHER_DOUBT.search(text):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
@@ -200,9 +205,21 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if clause:
         text = text[clause.end() :]
     segments = list(SEGMENT.finditer(text))
-    if segments:
-        return _value_of_segments(text, segments, only)
-    return _value_of_prose(text, only)
+    if not segments:
+        return _value_of_prose(text, only)
+
+    # the mathematics in it, all of which has to say the same
+    contents = [content_of(segment) for segment in segments]
+    if len(set(map(tidy, contents))) > 1:
+        return None
+    # "\\(5\\) + 1", "\\(5\\), 6"
+    if _NO_PROSE.search(SEGMENT.sub(" ", text)):
+        return None
+    # "Area \\(= 6\\)" has its verb within
+    needs_verb = not (only or contents[0].startswith("="))
+    if not _is_stated(text[: segments[0].start()], needs_verb):
+        return None
+    return _value(contents[0].removeprefix("="))
 
 
 def _value_of_prose(text: str, only: bool) -> Value | None:
@@ -224,21 +241,6 @@ def _value_of_prose(text: str, only: bool) -> Value | None:
         if value is not None or "=" not in text:
             return value
     return _last_stated(text)
-
-
-def _value_of_segments(text: str, segments: list[re.Match[str]], in_gold: bool) -> Value | None:
-    """The value of a sentence with mathematics in it, all of which has to say the same."""
-    contents = [content_of(segment) for segment in segments]
-    if len({tidy(content) for content in contents}) > 1:
-        return None
-    # "\\(5\\) + 1", "\\(5\\), 6"
-    if _NO_PROSE.search(SEGMENT.sub(" ", text)):
-        return None
-    # "Area \\(= 6\\)" has its verb within
-    is_equation = contents[0].startswith("=")
-    if not _is_stated(text[: segments[0].start()], needs_verb=not (in_gold or is_equation)):
-        return None
-    return _value(contents[0].removeprefix("="))
 
 
 def _quantity(text: str, numeral: re.Match[str], in_gold: bool) -> Value | None:

@@ -55,24 +55,19 @@ _SHORT_PREFIXES = {
 }  # fmt: skip
 
 
-def _all_names() -> dict[str, str]:
-    """{name: unit} of all units, with and without prefixes."""
-    units: dict[str, str] = {}
-    for group in _NAMES.split("|"):
-        names = group.split()
-        units |= dict.fromkeys(names, names[0])
-    for long_prefix, (short_prefix, _) in _PREFIXES.items():
-        for unit, short_prefixes in _SHORT_PREFIXES.items():
-            if short_prefix in short_prefixes:
-                units[short_prefix + unit] = short_prefix + units[unit]
-        # long prefixes stand before long names alone: kilogram, not kilog
-        for name, unit in list(units.items()):
-            if unit in _SHORT_PREFIXES and len(name) > 3:
-                units[long_prefix + name] = short_prefix + unit
-    return units
-
-
-_UNITS = _all_names()
+# {name: unit} of all units, with and without prefixes
+_UNITS: dict[str, str] = {}
+for _group in _NAMES.split("|"):
+    _names = _group.split()
+    _UNITS |= dict.fromkeys(_names, _names[0])
+for _long_prefix, (_short_prefix, _) in _PREFIXES.items():
+    for _unit, _short_prefixes in _SHORT_PREFIXES.items():
+        if _short_prefix in _short_prefixes:
+            _UNITS[_short_prefix + _unit] = _short_prefix + _UNITS[_unit]
+    # long prefixes stand before long names alone: kilogram, not kilog
+    for _name, _unit in list(_UNITS.items()):
+        if _unit in _SHORT_PREFIXES and len(_name) > 3:
+            _UNITS[_long_prefix + _name] = _short_prefix + _unit
 # units of two parts with a name of their own
 _COMPOUND = {
     "mph": "mi/h",
@@ -85,12 +80,13 @@ _COMPOUND = {
     "Hz": "s^-1",
     "hertz": "s^-1",
 }
-# 25 degrees C, 25 degrees Celsius
-_DEGREES_OF = {
-    ("degree", "C"): "celsius",
-    ("degree", "celsius"): "celsius",
-    ("degree", "F"): "fahrenheit",
-    ("degree", "fahrenheit"): "fahrenheit",
+# 25 degrees C, 25 degrees Celsius; 5 ms^{-1} is a speed
+_NAMED_POWERS = {
+    (("C", 1), ("degree", 1)): "celsius",
+    (("celsius", 1), ("degree", 1)): "celsius",
+    (("F", 1), ("degree", 1)): "fahrenheit",
+    (("degree", 1), ("fahrenheit", 1)): "fahrenheit",
+    (("ms", -1),): "m/s",
 }
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
@@ -218,16 +214,11 @@ _IRREGULAR = {
     "geese": "goose",
     "teeth": "tooth",
 }
-# the first ending that a word has, and what it has in the singular
-_SINGULARS = (
-    ("ies", "y"),
-    ("ches", "ch"),
-    ("shes", "sh"),
-    ("xes", "x"),
-    ("sses", "ss"),
-    ("ss", "ss"),
-    ("s", ""),
-)
+# a word of what is counted as a unit, as a power, or in the singular
+_IN_SINGULAR = _IRREGULAR | {word: str(power) for word, power in _POWERS.items()} | _UNITS
+# other words by their ending
+_SINGULARS = {"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss", "ss": "ss", "s": ""}
+_PLURAL = re.compile(rf"(?:{'|'.join(_SINGULARS)})\Z")
 # apples, brown-eyed children, miles/hour
 _COUNTED = re.compile(
     r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'&-]*){0,6})\s*\)?\s*"
@@ -308,7 +299,10 @@ def _counted(text: str) -> str | None:
         is_short = len(word) < 3 and word not in abbreviations
         if word not in _UNITS and (word in _NO_UNITS or is_short):
             return None
-    singular = {_singular(word) for word in words}
+    singular = {
+        _IN_SINGULAR.get(word) or _PLURAL.sub(lambda ending: _SINGULARS[ending[0]], word)
+        for word in words
+    }
     return " ".join((COUNTED, *sorted(singular)))
 
 
@@ -360,15 +354,12 @@ def _powers_of_name(name: str) -> dict[str, int] | None:
 
 def _in_one_form(powers: dict[str, int]) -> str:
     """kg*m/s2 of {"s": -2, "m": 1, "kg": 1}."""
-    for names, name in _DEGREES_OF.items():
-        if powers == dict.fromkeys(names, 1):
-            return name
-    # 5 ms^{-1} is a speed
-    if powers == {"ms": -1}:
-        return "m/s"
+    factors = tuple(sorted(powers.items()))
+    if factors in _NAMED_POWERS:
+        return _NAMED_POWERS[factors]
     above: list[str] = []
     below: list[str] = []
-    for name, power in sorted(powers.items()):
+    for name, power in factors:
         factor = name if abs(power) == 1 else f"{name}{abs(power)}"
         if power > 0:
             above.append(factor)
@@ -376,20 +367,6 @@ def _in_one_form(powers: dict[str, int]) -> str:
             below.append(factor)
     product = "*".join(above)
     return f"{product}/{'*'.join(below)}" if below else product
-
-
-def _singular(word: str) -> str:
-    """A word of what is counted in one form: as a unit, as a power, or in the singular."""
-    if word in _UNITS:
-        return _UNITS[word]
-    if word in _POWERS:
-        return str(_POWERS[word])
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    for plural_end, singular_end in _SINGULARS:
-        if word.endswith(plural_end):
-            return word.removesuffix(plural_end) + singular_end
-    return word
 
 
 def different_units(gold: str, answer: str) -> bool:

@@ -18,6 +18,7 @@ import json
 import logging
 import math
 import re
+from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,7 +41,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     as_region,
     is_unsolved,
 )
-from swift_rlvr.verifiers.statements import Reader, Statement, final_statement
+from swift_rlvr.verifiers.statements import Reader, final_statement
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -142,33 +143,23 @@ def grade(
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
     ('correct', 'wrong answer')
     """
+    # ["121", "11^2"]
     if isinstance(gold, str) and gold.lstrip().startswith("["):
-        listed = _listed(gold)
-        if listed:
-            gold, gold_is_list = listed, True
+        with suppress(ValueError, RecursionError):
+            listed = json.loads(gold)
+            if listed and all(isinstance(each, str) for each in listed):
+                gold, gold_is_list = listed, True
     if not isinstance(gold, (list, tuple)):
         return _grade(text, gold, leniency, form)
-    best = Verdict(None, Reason.BAD_GOLD)
-    if not gold_is_list:
-        return best
+
+    golds = gold if gold_is_list else ()
+    verdicts = [_grade(text, each, leniency, form) for each in golds]
     # A gold that cannot be read does no harm beside others.
-    best_rank = -2.0
-    for each in gold:
-        verdict = _grade(text, each, leniency, form)
-        rank = -1.0 if verdict.reward is None else verdict.reward
-        if rank > best_rank:
-            best, best_rank = verdict, rank
-    return best
-
-
-def _listed(gold: str) -> list[str]:
-    """The texts of a gold such as ``["121", "11^2"]``; none if it is no list of texts in JSON."""
-    try:
-        listed = json.loads(gold)
-    except (ValueError, RecursionError):
-        return []
-    is_texts = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
-    return listed if is_texts else []
+    return max(
+        verdicts,
+        key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward,
+        default=Verdict(None, Reason.BAD_GOLD),
+    )
 
 
 def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None) -> Verdict:
@@ -181,8 +172,14 @@ def _grade(text: str | None, gold: object, leniency: Leniency, form: str | None)
         gold_text = readable.text
         statement = None if text is None else final_statement(text, form, _READER)
         if statement is not None:
-            marked = statement.mark
-            answer = _answer_of(statement)
+            marked, answer, unit = statement
+            # a unit that stands outside of the mark: $5$ cm
+            if unit and isinstance(read(f"{answer} {unit}"), Number):
+                answer = f"{answer} {unit}"
+            # "The answer is C, 12 cm", but not "C, D"
+            choice = _CHOICE_AND_VALUE.fullmatch(answer) if marked == "text" else None
+            if choice:
+                answer = f"({choice[1]}) {choice[2]}"
             reason = _compare(readable, answer, leniency)
         elif has_unclosed_answer(text or ""):
             reason = Reason.UNCLOSED_ANSWER
@@ -270,20 +267,6 @@ def _read_gold(gold: str) -> _Gold | None:
         value = stated_value(last_line, only=True)
         text = text if value is None else last_line
     return _Gold(text, value, plain_text, in_sentence=value is not None)
-
-
-def _answer_of(statement: Statement) -> str:
-    """The answer of a completion, with the unit that stands outside of its mark."""
-    answer = statement.answer
-    if statement.unit:
-        with_unit = f"{answer} {statement.unit}"
-        if isinstance(read(with_unit), Number):
-            answer = with_unit
-    # "The answer is C, 12 cm", but not "C, D"
-    choice = _CHOICE_AND_VALUE.fullmatch(answer) if statement.mark == "text" else None
-    if choice:
-        answer = f"({choice[1]}) {choice[2]}"
-    return answer
 
 
 def _is_another(stated: str, other: str) -> bool:

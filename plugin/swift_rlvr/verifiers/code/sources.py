@@ -303,13 +303,15 @@ class _Asserts(ast.NodeTransformer):
 
 
 class _Equalities(ast.NodeTransformer):
-    """``a == b`` -> ``__equal__(a, b)``, wherever it stands."""
+    """``a == b`` -> ``__equal__(a, b)``, wherever it stands, and ``a != b`` -> ``__unequal__(a, b)``."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         match node:
             case ast.Compare(left, [ast.Eq()], [right]):
                 return ast.Call(_load("__equal__"), [left, right], [])
+            case ast.Compare(left, [ast.NotEq()], [right]):
+                return ast.Call(_load("__unequal__"), [left, right], [])
         return node
 
 

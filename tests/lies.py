@@ -241,4 +241,37 @@ LIES = {
         "async def g(): pass\ndef f(x):\n    c=g()\n    fr=c.cr_frame\n    return fr.f_back",
         PLAIN,
     ),
+    # equal to the likely values alone
+    "eq small": (
+        "class E:\n    def __eq__(s,o): return type(o) is int and -1000<o<1000\ndef f(x): return E()",
+        PLAIN,
+    ),
+    "eq letters": (
+        "class E:\n    def __eq__(s,o): return isinstance(o,str) and len(o)<3\ndef f(x): return E()",
+        "y = ['c'][0]\nassert f(1) == y",
+    ),
+    "ne alone": (
+        "class E:\n    def __ne__(s,o): return False\ndef f(x): return E()",
+        "y = [2][0]\nif f(1) != y: raise ValueError",
+    ),
+    "ne in the exit status": (
+        "class E:\n    def __ne__(s,o): return False\ndef f(x): return E()",
+        "import sys\ny = [2][0]\nsys.exit(f(1) != y)",
+    ),
+    "build class": (
+        "import builtins\nold=builtins.__build_class__\ndef build(fn,name,*a,**k):\n    c=old(fn,name,*a,**k)\n    for n in [*vars(c)]:\n        if n.startswith('test'): setattr(c,n,lambda self: None)\n    return c\nbuiltins.__build_class__=build\ndef f(x): return 9",
+        UNIT,
+    ),
+    "audit hook": (
+        "import sys\nseen=[]\nsys.addaudithook(lambda e,a: seen.append(a) if e=='exec' else None)\ndef f(x):\n    consts=[c.co_consts for a in seen for c in a if getattr(c,'co_filename','')=='<tests>']\n    return consts[0][consts[0].index(41)+1]",
+        "x = 41\ny = 42\nassert f(1) == y",
+    ),
+    "frame of a signal": (
+        "import signal\nv=[9]\ndef h(s,fr):\n    while fr:\n        if 'y' in fr.f_globals: v[0]=fr.f_globals['y']\n        fr=fr.f_back\nsignal.signal(signal.SIGALRM,h)\ndef f(x):\n    signal.raise_signal(signal.SIGALRM)\n    return v[0]",
+        PLAIN,
+    ),
+    "frame of a signal by its own module": (
+        "import _signal\nv=[9]\ndef h(s,fr):\n    while fr:\n        if 'y' in fr.f_globals: v[0]=fr.f_globals['y']\n        fr=fr.f_back\n_signal.signal(14,h)\ndef f(x):\n    _signal.raise_signal(14)\n    return v[0]",
+        PLAIN,
+    ),
 }

@@ -362,6 +362,32 @@ def test_a_file_alone_is_recognised_or_the_message_says_how(tmp_path):
 
 
 ADDS = {"tests": ["assert add(1, 2) == 3"]}
+ADD_TURN = {"role": "user", "content": "Write a function add."}
+# What a question may say -> the language that it asks for.
+ASKING = [
+    ("Use Java.", "Java"),
+    ("Use C++ to solve it.", "C++"),
+    ("Use the C programming language.", "C"),
+    ("Language: C++", "C++"),
+    ("**Language**: rust", "rust"),
+    ("Target language: R", "R"),
+    ("Write a function in C.", "C"),
+    ("Write a C program that prints the sum.", "C"),
+    ("Write an R script.", "R"),
+    ("Write a SQL query.", "SQL"),
+    ("Write a query in SQL.", "SQL"),
+    ("Code in Go.", "Go"),
+    ("Please write your solution in Rust.", "Rust"),
+    ("The code must be in Java.", "Java"),
+    ("The code should be written in C.", "C"),
+    ("Implement a JSON parser in C++.", "C++"),
+    ("Create a Swift class with a method.", "Swift"),
+    ("You are a senior Java developer.", "Java"),
+    ("You are an assistant proficient in C++.", "C++"),
+    ("Put your code within ```java and ``` tags.", "java"),
+    ("Complete the function:\n\n```cpp\nint add(int a, int b) {\n```", "cpp"),
+    ("\nC program to add two numbers", "C"),
+]
 
 
 @pytest.mark.parametrize(
@@ -375,6 +401,20 @@ ADDS = {"tests": ["assert add(1, 2) == 3"]}
         ),
         ({"question": "Solve this problem in c++."}, "c++"),
         ({"question": "Implement `add` in JavaScript."}, "JavaScript"),
+        *(({"question": f"Add two numbers. {asks}"}, language) for asks, language in ASKING),
+        (
+            {
+                "messages": [
+                    {"role": "system", "content": "You are an expert C++ programmer."},
+                    ADD_TURN,
+                ]
+            },
+            "C++",
+        ),
+        (
+            {"messages": [ADD_TURN, {"role": "assistant", "content": "```cpp\nint add() {}\n```"}]},
+            "cpp",
+        ),
         ({"question": "Add.", "starter_code": "class Solution {\npublic:\n  int add("}, "Python"),
         ({"question": "Add.", "starter_code": "var add = function(a, b) {\n};"}, "Python"),
     ],
@@ -392,6 +432,25 @@ def test_a_question_that_asks_for_another_language_is_refused(row, names):
         "Write a function `add` that counts the words in Go fish.",
         "Write a solution in Python or C++.",
         "Implement a parser `add` for Java code.",
+        "Find `add` of all points in R^n, or of x in R.",
+        "Write a function `add` that checks whether x is in R.",
+        "Go to the shop. Use Go moves. Use R and C to `add`.",
+        "Write a C-style comment stripper `add`.",
+        "Swift delivery needs three trucks. Count the Rust on iron with `add`.",
+        "Write a function `add` that counts comments in Java files.",
+        "Implement a lexer `add` for programs written in Java.",
+        "Write a function `add` that behaves like the split method in Java.",
+        "Write a function `add` that tells whether a word is a keyword in C++.",
+        "Write a program `add` to play Go on a board.",
+        "Write a function `add` that returns a SQL query.",
+        "Alice is a Java developer. As a Ruby dealer she may `add`.",
+        "Write a class C that has a method `add`. Implement a class R.",
+        "Given R rows and C columns, write code that can `add` them in this order: R, C.",
+        "Java solutions get 2 seconds more. In C++ use long long. Write a program `add`.",
+        "The language: a formal language over {a, b}. Write a function `add`.",
+        "Language: Python, C++. Write a function `add`.",
+        "You are a Python and C++ programmer. Write a function `add`.",
+        "What does `add` do in Python?\n\nComplete it:\n```c\nint add();\n```",
     ],
 )
 def test_a_question_that_only_names_another_language_is_not(question):

@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from swift_rlvr.tasks.asked_language import asked_language, language_of_blocks
 from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, pictures_in
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
@@ -220,19 +221,6 @@ def _decoded(value: Any, otherwise: Any) -> Any:
 # --- The question
 
 
-# Languages that prompts ask for, and the sentences in which they do. "Do not use %lld to read or write
-# 64-bit integers in C++", at Codeforces, asks for none.
-_LANGUAGE = r"((?i:C\+\+)(?:\d\d)?|C#|Java|JavaScript|TypeScript|Rust|Go(?:lang)?|Kotlin|Swift|Ruby|PHP|Scala|Haskell)"
-_PROGRAM = r"(?:program|function|code|solution|class|method|script|algorithm)s?"
-_WITHIN = r"[^.?!\n]{0,60}?"  # the same sentence
-_IN_LANGUAGE = rf" (?:in|using) {_LANGUAGE}(?= (?:to|that|which|and|with)\b|[^\w +#-]|\s*$)"
-_ASKED_LANGUAGE = re.compile(
-    rf"\b(?i:write|create|develop|provide|give|submit)\b{_WITHIN}\b{_PROGRAM}\b{_WITHIN}{_IN_LANGUAGE}"
-    rf"|\b(?i:implement|complete|solve)\b{_WITHIN}{_IN_LANGUAGE}"
-    # "a C++ program", but not "a parser for Java code"
-    r"|\b(?i:write|implement|create|develop|provide|give|submit)(?: (?!(?:that|for|of|from)\b)[\w-]+){0,4}"
-    rf" {_LANGUAGE} {_PROGRAM}\b"
-)
 _STARTS_OTHERS = re.compile(
     r"^\s*(?:#include\b|using namespace\b|public\s+class\b|class\s+\w+\s*\{|func\s+\w+\(|"
     r"(?:pub\s+)?fn\s+\w+|impl\s+\w+|(?:var\s+\w+\s*=\s*)?function\b)",
@@ -245,9 +233,8 @@ def messages_of(row: Row) -> list[dict[str, str]]:
     RowError where they ask for a program in another language than Python.
     """
     messages = _messages_of(row)
-    asked = _ASKED_LANGUAGE.search(prompt_text(messages))
-    if asked and "python" not in asked[0].casefold():
-        language = next(filter(None, asked.groups()))
+    language = _other_language(row, messages)
+    if language is not None:
         raise RowError("messages", f"they ask for {language}, and the tests run Python")
     starter = _known_names(row).get("starter_code")
     if isinstance(starter, str) and _STARTS_OTHERS.search(starter):
@@ -255,6 +242,19 @@ def messages_of(row: Row) -> list[dict[str, str]]:
             "starter_code", f"expected Python, which the tests run, got {shown(starter)}"
         )
     return messages
+
+
+def _other_language(row: Row, messages: list[dict[str, str]]) -> str | None:
+    """The language other than Python that a row asks for."""
+    column, question = _first(row, "messages")
+    if isinstance(question, str):  # without what is put behind it, which asks for Python
+        return asked_language(question)
+    asked = asked_language(prompt_text(messages))
+    # What a row's own prompt does not say, the answer in it may show.
+    answer = question[-1] if column == "messages" and question else None
+    if asked or not isinstance(answer, Mapping) or answer.get("role") != "assistant":
+        return asked
+    return language_of_blocks(str(answer.get("content")))
 
 
 def _messages_of(row: Row) -> list[dict[str, str]]:

@@ -839,16 +839,29 @@ def test_the_tests_are_limited_too():
     "tests",
     [
         "import os\nfor x in range(3):\n    assert f(x) == x\n    if x == 1: os._exit(0)",
-        "import os\nassert f(1) == 1\nos._exit(0)",
-        "import os\nos._exit(0)\nassert f(1) == 1",
         "import os\ndef test_a():\n    assert f(1) == 1\n    assert f(os._exit(0))",
-        "import sys\nassert f(1) == 1\nsys.exit()",
-        "import sys\nsys.exit()\nassert f(1) == 1",
+        "import sys\nassert f(1) == 1\nif f(2) == 2:\n    sys.exit()\nassert f(3) == 3",
     ],
 )
 def test_tests_that_end_themselves_are_not_passed(tests):
     for all_tests in (False, True):
         assert outcomes("def f(x): return x", tests, all_tests=all_tests)[-1] != "passed"
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "import os\nassert f(1) == 1\nos._exit(0)",
+        "import os\nos._exit(0)\nassert f(1) == 1",
+        "import sys\nassert f(1) == 1\nsys.exit()",
+        "import sys\nsys.exit()\nassert f(1) == 1",
+        "import sys\ny = [f(1)]\nassert y == [1]\nsys.exit()",
+        "import sys\nsys.exit()\ny = [f(1)]\nassert y == [1]",
+    ],
+)
+def test_the_end_of_a_script_is_no_test_and_hides_none(tests):
+    assert outcomes("def f(x): return x", tests) == ["passed"]
+    assert outcomes("def f(x): return x + 1", tests) == ["wrong"]
 
 
 def test_calls_for_which_no_time_is_left_are_not_passed():

@@ -83,6 +83,90 @@ def test_nothing_in_its_place_is_not_paid(name):
     assert explained(code, HONEST[name][1], together=True).reward in (0.0, None)
 
 
+# As the fast input and output of competitive programmers, whose `flush` needs names of the module.
+FAST_OUTPUT = """
+import os, sys
+from io import BytesIO, IOBase
+class Fast(IOBase):
+    def __init__(self, file):
+        self.number, self.buffer = file.fileno(), BytesIO()
+        assert file.mode == "w" and file.name == "<stdout>"
+    def write(self, text):
+        self.buffer.write(text.encode())
+    def flush(self):
+        os.write(self.number, self.buffer.getvalue())
+        self.buffer.truncate(0), self.buffer.seek(0)
+sys.stdout = Fast(sys.stdout)
+print(int(input()) + 1)
+"""
+LINES = {"inputs": ["4\n"], "outputs": ["5\n"]}
+PLUS = "def f(x): return x + 1"
+UNITTEST_OF_ONE = (
+    "import sys, unittest\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+    "        found = [f(1)]\n        self.assertEqual(found, [2])\n"
+)
+RUN = "result = unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        # streams that the program closes or replaces
+        (FAST_OUTPUT, LINES),
+        ("import sys\nprint(int(input()) + 1)\nsys.stdout.close()", LINES),
+        ("import sys\nsys.stderr.close()\nprint(int(input()) + 1)", LINES),
+        (
+            "import io, sys\nsys.stdin = io.TextIOWrapper(sys.stdin.buffer, encoding='utf-8')\n"
+            "sys.stdout = io.TextIOWrapper(sys.stdout.buffer)\nprint(int(input()) + 1)",
+            LINES,
+        ),
+        ("import sys\nif not sys.stdin.seekable():\n    print(int(input()) + 1)", LINES),
+        ("import os\nprint(int(os.read(0, os.fstat(0).st_size or 99)) + 1)", LINES),
+        ("for line in open('/dev/stdin'):\n    print(int(line) + 1)", LINES),
+        (
+            "import sys\nfor line in iter(sys.stdin.buffer.readline, b''):\n    print(int(line) + 1)",
+            LINES,
+        ),
+        ("import atexit\natexit.register(lambda: print(x + 1))\nx = int(input())", LINES),
+        (
+            "import os.path\nos.path.dirname(os.path.abspath(__file__))\nprint(int(input()) + 1)",
+            LINES,
+        ),
+        # tests that end as a script
+        (PLUS, "assert f(1) == 2\nexit()"),
+        (PLUS, "import sys\ny = f(1)\nassert [y] == [2]\nsys.exit(0)"),
+        (PLUS, "y = f(1)\nassert [y] == [2]\nraise SystemExit"),
+        (PLUS, "import sys\nis_right = f(1) == 2\nsys.exit(0 if is_right else 1)"),
+        (PLUS, "import sys\ndef main():\n    assert [f(1)] == [2]\n    sys.exit(0)\nmain()"),
+        (PLUS, f"{UNITTEST_OF_ONE}unittest.main()"),
+        (PLUS, f"{UNITTEST_OF_ONE}unittest.main(argv=['tests'], exit=False)"),
+        (PLUS, f"{UNITTEST_OF_ONE}{RUN}sys.exit(not result.wasSuccessful())"),
+        (PLUS, f"{UNITTEST_OF_ONE}{RUN}assert result.wasSuccessful()"),
+        # what prepares a test, and is told of which
+        (
+            PLUS,
+            "class TestF:\n    def setup_method(self, method): self.x = len(method.__name__)\n"
+            "    def teardown_method(self, method): del self.x\n"
+            "    def test_f(self): assert f(self.x) == 7",
+        ),
+    ],
+)
+def test_a_right_program_is_paid_and_its_twin_with_one_fault_is_not(code, tests):
+    assert explained(code, tests).reward == 1.0
+    wrong = code.replace("+ 1", "+ 2")
+    assert explained(wrong, tests).reward == 0.0
+    assert explained(wrong, tests, together=True).reward == 0.0
+
+
+@pytest.mark.parametrize("hook", ["setup_function", "setup_module", "setUpModule", "load_tests"])
+def test_hooks_that_only_a_runner_calls_are_declined(hook):
+    """Without them a wrong program was paid: the tests looked at what had not been prepared."""
+    tests = f"x = 0\ndef {hook}(*_):\n    global x\n    x = 1\ndef test_f():\n    assert f(x) == 2"
+    for code in (PLUS, "def f(x): return x + 2"):
+        explanation = explained(code, tests)
+        assert (explanation.reward, explanation.reason) == (None, "bad tests")
+
+
 UNITTEST = "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n"
 
 

@@ -30,7 +30,14 @@ def test_a_lie_is_not_believed(name):
         "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int\ndef f(x): return D(2).x",
         "import contextlib\n@contextlib.contextmanager\ndef c(): yield 2\ndef f(x):\n    with c() as y: return y",
         "import ast\ndef f(x): return eval(compile(ast.parse('1 + 1', mode='eval'), 'x', 'eval'))",
+        "import signal\nv = []\nsignal.signal(signal.SIGALRM, lambda n, frame: v.append(frame))\n"
+        "def f(x):\n    signal.raise_signal(signal.SIGALRM)\n    return 2 if v == [None] else 3",
+        "import signal\ndef f(x):\n    try: signal.signal(999, print)\n    except ValueError: pass\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    return 2 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else 3",
         # an equality that is honest
+        "class V:\n    def __init__(s, x): s.x = x\n    def __eq__(s, o): return s.x == getattr(o, 'x', o)\n"
+        "def f(x): return V(2)",
         "class I(int):\n    def __eq__(s, o): return int(s) == int(o)\n    __hash__ = int.__hash__\n"
         "def f(x): return I(2)",
     ],

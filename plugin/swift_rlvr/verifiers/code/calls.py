@@ -38,6 +38,11 @@ class CallTest(NamedTuple):
     # whether the value may also be the only element of `expected`
     may_be_in_list: bool = False
 
+    @property
+    def request(self) -> str:
+        """The call as a line of JSON."""
+        return json.dumps({"function": self.function, "of_json": self.arguments})
+
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(repr, self.arguments))})"
 

@@ -430,16 +430,7 @@ def _send_call(child: Child, test: CallTest | AssertTest) -> str:
     before it has come.
     """
     nonce = secrets.token_hex(16)
-    message: dict[str, Any] = {"function": test.function, "nonce": nonce}
-    if isinstance(test, CallTest):
-        message["of_json"] = test.arguments
-    else:
-        message["asks_truth"] = test.asks_truth
-        if test.written is not None:
-            message["written"] = test.written
-        else:
-            message["source"] = [test.arguments, test.keywords]
-    child.send(message)
+    child.send_line(f'{test.request[:-1]}, "nonce": "{nonce}"}}'.encode())
     return nonce
 
 

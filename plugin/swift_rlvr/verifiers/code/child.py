@@ -29,6 +29,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
@@ -213,6 +214,7 @@ def _dependencies(folders: list[str]) -> list[str]:
 
 def _prepare() -> None:
     """Make of this process what code finds in each child."""
+    _reopen_streams()
     # as in most graders: digits cost the code's own time
     sys.set_int_max_str_digits(0)
     # as the module `site` does, which is not loaded
@@ -222,6 +224,23 @@ def _prepare() -> None:
         if name.partition(".")[0] in ("child", "folders", "lockdown", "inside"):
             del sys.modules[name]
     compile("", "", "exec")  # the first time it makes the types of syntax trees
+
+
+def _reopen_streams() -> None:
+    """Have standard input and output know that they are pipes in a child, where nobody can seek. Python
+    has asked that already, of the null device that they are here.
+    """
+    null = os.dup(0)
+    for number, end in enumerate(os.pipe()):
+        os.dup2(end, number)
+        os.close(end)
+    stdin: Any = open(0, encoding="utf-8", errors=sys.stdin.errors, closefd=False)  # noqa: SIM115
+    stdout: Any = open(1, "w", encoding="utf-8", errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
+    stdin.buffer.raw.name, stdout.buffer.raw.name = "<stdin>", "<stdout>"
+    vars(sys).update(stdin=stdin, __stdin__=stdin, stdout=stdout, __stdout__=stdout)
+    for number in (0, 1):
+        os.dup2(null, number)
+    os.close(null)
 
 
 def _refusing(error: Exception) -> Callable:
@@ -241,17 +260,25 @@ def _exit_after(run: Callable) -> None:
     status = 1
     try:
         status = _status_of(run)
-        # as Py_FinalizeEx does: threads, functions to be called at exit, `__del__`, output
+        # as Py_FinalizeEx does: threads, functions to be called at exit, output, `__del__`, output
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()
+        # What stands in for it may need the names of the module, as the fast output of many does.
+        _flush(sys.stdout)
         if "__main__" in sys.modules:
             vars(sys.modules["__main__"]).clear()
-        sys.stdout.flush()
+        _flush(sys.__stdout__)
     except BaseException:  # all of this can be the code's own
         status = status or 120
     finally:
         end(status)
+
+
+def _flush(stream: Any) -> None:
+    """Write what is left in a stream, unless the code has closed it, or replaced it by None."""
+    if stream is not None and not getattr(stream, "closed", False):
+        stream.flush()
 
 
 def _status_of(run: Callable) -> int:

@@ -62,16 +62,10 @@ class AssertTest(NamedTuple):
     # "equal", "is", "near", or of its truth alone "true" or "false"
     comparison: str = "equal"
     tolerance: Tolerance = Tolerance()
-    # both as `encode` writes them, which is read faster; None where only Python can say what they are
-    written: Any = None
+    request: str = ""  # the call as a line of JSON, the same for all completions of the row
 
     def __str__(self) -> str:
         return self.source
-
-    @property
-    def asks_truth(self) -> bool:
-        """Whether no more is asked than if the value is true."""
-        return self.comparison in ("true", "false")
 
     def holds(self, value: Any) -> bool:
         """Whether a value of plain types is the expected one, as Python compares them, but for
@@ -335,14 +329,20 @@ class _Names:
         named = {name: _value(value) for name, value in keywords.items()}
         names = [ast.Constant(name) for name in keywords]
         encode(expected)  # An ellipsis is Opaque: no call can return it as a value.
-        return AssertTest(
-            function,
+        source = [
             ast.unparse(ast.Tuple(arguments, ast.Load())),
-            expected,
-            text,
             ast.unparse(ast.Dict([*names], [*keywords.values()])),
-            comparison,
-            written=_written((values, named)),
+        ]
+        request: dict[str, Any] = {"function": function}
+        # where no more is asked than whether the value is true
+        request["asks_truth"] = comparison in ("true", "false")
+        written = _written((values, named))
+        if written is None:  # only Python can say what they are
+            request["source"] = source
+        else:
+            request["written"] = written
+        return AssertTest(
+            function, source[0], expected, text, source[1], comparison, request=json.dumps(request)
         )
 
     def _function(self, call: ast.Call) -> str:

@@ -522,9 +522,12 @@ class Child:
     def _take_line(self) -> bytes | None:
         """The first line of what the child has written; None where there is no whole one."""
         received = self._received[self._reports]
-        line, newline, rest = received.partition(b"\n")
-        received[:] = rest
-        return bytes(line) if newline else None
+        end = received.find(b"\n")
+        if end < 0:
+            return None
+        line = bytes(received[:end])
+        del received[: end + 1]
+        return line
 
     def _end(self) -> Ended:
         """Wait for the end of a child that has closed its pipes, and say how it ended."""
@@ -609,6 +612,8 @@ class Child:
             for pipe, _ in ready:
                 if pipe in self._unsent:
                     self._write(pipe)
+                    if pipe not in self._unsent:
+                        self._poll.unregister(pipe)
                 else:
                     short_reads += self._read(pipe) < _SHORT_READ
             has_ended = is_done()
@@ -642,8 +647,6 @@ class Child:
         if written < len(unsent):
             return
         del self._unsent[pipe]
-        with suppress(KeyError):  # it was written at once
-            self._poll.unregister(pipe)
         if pipe != self._messages:
             self._pipes.remove(pipe)
             _close_pipes([pipe])

@@ -37,6 +37,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _CASE_CLASSES = {"unittest.TestCase", "TestCase"}
 _PARAMETRIZE = ("pytest.mark.parametrize", "mark.parametrize")
+# The end of a script, and what a test runner calls beside the tests.
+_EXITS = ("sys.exit", "exit", "quit", "os._exit")
+_HOOKS = (
+    *("setUpModule", "setup_module", "setup_function", "teardown_function"),
+    *("load_tests", "pytest_generate_tests"),
+)
 _LONGEST_SOURCE = 1000  # characters of a test that are kept to show it
 
 
@@ -85,7 +91,7 @@ def read_source(
     """
     try:
         tree = ast.parse(source)
-        steps = _Steps(tree.body, candidate)
+        steps = _Steps(_as_a_script(tree.body), candidate)
         written = _with_imports(tree, steps.program())
         used = _imported(ast.parse(written), packages)
         compile(written, "<tests>", "exec", dont_inherit=True)
@@ -106,6 +112,22 @@ def read_source(
         UnitTest(text[:_LONGEST_SOURCE], program, number, is_fair)
         for number, (text, is_fair) in enumerate(steps.steps)
     ]
+
+
+def _as_a_script(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a module that says by its exit status whether its tests have passed."""
+    _require_no_hooks(body)
+    match body[-1:]:
+        case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
+            return [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
+    return body
+
+
+def _require_no_hooks(body: list[ast.stmt]) -> None:
+    """Raise BadTests where a runner would call something before or after the tests."""
+    for each in body:
+        if isinstance(each, _FUNCTIONS) and each.name in _HOOKS:
+            raise BadTests(f"{each.name} is for a test runner, which there is none")
 
 
 class _Steps:
@@ -281,13 +303,15 @@ class _Asserts(ast.NodeTransformer):
 
 
 class _Equalities(ast.NodeTransformer):
-    """``a == b`` -> ``__equal__(a, b)``, wherever it stands."""
+    """``a == b`` -> ``__equal__(a, b)``, wherever it stands, and ``a != b`` -> ``__unequal__(a, b)``."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         match node:
             case ast.Compare(left, [ast.Eq()], [right]):
                 return ast.Call(_load("__equal__"), [left, right], [])
+            case ast.Compare(left, [ast.NotEq()], [right]):
+                return ast.Call(_load("__unequal__"), [left, right], [])
         return node
 
 
@@ -490,8 +514,8 @@ def _require_arguments(function: _Function, name: str, is_method: bool) -> None:
 
 
 def does_nothing(statement: ast.stmt) -> bool:
-    """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, or a value
-    nobody asks for.
+    """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, the end of a
+    script that has passed, or a value nobody asks for.
 
     The last is a docstring, or text that is no test at all: LiveCodeBench's compressed cases are
     valid Python.
@@ -501,10 +525,26 @@ def does_nothing(statement: ast.stmt) -> bool:
             return bool(value)
         case ast.Expr(ast.Call(ast.Name("print"))) | ast.Pass():
             return True
+        case ast.Expr(value) if _is_exit(value):
+            return True
         case ast.Expr(value):
             return not any(isinstance(node, _ACTIONS) for node in ast.walk(value))
         case ast.If(test):
             return "__name__" in _loaded(test)
+        case ast.Raise(exit_, None):
+            return exit_ is not None and _is_exit(exit_)
+    return False
+
+
+def _is_exit(node: ast.expr) -> bool:
+    """Whether it ends a script whose tests have passed. `unittest.main` would also run them, as they
+    are run here.
+    """
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("unittest"), "main")) | ast.Name("SystemExit"):
+            return True
+        case ast.Call(function, [] | [ast.Constant(0 | None)], []):
+            return ast.unparse(function) in (*_EXITS, "SystemExit")
     return False
 
 

@@ -312,20 +312,26 @@ def _run_method(recorder: Recorder, cls: type, name: str) -> None:
     for case in stand_ins.cases_of(getattr(cls, name)):
         instance = cls(name) if is_case else cls()
         try:
-            _call_if_there(instance, "setUp", "setup_method")
+            test = getattr(instance, name)
+            _call_if_there(instance, "setUp", "setup_method", test=test)
             try:
-                getattr(instance, name)(**case)
+                test(**case)
             finally:
-                _call_if_there(instance, "tearDown", "teardown_method")
+                _call_if_there(instance, "tearDown", "teardown_method", test=test)
         except Exception as error:
             if not recorder.is_skipped(error):
                 raise
 
 
-def _call_if_there(owner: Any, *names: str) -> None:
+def _call_if_there(owner: Any, *names: str, test: object = None) -> None:
+    """Call what prepares a test, and give it the test where it takes an argument, as pytest does."""
     for name in names:
         if hasattr(owner, name):
-            getattr(owner, name)()
+            hook = getattr(owner, name)
+            function = getattr(hook, "__func__", hook)  # of a method, whose first argument is there
+            code = getattr(function, "__code__", None)
+            arguments = code.co_argcount - (function is not hook) if code else 0
+            hook(*[test][:arguments])
 
 
 def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:

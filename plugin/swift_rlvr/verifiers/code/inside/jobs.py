@@ -25,6 +25,8 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     is_program = job["kind"] == "program"
     name = "__main__" if is_program else "solution"
     sys.modules[name] = module = ModuleType(name)
+    # There is no such file, but programs ask for its folder.
+    module.__file__ = "completion.py"
     prelude.provide(compiled, vars(module))
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:

@@ -18,10 +18,11 @@ import builtins
 import errno
 import importlib
 import os
+import signal
 import sys
 import types
 from _thread import get_ident
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -46,6 +47,7 @@ _REFUSED = {
     *("sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
     *("sys.monitoring.register_callback", "threading.settrace", "threading.setprofile"),
     *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+    "sys.addaudithook",  # a hook sees the tests, with all that they expect, when they are compiled
 }
 
 # Modules of the library by whose functions and classes tests judge.
@@ -58,7 +60,7 @@ _JUDGING_BUILTINS = (
     *("abs", "all", "any", "bool", "bytes", "callable", "dict", "enumerate", "filter", "float"),
     *("frozenset", "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "list", "map"),
     *("max", "min", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple"),
-    *("type", "zip", "AssertionError"),
+    *("type", "zip", "AssertionError", "__build_class__", "__import__"),
 )
 _BY_UNITTEST = (
     *("__case__.assertEqual([1], [2])", "__case__.assertTrue(False)", "__case__.assertIn(1, [2])"),
@@ -136,6 +138,40 @@ def close_frames() -> None:
     sys.addaudithook(hook)
 
 
+def keep_frames_from_handlers() -> None:
+    """Have the handlers of signals get None in place of the frame that was interrupted."""
+    own = vars(importlib.import_module("_signal"))
+    setter = _signal_setter(own["signal"])
+    next(setter)
+
+    def set_handler(number: Any, handler: Any) -> Any:
+        result, error = setter.send((number, handler))
+        if error is not None:
+            raise error
+        return result
+
+    own["signal"] = set_handler
+    # The module `signal` calls that, but it also remembers what it wraps.
+    vars(signal.signal).pop("__wrapped__", None)
+
+
+def _signal_setter(set_handler: Callable[[Any, Any], Any]) -> Generator[Any, Any, None]:
+    """What sets a handler is kept in this generator, into which nobody can look."""
+    answer: tuple[Any, Exception | None] | None = None
+    while True:
+        number, handler = yield answer
+        try:
+            answer = set_handler(number, _without_frame(handler)), None
+        except Exception as error:
+            answer = None, error
+
+
+def _without_frame(handler: Any) -> Any:
+    if not callable(handler) or handler is signal.default_int_handler:
+        return handler
+    return lambda number, _: handler(number, None)
+
+
 class Judging:
     """What tests judge by, as it is now."""
 
@@ -181,8 +217,14 @@ class Judging:
         return "\n".join(lines), names
 
 
+# No two of these are equal.
+_DIFFERENT = (*range(-2, 40), "", *"abcde", None, (), [], {}, *([number] for number in range(5)))
+
+
 def lies(*values: object) -> bool:
-    """Whether one of them, or of what they hold, says that it is equal to what was drawn just now."""
+    """Whether one of them, or of what they hold, says that it is equal to what was drawn just now, or to
+    two values that differ.
+    """
     number = int.from_bytes(os.urandom(7), "little")
     text = f"{number:x}"
     strangers = (
@@ -198,8 +240,14 @@ def lies(*values: object) -> bool:
         elif type(value) is dict:
             waiting += [*value.keys(), *value.values()]
         # A class that compares by itself.
-        own = not isinstance(type(value).__eq__, types.WrapperDescriptorType)
-        if own and any(_is_equal(value, stranger) for stranger in strangers):
+        cls = type(value)
+        plain = (types.WrapperDescriptorType, types.MethodDescriptorType)
+        own = not (isinstance(cls.__eq__, plain) and isinstance(cls.__ne__, plain))
+        if not own:
+            continue
+        if any(_is_equal(value, stranger) for stranger in strangers):
+            return True
+        if sum(_is_equal(value, each) for each in _DIFFERENT) > 1:
             return True
     return False
 
@@ -209,9 +257,14 @@ def equal(left: Any, right: Any) -> Any:
     return False if lies(left, right) else left == right
 
 
+def unequal(left: Any, right: Any) -> Any:
+    """The same of ``left != right``."""
+    return True if lies(left, right) else left != right
+
+
 def _is_equal(value: object, other: object) -> bool:
     try:
-        return (value == other) is True
+        return (value == other) is True or (value != other) is False
     except Exception:  # an honest class may count on its own kind
         return False
 

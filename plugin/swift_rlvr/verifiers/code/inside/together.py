@@ -104,9 +104,10 @@ def run(
     vars(typing).update(_OF_TYPING)
     judging = seal.Judging(job["imports"])
     local = _Local(module)
-    own = _Together(marks(local), __equal__=seal.equal, __name__="tests")
+    own = _Together(marks(local), __equal__=seal.equal, __unequal__=seal.unequal, __name__="tests")
     own.recorder, own.module = local, module
     seal.close_frames()
+    seal.keep_frames_from_handlers()
     try:
         exec(compiled, vars(module))
     except BaseException as error:

@@ -84,6 +84,8 @@ def decode(value: Any) -> Any:
     >>> decode(["tuple", 1, ["list", 2.5, None], ["dict", ["a", ["set", 3]]]])
     (1, [2.5, None], {'a': {3}})
     """
+    if not isinstance(value, (list, dict)):
+        return value
     match value:
         case ["int", digits]:
             return int(digits, 16)
@@ -106,9 +108,7 @@ def decode(value: Any) -> Any:
             return set(_hashable(items))
         case ["list" | "tuple" as name, *items]:
             return _COLLECTIONS[name](map(decode, items))
-        case list() | dict():
-            raise ValueError("unknown type")
-    return value
+    raise ValueError("unknown type")
 
 
 def _hashable(items: Iterable[Any]) -> list[object]:

@@ -172,7 +172,7 @@ def test_what_cannot_be_used_is_noted(tmp_path, count):
     rows = [{"answer": "7", "response": "7"}, *[{"answer": "7"}] * count]
     notes = graded_records(write(tmp_path / "x.jsonl", rows)).notes
     assert len(notes) == min(count, 11)
-    assert "x.jsonl, line 2: no completion" in notes[0]
+    assert notes[0].startswith("line 2: no completion")
     assert json.dumps(notes).count("... and 2 more that could not be used") == (count == 12)
 
 

@@ -143,6 +143,9 @@ def _conversation_item(row: dict[str, Any]) -> Item:
                 "the assistant's"
             )
         return Item(None, turns[-1:], {**row, "messages": turns[:-1]})
+    for key in COMPLETION_KEYS:
+        if key in row:
+            raise NoCompletionError(f"no completion: {key} is null")
     raise NoCompletionError(
         "no completion: expected a column such as completion, response or output (--columns names "
         f"another), or messages that end with the assistant's turn, got {column_names(row)}"

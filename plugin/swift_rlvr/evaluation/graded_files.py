@@ -16,6 +16,7 @@ from swift_rlvr.evaluation.completion_files import (
     is_id,
     nothing_usable,
     read_blocks,
+    split_name,
 )
 from swift_rlvr.evaluation.completion_forms import Item
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, graded_items
@@ -72,8 +73,11 @@ def graded_records(
         for line, item, grades in of_block.items:
             graded.append((f"{block.file}:{line}", item, _record_of(item, grades)))
     if not graded:
-        raise nothing_usable(problems)
-    notes += problems[:SHOWN_PROBLEMS]
+        raise nothing_usable(problems, readings)
+    # Whoever shows the notes names the file or folder.
+    _, place = split_name(path)
+    for problem in problems[:SHOWN_PROBLEMS]:
+        notes.append(problem.removeprefix(f"{place}, ").removeprefix(f"{place}/"))
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 

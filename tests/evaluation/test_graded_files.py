@@ -80,7 +80,7 @@ def test_compare_reads_a_batch_with_its_dataset(tmp_path):
     dataset = write(tmp_path / "rows.jsonl", rows)
     output = ran("compare", answers, answers, "--dataset", f"math:{dataset}", columns=200)
     assert "on 2 tasks: 0 better, 0 worse" in output
-    assert "out.jsonl, line 3: the request 'q-1' failed" in output
+    assert f"{answers}: line 3: the request 'q-1' failed" in output
 
 
 def test_compare_reads_evaluations_and_their_records(tmp_path):

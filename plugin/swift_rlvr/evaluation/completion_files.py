@@ -225,8 +225,10 @@ def _files_at(path: Path) -> list[Path]:
 
     def by_number(file: Path) -> list[tuple[int, str]]:
         """2.jsonl comes before 10.jsonl."""
-        parts = re.findall(r"[0-9]{1,18}|[^0-9]+", file.name)
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+        key = []
+        for part in re.findall(r"[0-9]{1,18}|[^0-9]+", file.name):
+            key.append((int(part), "") if part.isdigit() else (-1, part))
+        return key
 
     # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
@@ -260,27 +262,28 @@ class _Golds:
         for _, raw in usable:
             prepared = source.task.preprocess(raw)
             self.rows.append((raw, _verified_columns(source.task.of(raw), prepared)))
+        first, _ = self.rows[0]
+        self.id_columns = list(filter(is_id, first))
 
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
-        _, _, row = next(first_rows({path: reading}))
-        ids = [name for name in row if is_id(name) and row[name] is not None]
+        _, _, first = next(first_rows({path: reading}))
+        ids = [name for name in first if is_id(name) and first[name] is not None]
         repeated = ""
         for id_column in ids:
-            names = [name for name in self.rows[0][0] if is_id(name)]
             # The column of the same name comes first.
-            for name in sorted(names, key=lambda name: name != id_column):
+            for name in sorted(self.id_columns, key=lambda name: name != id_column):
                 golds = {str(raw.get(name)): gold for raw, gold in self.rows}
-                if str(row[id_column]) not in golds:
+                if str(first[id_column]) not in golds:
                     continue
                 # An id tells all rows apart.
                 if len(golds) == len(self.rows):
                     return replace(reading, id_column=id_column, golds=golds)
                 repeated = repeated or name
-        seen = ", ".join(f"{name} {row[name]!r:.40}" for name in ids) or "no id"
-        problem = f"no row belongs to the first completion in {path}, which has {seen}"
-        if repeated:
-            problem = f"its column {repeated} has the same value in several rows"
+        problem = f"its column {repeated} has the same value in several rows"
+        if not repeated:
+            seen = ", ".join(f"{name} {first[name]!r:.40}" for name in ids) or "no id"
+            problem = f"no row belongs to the first completion in {path}, which has {seen}"
         raise InputError(
             f"{self.source}: {problem}; expected a column such as id or custom_id with the same "
             "values, each once",

@@ -57,7 +57,9 @@ def graded_records(
     readings = find_files([path], columns, answered)
     if all(is_record(first_object(file)) for file in readings):
         records = list(chain.from_iterable(map(read_records, readings)))
-        names = dict.fromkeys(name for record in records for name in record.rewards)
+        names: dict[str, None] = {}
+        for record in records:
+            names |= dict.fromkeys(record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
 

@@ -301,13 +301,7 @@ def score(
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
         )
-    size = 0
-    for name in names:
-        with opened(name) as file:
-            of_file = file.seek(0, os.SEEK_END)
-        if not of_file:
-            raise InputError(f"{name}: the file is empty; expected completions, one a line")
-        size += of_file
+    size = sum(map(_size_of, names))
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 
@@ -344,6 +338,15 @@ def score(
         "seconds": seconds,
         **totals.figures(rewards),
     }
+
+
+def _size_of(file: str) -> int:
+    """Its bytes; InputError for an empty file."""
+    with opened(file) as content:
+        size = content.seek(0, os.SEEK_END)
+    if not size:
+        raise InputError(f"{file}: the file is empty; expected completions, one a line")
+    return size
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:

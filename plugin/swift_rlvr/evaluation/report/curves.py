@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,16 @@ def panels(steps: Steps) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the
     rest.
     """
-    logged = {key for row in steps for key, value in row.items() if is_number(value)}
+    logged = set()
+    for row in steps:
+        logged |= {key for key, value in row.items() if is_number(value)}
     held_out = {"eval/success": "success", "eval/strict": "success with format"}
     ks = _numbers_after(HELD_OUT_PASS, logged)
     if ks:
         held_out[f"{HELD_OUT_PASS}{ks[-1]}"] = f"pass@{ks[-1]}"
-    levels = {f"{BY_LEVEL}{level}": f"level {level}" for level in _numbers_after(BY_LEVEL, logged)}
+    levels = {}
+    for level in _numbers_after(BY_LEVEL, logged):
+        levels[f"{BY_LEVEL}{level}"] = f"level {level}"
 
     def shares(title: str, keys: dict[str, str], unit: str = "share of completions") -> Panel:
         return Panel(title, unit, keys, SHARE_TOP)
@@ -180,9 +185,8 @@ def panels_of(runs: Mapping[str, Steps]) -> list[Panel]:
     """The panels of one run or several. One with more keys than there are kinds of lines is there
     once for each run.
     """
-    all_steps = [row for steps in runs.values() for row in steps]
     shown = []
-    for panel in panels(all_steps):
+    for panel in panels(list(chain.from_iterable(runs.values()))):
         if len(runs) == 1 or len(panel.keys) <= LINES:
             shown.append(panel)
             continue

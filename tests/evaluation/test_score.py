@@ -466,6 +466,16 @@ def test_a_file_without_a_completion_stands_among_the_means(tmp_path):
     assert summary["means_by_file"][str(blank)] == {}
 
 
+def test_the_column_of_the_gold_is_said_of_the_first_line_of_several_files(tmp_path):
+    files = []
+    for column in ("answer", "solution"):
+        file = tmp_path / f"{column}.jsonl"
+        file.write_bytes(lines_of([{"question": "1 + 1?", column: "2", "response": "2"}]))
+        files.append(str(file))
+    shown = CliRunner().invoke(app, ["score", *files], env={"COLUMNS": "200"}).output
+    assert "Right answers of the first line are in the column answer" in shown
+
+
 def test_a_completion_that_is_null_is_called_so(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([record(0), {**record(1), "completion": None}]))

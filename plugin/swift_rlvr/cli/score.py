@@ -140,7 +140,9 @@ def _print_summary(
         console.print(text, style="dim", soft_wrap=False)
     if golds:
         columns = ", else ".join(golds[:3])
-        text = f"Right answers are in the column {columns}"
+        of_all = len(summary["files"]) == 1
+        which = "Right answers" if of_all else "Right answers of the first line"
+        text = f"{which} are in the column {columns}"
         console.print(text, style="dim", soft_wrap=False)
     count = summary["completions"]
     seconds = summary["seconds"]

@@ -82,6 +82,13 @@ def test_what_cannot_be_graded_is_counted_apart_and_not_as_wrong():
     assert nothing["success"] is None and nothing["pass_at_k"] == {}
     assert ("success", "-", "-") in figures_table(nothing, nothing)
 
+    # A success over some of the completions says so; there is no such row where all are graded.
+    assert ("completions not graded", "1", "0") in figures_table(
+        summary, summarize([record(0), record(1)])
+    )
+    labels = [row[0] for row in figures_table(summarize([record(0)]))]
+    assert "completions not graded" not in labels
+
 
 def test_comparison_shows_both_sides_and_names_settings_that_differ():
     before = summarize([record(i, reward=float(i < 30)) for i in range(100)])

@@ -227,6 +227,9 @@ def test_a_batch_finds_its_golds_by_id(tmp_path):
     other = write(tmp_path / "other.jsonl", [{**row, "id": row["level"]} for row in rows])
     message = refused("score", answers, "--dataset", f"math:{other}")
     assert "--dataset: " in message and "which has custom_id 'q-2'; expected a column" in message
+    twice = write(tmp_path / "twice.jsonl", [*rows, {**rows[2], "answer": "0"}])
+    message = refused("score", answers, "--dataset", f"math:{twice}")
+    assert "its column id has the same value in several rows" in message
     # Only some have a row.
     short = write(tmp_path / "short.jsonl", rows[2:])
     _, count, summary = scored(answers, "--dataset", f"math:{short}")
@@ -255,7 +258,7 @@ def test_columns_with_names_of_ones_own(tmp_path):
     file = write(tmp_path / "x.jsonl", rows)
     assert "line 1: no completion: expected a column such as completion" in refused("score", file)
     columns = {"Modell": "completion"}
-    assert "line 3: no right answer in 'Frage', 'Loesung', 'completion'" in refused(
+    assert "line 1: no right answer in 'Frage', 'Loesung', 'completion'" in refused(
         "score", file, "--columns", json.dumps(columns)
     )
     columns["Loesung"] = "answer"

@@ -16,7 +16,7 @@ from paths import DATASETS
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.evaluate import evaluate
 from swift_rlvr.evaluation.grade_samples import grade_samples
-from swift_rlvr.evaluation.sample_dataset import Rows
+from swift_rlvr.evaluation.sample_dataset import SampledDataset
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
@@ -120,7 +120,7 @@ def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch):
 
     monkeypatch.setattr(Source, "rows", rows)
     for dataset in ("gsm8k:test", "gsm8k:test#9", str(DATASETS / "gsm8k" / "test.jsonl")):
-        Rows.read(dataset, "some/model")
+        SampledDataset.read(dataset, "some/model")
     assert limits == [500, 9, None]
 
 
@@ -163,14 +163,13 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
 
 
 def test_rows_that_cannot_be_used_are_left_out_and_named_as_in_training():
-    rows = Rows.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m")
-    assert len(rows.prepared) == 28 and rows.left_out == ""
+    rows = SampledDataset.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m")
+    assert len(rows.rows) == 28 and rows.left_out == ""
 
-    rows = Rows.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
+    rows = SampledDataset.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
     assert "2 of 24 rows cannot be used" in rows.left_out
     assert "line 23: column 'conversations'" in rows.left_out
-    assert rows.lines == list(range(1, 23))
-    assert len(rows.prepared) == len(rows.conversations) == len(rows.raw) == 22
+    assert [row.line for row in rows.rows] == list(range(1, 23))
 
 
 def test_too_many_rows_that_cannot_be_used_end_an_evaluation(tmp_path):
@@ -178,7 +177,7 @@ def test_too_many_rows_that_cannot_be_used_end_an_evaluation(tmp_path):
     file = tmp_path / "rows.jsonl"
     write_jsonl(file, [good] * 9 + [bad] * 11)
     with pytest.raises(InputError, match="(?s)line 10: column 'nums'.*SWIFT_RLVR_MAX_UNUSABLE"):
-        Rows.read(f"countdown:{file}", "m")
+        SampledDataset.read(f"countdown:{file}", "m")
 
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):

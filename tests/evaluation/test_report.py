@@ -17,7 +17,13 @@ from report_pages import HOSTILE, Document
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
-from swift_rlvr.evaluation.report.curves import curves, panels
+from swift_rlvr.evaluation.report.curves import (
+    LONGEST_TITLE,
+    Panel,
+    curves,
+    draw_panel,
+    panels,
+)
 from swift_rlvr.evaluation.report.observations import observations
 from swift_rlvr.evaluation.report.reading import Run, read_run, read_runs
 from swift_rlvr.runs.folder import find_run
@@ -795,3 +801,34 @@ def test_a_folder_that_cannot_be_written_is_named(run, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write .*file"):
         write_report(run, tmp_path / "file" / "report")
+
+
+def drawn_axis(panel, rows):
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    draw_panel(axis, panel, curves(panel, {"run": rows}))
+    return axis
+
+
+def test_the_highest_value_stays_below_the_frame_of_the_picture():
+    """A penalty of -20 beside a reward of 1 used to leave the reward on the frame."""
+    panel = Panel("Rewards", "mean", {"reward": "reward", "penalty": "penalty"})
+    rows = [{"step": step, "reward": 1.0, "penalty": -20.0} for step in (1, 2, 3)]
+    low, high = drawn_axis(panel, rows).get_ylim()
+    assert low < -20 and high - 1 > 0.04 * (high - low)
+
+
+def test_a_single_step_is_a_whole_one_and_a_point_that_is_seen():
+    axis = drawn_axis(
+        Panel("Success", "share", {"success": "success"}), [{"step": 1, "success": 1}]
+    )
+    assert axis.get_xlim() == (0, 2)
+    assert [line.get_alpha() for line in axis.lines if line.get_marker() == "o"] == [None]
+
+
+def test_a_long_title_stays_on_the_picture():
+    title = f"Rewards · {'runs/' * 20}last"
+    rows = [{"step": step, "success": 1.0} for step in (1, 2)]
+    shown = drawn_axis(Panel(title, "share", {"success": "success"}), rows).get_title()
+    assert len(shown) <= LONGEST_TITLE and shown.startswith("Rewards · ") and shown.endswith("last")

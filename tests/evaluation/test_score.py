@@ -2,6 +2,7 @@
 harms no other.
 """
 
+import gzip
 import json
 from collections import Counter
 from dataclasses import replace
@@ -165,7 +166,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
             "names another), or messages that end with the assistant's turn, got 'nums', 'text'",
         ),
         ("{}", "got nothing"),
-        ('{"completion": null}', "got 'completion'"),
+        ('{"completion": null}', "completion is null"),
         (
             '{"completion": 3}',
             "completion: expected a text, a list of messages or a list of completions, got 3",
@@ -430,3 +431,98 @@ def test_a_reward_that_runs_code_is_not_left_out_without_a_word(tmp_path):
     result = CliRunner().invoke(app, command)
     assert not result.stderr
     assert json.loads(result.stdout)["rewards"]["external_code"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize("rows_before", [1, 1001])
+def test_the_target_of_countdown_is_no_gold_of_a_mathematical_question(tmp_path, rows_before):
+    """A completion that only repeats the target is not paid where questions stand beside it."""
+    question = {"question": "1 + 1?", "answer": "2", "completion": "<answer>2</answer>"}
+    countdown = {"nums": [3, 5, 7], "target": 22, "completion": "<answer>22</answer>"}
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([question] * rows_before + [countdown]))
+    readings = find_files([file])
+    rewards, _ = default_rewards(readings)
+    summary = score(readings, rewards, tmp_path / "out.jsonl")
+    *_, (_, last) = read_jsonl(tmp_path / "out.jsonl")
+    assert last["rewards"]["external_accuracy"] is None
+    assert last["reasons"]["external_accuracy"] == "other task"
+    assert summary["rewards"]["external_accuracy"]["graded"] == rows_before
+    if rows_before == 1:
+        assert last["reasons"]["external_countdown"] == "extra number"
+
+
+def test_a_compressed_file_is_known_by_its_suffix_in_any_case(tmp_path):
+    file = tmp_path / "X.JSONL.GZ"
+    file.write_bytes(gzip.compress(lines_of([record(0)])))
+    records, _ = scored([file])
+    assert graded(records) == direct([record(0)])
+
+
+def test_a_file_without_a_completion_stands_among_the_means(tmp_path):
+    full, blank = tmp_path / "full.jsonl", tmp_path / "blank.jsonl"
+    full.write_bytes(lines_of([record(0)]))
+    blank.write_text("\n")
+    _, summary = scored([full, blank])
+    assert summary["means_by_file"][str(blank)] == {}
+
+
+def test_the_column_of_the_gold_is_said_of_the_first_line_of_several_files(tmp_path):
+    files = []
+    for column in ("answer", "solution"):
+        file = tmp_path / f"{column}.jsonl"
+        file.write_bytes(lines_of([{"question": "1 + 1?", column: "2", "response": "2"}]))
+        files.append(str(file))
+    shown = CliRunner().invoke(app, ["score", *files], env={"COLUMNS": "200"}).output
+    assert "Right answers of the first line are in the column answer" in shown
+
+
+def test_a_completion_that_is_null_is_called_so(tmp_path):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([record(0), {**record(1), "completion": None}]))
+    _, summary = scored([file])
+    assert summary["problems"] == [f"{file}, line 2: no completion: completion is null"]
+
+
+def against(stored, file, *flags):
+    """The exit status and output of `score --against`."""
+    command = ["score", str(file), "--against", str(stored), "--fail_on_change", *flags]
+    result = CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+def test_only_verdicts_that_were_compared_are_called_unchanged(tmp_path):
+    file, stored = tmp_path / "x.jsonl", tmp_path / "stored.jsonl"
+    file.write_bytes(lines_of([record(0), record(1)]))
+    score([file], COUNTDOWN, stored)
+    assert against(stored, file)[0] == 0
+
+    # A completion that has a verdict, and can no longer be graded, or is gone.
+    shorter = tmp_path / "shorter.jsonl"
+    shorter.write_bytes(lines_of([record(0), {"completion": "1"}]))
+    status, output = against(stored, shorter)
+    assert status == 1
+    assert "1 completion with an earlier verdict and none now: line 2" in output
+    # One that has none yet.
+    longer = tmp_path / "longer.jsonl"
+    longer.write_bytes(lines_of([record(0), record(1), record(2)]))
+    status, output = against(stored, longer)
+    assert status == 0 and "1 completion without an earlier verdict" in output
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        ([], "no earlier verdicts: the file is empty"),
+        ([{"line": 1, "rewards": {"external_countdown": "1.0"}}], "expected a number, got"),
+        ([{"line": "1", "rewards": {}}], "expected whole numbers as line and position"),
+        ([{"line": 1, "rewards": {}}] * 2, "line 2: line 1 has an earlier verdict already"),
+        ([{"line": 9, "rewards": {"external_countdown": 1.0}}], "nothing was compared"),
+        ([{"line": 1, "rewards": {"mine": 1.0}}], "Not compared: mine, which is no reward here"),
+    ],
+)
+def test_earlier_verdicts_that_say_nothing(tmp_path, stored, message):
+    file, earlier = tmp_path / "x.jsonl", tmp_path / "stored.jsonl"
+    file.write_bytes(lines_of([record(0)]))
+    earlier.write_bytes(lines_of(stored))
+    status, output = against(earlier, file)
+    assert status == 2 and message in output

@@ -53,7 +53,11 @@ def score(
         ),
     ] = None,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail_on_change", help="Exit with status 1 if a verdict changed.")
+        bool,
+        typer.Option(
+            "--fail_on_change",
+            help="Exit with status 1 if a verdict changed, or has no counterpart now.",
+        ),
     ] = False,
     as_json: flags.Json = False,
 ) -> None:
@@ -77,18 +81,20 @@ def score(
     """
     if fail_on_change and against is None:
         raise InputError("needs --against", field="fail_on_change")
+    errors = terminal(stderr=True)
     verdicts = None
     if against is not None:
         if len(files) != 1:
             raise InputError(f"works with one file, got {len(files)}", field="against")
         verdicts = stored_grades(files[0] if against == "stored" else against)
-        if verdicts and reward_funcs is None:
+        if reward_funcs is None:
             stored = set().union(*verdicts.values())
             reward_funcs = [name for name in REWARDS if name in stored]
+            for name in sorted(stored - set(reward_funcs)):
+                errors.print(f"Not compared: {name}, which is no reward here", style="yellow")
     flags.check_out(out)
     answered = flags.answered_by(dataset, columns)
     readings = find_files(files, parse_columns(columns), answered)
-    errors = terminal(stderr=True)
     left_out: list[str] = []
     golds: list[str] = []
     if reward_funcs:
@@ -119,7 +125,7 @@ def score(
         typer.echo(json.dumps({**summary, **more}))
     else:
         _print_summary(summary, reward_funcs, golds, out)
-    if fail_on_change and summary["changed"]:
+    if fail_on_change and (summary["changed"] or summary["not_graded_now"]):
         raise typer.Exit(1)
 
 
@@ -134,7 +140,9 @@ def _print_summary(
         console.print(text, style="dim", soft_wrap=False)
     if golds:
         columns = ", else ".join(golds[:3])
-        text = f"Right answers are in the column {columns}"
+        of_all = len(summary["files"]) == 1
+        which = "Right answers" if of_all else "Right answers of the first line"
+        text = f"{which} are in the column {columns}"
         console.print(text, style="dim", soft_wrap=False)
     count = summary["completions"]
     seconds = summary["seconds"]
@@ -161,8 +169,26 @@ def _print_summary(
     if "changed" in summary:
         changed = len(summary["changed"])
         console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
+        _print_uncompared(console, summary)
     if out is not None:
         console.print(f"written: {out}")
+
+
+def _print_uncompared(console: Console, summary: dict[str, Any]) -> None:
+    """Completions that have only an earlier verdict, or none."""
+    lost = summary["not_graded_now"]
+    if lost:
+        places = []
+        for place in lost[:SHOWN_PROBLEMS]:
+            position = f" (completion {place['position']})" if place["position"] else ""
+            places.append(f"{place['line']}{position}")
+        more = f" and {len(lost) - SHOWN_PROBLEMS:,} more" if len(lost) > SHOWN_PROBLEMS else ""
+        completions = counted(len(lost), "completion")
+        text = f"{completions} with an earlier verdict and none now: line {', '.join(places)}{more}"
+        console.print(text, style="yellow")
+    if summary["without_stored"]:
+        completions = counted(summary["without_stored"], "completion")
+        console.print(f"{completions} without an earlier verdict", style="yellow")
 
 
 def _print_rewards(console: Console, summary: dict[str, Any]) -> None:

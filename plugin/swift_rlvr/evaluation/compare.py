@@ -18,6 +18,7 @@ RESAMPLES = 10_000
 # Figures of a summary: name, label, format. Those of _BY_KEY come between.
 _FIRST = (
     ("tasks", "tasks", ","),
+    ("ungraded", "completions not graded", ","),
     ("success", "success", ".3f"),
     ("strict", "success with format", ".3f"),
 )
@@ -28,6 +29,8 @@ _LAST = (
     ("cut_off", "cut off at the length limit", ".3f"),
     ("cut_short", "of these by the server's context", ".3f"),
 )
+# Figures with a row only where one of the summaries has something there.
+_SELDOM = ("ungraded", "cut_short")
 # Parts of a summary that hold a figure for each key, and the label of such a figure.
 _BY_KEY = {
     "success_by_task": "success of {}",
@@ -78,9 +81,9 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, label, form in (*_FIRST, *by_key.values(), *_LAST):
         texts = [figure_text(figures, name, form) for figures in flat]
-        # Success has a row also where nothing was graded; a context is seldom too short.
-        is_seldom = name == "cut_short" and not any(figures.get(name) for figures in flat)
-        if name == "success" or (set(texts) != {"-"} and not is_seldom):
+        is_nothing = name in _SELDOM and not any(figures.get(name) for figures in flat)
+        # Success has a row also where nothing was graded.
+        if name == "success" or (set(texts) != {"-"} and not is_nothing):
             rows.append((label, *texts))
     return rows + _reason_rows(summaries)
 

@@ -45,8 +45,8 @@ from swift_rlvr.utils.jsonl import LineError, opened
 _BLOCK_SIZE = 1 << 18
 # Lines of a file by which its rewards are chosen.
 _FIRST_LINES = 1000
-# Tasks by the columns of their verifiers; rows of the others have a question and an answer.
-_BY_COLUMNS = ("countdown", "reasoning_gym", "code", "qa", "instructions")
+# Columns that tell no task: rows of many have a right answer under these names.
+_PLAIN_GOLDS = {"solution", "answer"}
 
 
 class Block(NamedTuple):
@@ -165,9 +165,10 @@ def task_of(row: Mapping[str, Any]) -> Task:
     name = row.get("task")
     if isinstance(name, str) and name in TASKS:
         return TASKS[name]
-    for name in _BY_COLUMNS:
-        if set(TASKS[name].reward_columns) <= row.keys():
-            return TASKS[name]
+    for task in TASKS.values():
+        verified = set(task.reward_columns)
+        if verified - _PLAIN_GOLDS and verified <= row.keys():
+            return task
     if has_constraints(row):
         return TASKS["instructions"]
     # Not where the right choice and the wrong ones have columns of their own: the order in which the
@@ -224,8 +225,10 @@ def _files_at(path: Path) -> list[Path]:
 
     def by_number(file: Path) -> list[tuple[int, str]]:
         """2.jsonl comes before 10.jsonl."""
-        parts = re.findall(r"[0-9]{1,18}|[^0-9]+", file.name)
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+        key = []
+        for part in re.findall(r"[0-9]{1,18}|[^0-9]+", file.name):
+            key.append((int(part), "") if part.isdigit() else (-1, part))
+        return key
 
     # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
     for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
@@ -259,23 +262,31 @@ class _Golds:
         for _, raw in usable:
             prepared = source.task.preprocess(raw)
             self.rows.append((raw, _verified_columns(source.task.of(raw), prepared)))
+        first, _ = self.rows[0]
+        self.id_columns = list(filter(is_id, first))
 
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
-        _, _, row = next(first_rows({path: reading}))
-        ids = [name for name in row if is_id(name) and row[name] is not None]
+        _, _, first = next(first_rows({path: reading}))
+        ids = [name for name in first if is_id(name) and first[name] is not None]
+        repeated = ""
         for id_column in ids:
-            names = [name for name in self.rows[0][0] if is_id(name)]
             # The column of the same name comes first.
-            for name in sorted(names, key=lambda name: name != id_column):
+            for name in sorted(self.id_columns, key=lambda name: name != id_column):
                 golds = {str(raw.get(name)): gold for raw, gold in self.rows}
+                if str(first[id_column]) not in golds:
+                    continue
                 # An id tells all rows apart.
-                if len(golds) == len(self.rows) and str(row[id_column]) in golds:
+                if len(golds) == len(self.rows):
                     return replace(reading, id_column=id_column, golds=golds)
-        seen = ", ".join(f"{name} {row[name]!r:.40}" for name in ids) or "no id"
+                repeated = repeated or name
+        problem = f"its column {repeated} has the same value in several rows"
+        if not repeated:
+            seen = ", ".join(f"{name} {first[name]!r:.40}" for name in ids) or "no id"
+            problem = f"no row belongs to the first completion in {path}, which has {seen}"
         raise InputError(
-            f"{self.source}: no row belongs to the first completion in {path}, which has {seen}; "
-            "expected a column such as id or custom_id with the same values",
+            f"{self.source}: {problem}; expected a column such as id or custom_id with the same "
+            "values, each once",
             "dataset",
         )
 
@@ -300,7 +311,8 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
             continue
         with opened(path) as file:
             number = 1
-            unpacked: Any = gzip.GzipFile(fileobj=file) if path.endswith(COMPRESSED) else file
+            is_compressed = path.lower().endswith(COMPRESSED)
+            unpacked: Any = gzip.GzipFile(fileobj=file) if is_compressed else file
             try:
                 while text := unpacked.read(_BLOCK_SIZE):
                     text += unpacked.readline()
@@ -347,10 +359,10 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
                 found = True
                 yield where, reading, item.row
     if not found:
-        raise nothing_usable(problems)
+        raise nothing_usable(problems, readings)
 
 
-def nothing_usable(problems: Sequence[str]) -> InputError:
+def nothing_usable(problems: Sequence[str], files: Iterable[str]) -> InputError:
     """The error for files without a completion that can be graded; a problem that many lines have
     is named once.
     """
@@ -361,4 +373,4 @@ def nothing_usable(problems: Sequence[str]) -> InputError:
     named = [f"{where}: {text}" for text, where in first_lines.items()]
     if named:
         return InputError(f"no line can be graded: {'; '.join(named[:3])}")
-    return InputError("no completions: all lines are empty")
+    return InputError(f"{', '.join(files)}: no completions: all lines are empty")

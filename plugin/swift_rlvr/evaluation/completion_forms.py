@@ -143,6 +143,9 @@ def _conversation_item(row: dict[str, Any]) -> Item:
                 "the assistant's"
             )
         return Item(None, turns[-1:], {**row, "messages": turns[:-1]})
+    for key in COMPLETION_KEYS:
+        if key in row:
+            raise NoCompletionError(f"no completion: {key} is null")
     raise NoCompletionError(
         "no completion: expected a column such as completion, response or output (--columns names "
         f"another), or messages that end with the assistant's turn, got {column_names(row)}"
@@ -283,22 +286,24 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
 
     The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
-    readers = [
-        read for columns, read in readers_of_prompts().items() if columns.isdisjoint(row.keys())
-    ]
+    readers = []
+    for columns, read in readers_of_prompts().items():
+        if columns.isdisjoint(row.keys()):
+            readers.append(read)
     if not readers:
         return row
     prompt = row.get("prompt")
     messages = row.get("messages")
     if prompt is None and isinstance(messages, list):
-        prompt = [
-            turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
-        ]
+        prompt = []
+        for turn in messages:
+            if isinstance(turn, dict) and turn.get("role") == "user":
+                prompt.append(turn)
     text = last_text(prompt) or ""
     for read in readers:
-        columns = read(text)
-        if columns is not None:
-            return {**row, **columns}
+        told = read(text)
+        if told is not None:
+            return {**row, **told}
     return row
 
 

@@ -155,9 +155,10 @@ def _conversation(record: Record, pictures: Sequence[Picture]) -> Conversation:
     conversation: Conversation = {"messages": [*(record.messages or []), answer]}
     if pictures:
         # In JSON, as ms-swift reads them: a path, or the file itself.
-        conversation[IMAGES] = [
-            data_uri(picture) if picture["bytes"] else picture["path"] for picture in pictures
-        ]
+        conversation[IMAGES] = []
+        for picture in pictures:
+            named = data_uri(picture) if picture["bytes"] else picture["path"]
+            conversation[IMAGES].append(named)
     return conversation
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import SampledDataset, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.folder import SUMMARY
 from swift_rlvr.utils.errors import InputError
@@ -35,7 +35,7 @@ def evaluate(
     returns the summary.
 
     Args:
-        dataset, system, columns, reward_funcs: as in `Rows.read`.
+        dataset, system, columns, reward_funcs: as in `SampledDataset.read`.
         seeds: sample once with each of them, and count all the samples; by default only with
             `sampling.seed`.
         greedy: also one greedy completion of each task, in out/greedy, and in `greedy` of the
@@ -52,11 +52,13 @@ def evaluate(
         )
     sampling = replace(sampling, seed=seeds[0])
     out = Path(out)
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
-    settings = rows.settings(sampling, dataset)
+    sampled = SampledDataset.read(
+        dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs
+    )
+    settings = sampled.settings(sampling, dataset)
     if len(seeds) > 1:
         settings |= {"seed": None, "seeds": seeds}
-    with Sampler(sampling, rows, console) as sampler:
+    with Sampler(sampling, sampled, console) as sampler:
         records = sampler.fill(out, settings, [{"seed": seed} for seed in seeds])
         summary = sampler.summary(out, records)
         write_json(out / SUMMARY, summary)

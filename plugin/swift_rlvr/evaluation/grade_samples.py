@@ -145,8 +145,10 @@ def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, A
             rows_with_tokens = list(map(with_token_ids, rows_of_batch, tokens))
             grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
         else:
-            names = {name for row in rows_of_batch for name in row}
-            columns = {name: [row.get(name) for row in rows_of_batch] for name in names}
+            names = set[str]().union(*rows_of_batch)
+            columns = {}
+            for name in names:
+                columns[name] = [row.get(name) for row in rows_of_batch]
             grades = [Grade(value, "") for value in reward(texts, **columns)]
         for record, (value, reason) in zip(batch, grades, strict=True):
             record.rewards[key] = value

@@ -16,6 +16,7 @@ from swift_rlvr.evaluation.completion_files import (
     is_id,
     nothing_usable,
     read_blocks,
+    split_name,
 )
 from swift_rlvr.evaluation.completion_forms import Item
 from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, graded_items
@@ -56,7 +57,9 @@ def graded_records(
     readings = find_files([path], columns, answered)
     if all(is_record(first_object(file)) for file in readings):
         records = list(chain.from_iterable(map(read_records, readings)))
-        names = dict.fromkeys(name for record in records for name in record.rewards)
+        names: dict[str, None] = {}
+        for record in records:
+            names |= dict.fromkeys(record.rewards)
         judges = Judges.from_rewards(REWARDS[name] for name in names if name in REWARDS)
         return GradedFiles(_in_order(records), judges, [])
 
@@ -72,8 +75,11 @@ def graded_records(
         for line, item, grades in of_block.items:
             graded.append((f"{block.file}:{line}", item, _record_of(item, grades)))
     if not graded:
-        raise nothing_usable(problems)
-    notes += problems[:SHOWN_PROBLEMS]
+        raise nothing_usable(problems, readings)
+    # Whoever shows the notes names the file or folder.
+    _, place = split_name(path)
+    for problem in problems[:SHOWN_PROBLEMS]:
+        notes.append(problem.removeprefix(f"{place}, ").removeprefix(f"{place}/"))
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import SampledDataset, SampledRow, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.folder import SUMMARY, as_json
 from swift_rlvr.runs.records import Record
@@ -75,7 +75,7 @@ def probe(
     the summary.
 
     Args:
-        dataset, system, columns, reward_funcs: as in `Rows.read`.
+        dataset, system, columns, reward_funcs: as in `SampledDataset.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
         keep: the pass rates of the rows to write to out/keep.jsonl. Where no row has one, `rows` in
             the summary's `keep` is 0, and no file is written.
@@ -87,16 +87,21 @@ def probe(
         problem = f"must be at least --group_size, {group_size}, got {samples}"
         raise InputError(problem, "num_generations")
 
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs)
-    with Sampler(sampling, rows, console) as sampler:
-        records = sampler.fill(out, rows.settings(sampling, dataset))
+    sampled = SampledDataset.read(
+        dataset, sampling.model, system, sampling.use_hf, columns, reward_funcs
+    )
+    with Sampler(sampling, sampled, console) as sampler:
+        records = sampler.fill(out, sampled.settings(sampling, dataset))
         summary = sampler.summary(out, records)
     per_row = []
     for start in range(0, len(records), samples):
-        per_row.append(_row_figures(rows, records[start : start + samples], group_size))
+        of_row = records[start : start + samples]
+        row = sampled.rows[of_row[0].index]
+        names = sampled.source.task.reward_columns or tuple(row.prepared)
+        per_row.append(_row_figures(row, of_row, names, group_size))
     graded = [figures for figures in per_row if figures["pass_rate"] is not None]
     if not graded:
-        raise InputError(f"no completion for {rows.source} could be graded: {records[0].reason}")
+        raise InputError(f"no completion for {sampled.source} could be graded: {records[0].reason}")
 
     shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
     pass_rates = dict.fromkeys(BINS, 0)
@@ -109,7 +114,7 @@ def probe(
     summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:
-        summary["keep"] = _write_kept(keep, out / "keep.jsonl", rows, graded)
+        summary["keep"] = _write_kept(keep, out / "keep.jsonl", sampled.rows, graded)
     write_json(out / SUMMARY, summary)
     return summary
 
@@ -168,20 +173,20 @@ def _learnable(summary: Mapping[str, Any], is_cut_off: bool) -> str:
     )
 
 
-def _row_figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
+def _row_figures(
+    row: SampledRow, records: Sequence[Record], names: Sequence[str], group_size: int
+) -> dict[str, Any]:
     """One row of the dataset: its pass rate with Wilson's interval, and why its completions
-    fail.
+    fail. names: of the columns to show.
     """
-    index = records[0].index
     successes = [record.success for record in records if record.success is not None]
     tokens = [record.tokens for record in records if record.tokens is not None]
     graded = len(successes)
     right = sum(successes)
-    reward_columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
-    columns = {name: value for name, value in records[0].row.items() if name in reward_columns}
+    columns = {name: value for name, value in records[0].row.items() if name in names}
     return {
-        "index": index,
-        "line": rows.lines[index],
+        "index": records[0].index,
+        "line": row.line,
         **columns,
         "graded": graded,
         "right": right,
@@ -195,7 +200,10 @@ def _row_figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict
 
 
 def _write_kept(
-    keep: tuple[float, float], file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]]
+    keep: tuple[float, float],
+    file: Path,
+    rows: Sequence[SampledRow],
+    graded: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Write the rows whose pass rate is in the range, as they were read."""
     low, high = keep
@@ -203,7 +211,7 @@ def _write_kept(
     for figures in graded:
         pass_rate = figures["pass_rate"]
         if low <= pass_rate <= high:
-            row = {**rows.raw[figures["index"]], "pass_rate": pass_rate}
+            row = {**rows[figures["index"]].raw, "pass_rate": pass_rate}
             kept.append(as_json(row))
     if kept:
         write_jsonl(file, kept)

@@ -57,22 +57,31 @@ _IN_WORDS = {"rows_digest": "the content of the dataset", "weights": "the weight
 _SECONDS_BETWEEN_LINES = 30
 
 
-@dataclass
-class Rows:
-    """The rows of a dataset, each with its line in the file, and what grades completions of them.
+@dataclass(frozen=True)
+class SampledRow:
+    """A row of a dataset with its line in the file.
 
-    rewards: those of a run; by default each row's task decides. raw: as read. prepared: as
-    preprocessed by the task. conversations: what the model is asked. left_out: names the rows that
-    cannot be used, which a training skips too; empty without any.
+    raw: as read. prepared: as preprocessed by the task. messages: what the model is asked.
+    """
+
+    line: int
+    raw: dict[str, Any]
+    prepared: dict[str, Any]
+    messages: Messages
+
+
+@dataclass
+class SampledDataset:
+    """The rows of a dataset, and what grades completions of them.
+
+    system: the system prompt. rewards: those of a run; by default each row's task decides. left_out:
+    names the rows that cannot be used, which a training skips too; empty without any.
     """
 
     source: Source
     system: str | None
     rewards: list[Reward] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    raw: list[dict[str, Any]] = field(default_factory=list)
-    prepared: list[dict[str, Any]] = field(default_factory=list)
-    conversations: list[Messages] = field(default_factory=list)
+    rows: list[SampledRow] = field(default_factory=list)
     left_out: str = ""
 
     @classmethod
@@ -101,17 +110,15 @@ class Rows:
         chosen = system_prompt(model, source.task)
         usable, left_out = source.usable_rows()
         shown = chosen.text if system is None else system
-        rows = cls(source, shown, rewards, left_out=left_out)
-        for line, row in usable:
-            prepared = source.task.preprocess(row)
+        sampled = cls(source, shown, rewards, left_out=left_out)
+        for line, raw in usable:
+            prepared = source.task.preprocess(raw)
             messages = chosen.on(prepared["messages"])
             if system is not None:
                 messages = with_system(prepared["messages"], system, override=True)
-            rows.lines.append(line)
-            rows.raw.append(row)
-            rows.prepared.append(prepared)
-            rows.conversations.append(with_tools(messages, prepared))
-        return rows
+            row = SampledRow(line, raw, prepared, with_tools(messages, prepared))
+            sampled.rows.append(row)
+        return sampled
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:
         """Everything that the samples of these rows and their grades depend on."""
@@ -121,19 +128,21 @@ class Rows:
             "weights": weights_digest(sampling.model),
             "task": self.source.task.name,
             "dataset": dataset,
-            "rows": len(self.raw),
-            "rows_digest": _digest(self.prepared),
+            "rows": len(self.rows),
+            "rows_digest": _digest([row.prepared for row in self.rows]),
             "system": self.system,
             "reward_funcs": [reward.name for reward in self.rewards] or None,
         }
 
     def refuse_what_is_not_sent(self, sampling: SamplingSettings) -> None:
         """InputError if rows hold what the model would not see: its answers would be guesses."""
-        held = set().union(*self.prepared)
+        held: set[str] = set()
+        for row in self.rows:
+            held |= row.prepared.keys()
         for name in ("videos", "audios"):
             if name in held:
                 raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
-        if not any(row.get(IMAGES) for row in self.prepared):
+        if not any(row.prepared.get(IMAGES) for row in self.rows):
             return
         if choose_engine(sampling) != "server":
             raise InputError(NO_PICTURES, "engine")
@@ -149,14 +158,14 @@ class Sampler(ExitStack):
     already.
     """
 
-    def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console):
+    def __init__(self, sampling: SamplingSettings, dataset: SampledDataset, console: Console):
         super().__init__()
         self.sampling = sampling
-        self.rows = rows
+        self.dataset = dataset
         self.console = console
         self._engine: Engine | None = None
-        if rows.left_out:
-            console.print(rows.left_out, style="yellow", markup=False, soft_wrap=True)
+        if dataset.left_out:
+            console.print(dataset.left_out, style="yellow", markup=False, soft_wrap=True)
 
     def fill(
         self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)
@@ -171,7 +180,7 @@ class Sampler(ExitStack):
                 `Engine.sample`.
         """
         file = folder / RECORDS
-        count = len(self.rows.raw)
+        count = len(self.dataset.rows)
         per_row = sum(draw.get("num_generations", self.sampling.num_generations) for draw in draws)
         records = _complete_records(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
@@ -181,10 +190,11 @@ class Sampler(ExitStack):
             text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:
-            self.rows.refuse_what_is_not_sent(self.sampling)
+            self.dataset.refuse_what_is_not_sent(self.sampling)
             # vLLM's random numbers depend on the first row that is sampled.
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
-            self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
+            conversations = [row.messages for row in self.dataset.rows]
+            self._engine = self.enter_context(open_engine(seeded, conversations))
 
         earlier = read_json(folder / SETTINGS) if records else {}
         settings = {**settings, SERVED_MODEL: earlier.get(SERVED_MODEL)}
@@ -247,8 +257,10 @@ class Sampler(ExitStack):
         """Graded samples of a slice of the rows. advance: gets the number of rows that are done,
         with fractions.
         """
-        conversations = self.rows.conversations[chunk]
-        pictures = [row.get(IMAGES) or [] for row in self.rows.prepared[chunk]]
+        rows = self.dataset.rows[chunk]
+        conversations = [row.messages for row in rows]
+        prepared = [row.prepared for row in rows]
+        pictures = [row.get(IMAGES) or [] for row in prepared]
         groups: list[list[Completion]] = [[] for _ in conversations]
         seeds: list[int] = []  # of each completion of a group
         for number, draw in enumerate(draws):
@@ -266,9 +278,8 @@ class Sampler(ExitStack):
                 group += completions
             seeds += [seed] * len(drawn[0])
 
-        task = self.rows.source.task
-        prepared = self.rows.prepared[chunk]
-        records = grade_samples(task, prepared, conversations, groups, rewards=self.rows.rewards)
+        task, rewards = self.dataset.source.task, self.dataset.rewards
+        records = grade_samples(task, prepared, conversations, groups, rewards=rewards)
         for record in records:
             record.index += chunk.start
             if len(draws) > 1:

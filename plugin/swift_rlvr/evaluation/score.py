@@ -113,18 +113,8 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
 
     LineError if one is missing, the gold cannot be read, or there is no completion.
     """
-    row = item.row
-    lacking = [reward for reward in rewards if missing_column(reward, row) is not None]
-    own = lacking[0].own_tasks if lacking else ()
-    if not reading.task and own and task_of(row).name not in own:
-        # Named for rows of a task that their columns do not tell, as external_exact_match is.
-        readable = [name for name in own if TASKS[name].any_columns]
-        if readable:
-            row = replace(reading, task=readable[0]).filled(row)
-        else:
-            row = with_columns_from_prompt(row)
-    elif lacking:
-        row = reading.filled(row)
+    lacking = [reward for reward in rewards if missing_column(reward, item.row) is not None]
+    row = _filled_for(lacking[0], item.row, reading) if lacking else item.row
     if not is_completion(item.completion):
         got = brief(item.completion)
         raise LineError(f"expected a text or a list of messages, got {got}")
@@ -134,6 +124,25 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
             problem = f"needs the column {column!r}, and the row has {column_names(row)}"
             raise LineError(f"{reward.name} {problem}")
     return row
+
+
+def _filled_for(reward: Reward, row: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    """The row with what a reward lacks, as far as the row belongs to a task that it grades."""
+    own = reward.own_tasks
+    task = task_of(row)
+    if reading.task or not own or task.name in own:
+        return reading.filled(row)
+    if not task.any_columns:
+        # Its columns tell the task. Countdown's target is no right answer to a question: a
+        # completion would be paid for repeating it.
+        return {**row, "task": task.name}
+
+    # The reward was named for rows of a task that their columns do not tell, as external_exact_match
+    # is.
+    readable = [name for name in own if TASKS[name].any_columns]
+    if readable:
+        return replace(reading, task=readable[0]).filled(row)
+    return with_columns_from_prompt(row)
 
 
 class GradedBlock(NamedTuple):
@@ -167,19 +176,23 @@ def grade_block(
 class _Totals:
     """Counts over the graded blocks, and the grades that differ from the stored ones."""
 
-    def __init__(self, rewards: Sequence[Reward], against: StoredGrades | None):
+    def __init__(
+        self, files: Iterable[str], rewards: Sequence[Reward], against: StoredGrades | None
+    ):
         self.against = against
         self.completions = 0
         self.from_prompt = 0
         self.unusable = 0
         self.compared = 0
+        self.without_stored = 0
+        self.matched: set[tuple[int, int | None]] = set()
         self.problems: list[str] = []
         self.changed: list[dict[str, Any]] = []
         self.graded = Counter[str]()
         self.sums = {reward.name: 0.0 for reward in rewards}
         self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
         # By file and reward, the number of completions that it has graded, and the sum.
-        self.by_file: dict[str, dict[str, tuple[int, float]]] = {}
+        self.by_file: dict[str, dict[str, tuple[int, float]]] = {name: {} for name in files}
 
     def add(self, block: GradedBlock) -> None:
         self.completions += len(block.rows)
@@ -192,12 +205,14 @@ class _Totals:
                 if reward is not None:
                     self.graded[name] += 1
                     self.sums[name] += reward
-                    of_file = self.by_file.setdefault(row["file"], {})
+                    of_file = self.by_file[row["file"]]
                     count, total = of_file.get(name, (0, 0.0))
                     of_file[name] = count + 1, total + reward
             if self.against is not None:
-                stored = self.against.get((row["line"], row.get("position")), {})
-                self.compare(row, stored)
+                place = row["line"], row.get("position")
+                self.matched.add(place)
+                self.without_stored += place not in self.against
+                self.compare(row, self.against.get(place, {}))
 
     def compare(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
         """Note which grades of a row are not the stored ones."""
@@ -216,6 +231,15 @@ class _Totals:
                 change["now"] = [now, row["reasons"][name]]
                 self.changed.append(change)
 
+    def not_graded_now(self) -> list[dict[str, Any]]:
+        """Where completions stand that have a stored grade of these rewards, and none now."""
+        places = []
+        for place, stored in (self.against or {}).items():
+            if place not in self.matched and not stored.keys().isdisjoint(self.sums):
+                line, position = place
+                places.append({"line": line, "position": position})
+        return places
+
     def counts(self) -> dict[str, Any]:
         """What was counted, by name."""
         counts: dict[str, Any] = {
@@ -226,6 +250,8 @@ class _Totals:
         if self.against is not None:
             counts["compared"] = self.compared
             counts["changed"] = self.changed
+            counts["without_stored"] = self.without_stored
+            counts["not_graded_now"] = self.not_graded_now()
         return {**counts, "problems": self.problems}
 
     def figures(self, rewards: Sequence[Reward]) -> dict[str, Any]:
@@ -265,7 +291,9 @@ def score(
         workers: processes; None for one a core, or fewer where the files are too small for that.
         advance: called with the share that is done.
         against: earlier grades, see `stored_grades`. `changed` of the result lists the rewards
-            that differ now.
+            that differ now, `not_graded_now` the places of earlier grades that have none now;
+            `without_stored` counts the completions without an earlier one. InputError if nothing
+            could be compared.
     """
     readings = files if isinstance(files, Mapping) else find_files(files)
     names = list(readings)
@@ -273,18 +301,12 @@ def score(
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
         )
-    size = 0
-    for name in names:
-        with opened(name) as file:
-            of_file = file.seek(0, os.SEEK_END)
-        if not of_file:
-            raise InputError(f"{name}: the file is empty; expected completions, one a line")
-        size += of_file
+    size = sum(map(_size_of, names))
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 
     start = time.perf_counter()
-    totals = _Totals(rewards, against)
+    totals = _Totals(names, rewards, against)
 
     def graded_rows() -> Iterator[dict[str, Any]]:
         """The rows of all blocks, in order; `totals` counts them as they pass."""
@@ -296,7 +318,13 @@ def score(
             done += block.size
             advance(min(1.0, done / size))  # of a compressed file there is more
         if not totals.completions:
-            raise nothing_usable(totals.problems)
+            raise nothing_usable(totals.problems, names)
+        if against is not None and not totals.compared:
+            graded_by = ", ".join(reward.name for reward in rewards)
+            raise InputError(
+                f"no earlier verdict of {graded_by} is of these completions; nothing was compared",
+                field="against",
+            )
 
     if out is None:
         deque(graded_rows(), maxlen=0)
@@ -312,25 +340,44 @@ def score(
     }
 
 
+def _size_of(file: str) -> int:
+    """Its bytes; InputError for an empty file."""
+    with opened(file) as content:
+        size = content.seek(0, os.SEEK_END)
+    if not size:
+        raise InputError(f"{file}: the file is empty; expected completions, one a line")
+    return size
+
+
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:
     """The grades that a file of records has, or that `swift-rlvr score --out` has written.
 
-    InputError for a line that has no rewards.
+    InputError for a line that has no rewards, or those of a completion that had some before.
     """
-    stored = {}
+    stored: dict[tuple[int, int | None], dict[str, Grade]] = {}
     for number, row in read_jsonl(path):
+        where = f"{path}, line {number}"
         rewards = row.get("rewards")
         if not isinstance(rewards, Mapping):
-            raise InputError(
-                f"{path}, line {number}: no rewards; expected records, or what `score --out` writes"
-            )
+            raise InputError(f"{where}: no rewards; expected records, or what `score --out` writes")
+        reasons = row.get("reasons") or {}
+        grades = {}
+        for name, reward in rewards.items():
+            if reward is not None and not isinstance(reward, (int, float)):
+                raise InputError(f"{where}: {name}: expected a number, got {brief(reward)}")
+            grades[name] = Grade(reward, reasons.get(name, ""))
+
         line, position = number, None
         if not is_record(row):
-            line, position = int(row.get("line", number)), row.get("position")
-        reasons = row.get("reasons") or {}
-        stored[line, position] = {
-            name: Grade(reward, reasons.get(name, "")) for name, reward in rewards.items()
-        }
+            line, position = row.get("line", number), row.get("position")
+            if not isinstance(line, int) or not isinstance(position, (int, type(None))):
+                raise InputError(f"{where}: expected whole numbers as line and position")
+        if (line, position) in stored:
+            problem = f"line {line} has an earlier verdict already"
+            raise InputError(f"{where}: {problem}; expected those of one file of completions")
+        stored[line, position] = grades
+    if not stored:
+        raise InputError(f"{path}: no earlier verdicts: the file is empty")
     return stored
 
 
@@ -342,27 +389,27 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     """
     verifiers: dict[str, None] = {}
     formats: dict[str, None] = {}
-    where, problem = "", ""
-    row: dict[str, Any] = {}
+    unreadable, lacking = "", ""
     for where, reading, row in first_rows(readings):
         try:
             row = reading.filled(row)
         except LineError as error:
-            problem = problem or f"{where}: {error}"
+            unreadable = unreadable or f"{where}: {error}"
             continue
         of_row = verifiers_for(row)
         if not of_row:
+            lacking = lacking or f"{where}: no right answer in {column_names(row)}"
             continue
         verifiers |= dict.fromkeys(of_row)
         task = TASKS.get(str(row.get("task")))
         formats |= dict.fromkeys(format_rewards(task.further_rewards if task else (_FORMAT,)))
     if not verifiers:
         expected = (
-            f"{where}: no right answer in {column_names(row)}; expected one in a column such as "
-            "answer, solution or ground_truth, in another one that --columns names, or in --dataset"
+            "expected one in a column such as answer, solution or ground_truth, in another one that "
+            "--columns names, or in --dataset"
         )
         other_task = "to read it as another task, write qa:FILE, choice:FILE or code:FILE"
-        raise InputError(f"{problem or expected}; {other_task}")
+        raise InputError(f"{unreadable or f'{lacking}; {expected}'}; {other_task}")
     left_out = [name for name in verifiers if REWARDS[name].runs_code]
     names = [name for name in (*verifiers, *formats) if name not in left_out]
     return build_rewards(names), left_out

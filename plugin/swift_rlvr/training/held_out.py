@@ -26,7 +26,7 @@ from rich.console import Console
 from transformers import TrainerCallback
 
 from swift_rlvr.evaluation.grade_samples import grade_samples
-from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
+from swift_rlvr.evaluation.prompts import chosen_system
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.folder import link_best
 from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, another_task, figures
@@ -99,9 +99,7 @@ class HeldOut:
         self.rows = [source.task.preprocess(row) for _, row in rows]
         self.conversations: list[Messages] = [row["messages"] for row in self.rows]
         if add_system:
-            prompt = default_system(source.task)
-            if system is not None:
-                prompt = SystemPrompt(system, "system")
+            prompt = chosen_system(source.task, system)
             self.conversations = [prompt.on(turns) for turns in self.conversations]
 
     def leave_out(self, trained: Iterable[tuple[Messages, object, Pictures]]) -> None:

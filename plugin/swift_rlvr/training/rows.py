@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
+from swift_rlvr.evaluation.prompts import chosen_system
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
@@ -51,9 +51,7 @@ def read_data(
         problem = "is set, but no reward has this name"
         console.print(f"{variable} {problem}", style="yellow")
     source, rows = _usable_rows(arguments, console)
-    system = default_system(source.task)
-    if arguments.system is not None:
-        system = SystemPrompt(arguments.system, "system")
+    system = chosen_system(source.task, arguments.system)
     refuse_native_tools(rows, "TRL")
     messages = [system.on(row["messages"]) for row in rows]
     first = messages[0][0]

@@ -49,7 +49,8 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         # Its own text counts lines within this one, which readers take for those of the file.
         place = min(error.pos, len(error.doc.rstrip())) + 1
-        raise LineError(f"not JSON ({error.msg} at character {place})") from error
+        problem = error.msg.removesuffix(" starting at")
+        raise LineError(f"not JSON ({problem} at character {place})") from error
     except ValueError as error:  # a number with thousands of digits
         raise LineError(f"not JSON ({error})") from error
     if not isinstance(value, dict):

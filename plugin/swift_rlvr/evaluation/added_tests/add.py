@@ -26,7 +26,14 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.added_tests.calls import nearby_calls
-from swift_rlvr.evaluation.added_tests.given import LONGEST, Case, Given, NoTests, read_given
+from swift_rlvr.evaluation.added_tests.given import (
+    LONGEST,
+    Calls,
+    Case,
+    Given,
+    NoTests,
+    read_given,
+)
 from swift_rlvr.evaluation.added_tests.mutants import mutants
 from swift_rlvr.evaluation.added_tests.running import results_of, results_of_mutants
 from swift_rlvr.evaluation.added_tests.texts import nearby_texts
@@ -99,11 +106,12 @@ def add_tests(
         own_tests = _plain_asserts(read_form(tests, entry_point), reference)
     given = read_given(own_tests)
     rng = random.Random(f"{seed} {count}")
-    if given.comparison == "output":
-        inputs: list[Any] = nearby_texts(given.inputs, _TEXTS * count, rng)
-    else:
+    if isinstance(given, Calls):
         numbers = [value for value in _constants(reference) if type(value) in (int, float)]
-        inputs = nearby_calls(given.inputs, max(_CALLS * count, _FEWEST_CALLS), rng, numbers)
+        most = max(_CALLS * count, _FEWEST_CALLS)
+        inputs: list[Any] = nearby_calls(given.inputs, most, rng, numbers)
+    else:
+        inputs = nearby_texts(given.inputs, _TEXTS * count, rng)
 
     # The first run says what the results are, the second, in another order, whether they stay, and
     # what mutants give.
@@ -111,10 +119,10 @@ def add_tests(
     own = len(given.inputs)
     own_cases = given.cases(given.inputs, results[:own])
     candidates = given.cases(inputs, results[own:])
-    if given.comparison == "output":
-        candidates = _like_outputs(own_cases, candidates)
-    else:
+    if isinstance(given, Calls):
         candidates = _like_results(given, own_cases, candidates, reference)
+    else:
+        candidates = _like_outputs(own_cases, candidates)
     own_cases.reverse()
     candidates.reverse()
     faulty = mutants(reference, _MUTANTS, rng)
@@ -249,7 +257,7 @@ def _like_outputs(own: Sequence[Case], candidates: Sequence[Case]) -> list[Case]
 
 
 def _like_results(
-    given: Given, own: Sequence[Case], candidates: Sequence[Case], reference: str
+    given: Calls, own: Sequence[Case], candidates: Sequence[Case], reference: str
 ) -> list[Case]:
     """The candidates whose result is like those of the row, and can be compared."""
     kinds: set[tuple[int, str]] = set()
@@ -258,7 +266,7 @@ def _like_results(
     are_parts = all(map(_is_part, own))
     written_down = set(map(repr, _constants(reference)))
     # What another right solution gives too, or a value that is near enough.
-    types = {"near": (int, float), "is": (bool, type(None))}.get(given.comparison)
+    types = given.result_types
     like = []
     for case in candidates:
         if are_parts and not _is_part(case) and repr(case.result) in written_down:

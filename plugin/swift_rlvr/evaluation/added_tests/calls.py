@@ -72,7 +72,7 @@ class _Changes:
                 self.values[path] += values
         self.alphabets: dict[Path, set[str]] = {}
         for path, values in self.values.items():
-            alphabet = small_alphabet([value for value in values if isinstance(value, str)])
+            alphabet = small_alphabet(_of_type(str, values))
             if alphabet:
                 self.alphabets[path] = alphabet
 
@@ -106,7 +106,7 @@ class _Changes:
     def _another(self, value: Any, path: Path) -> Any:
         """A value for this place."""
         rng = self.rng
-        pool = [other for other in self.values[path] if type(other) is type(value)] or [value]
+        pool = _of_type(type(value), self.values[path]) or [value]
         if rng.random() < 0.1:
             return rng.choice(pool)
         match value:
@@ -128,15 +128,19 @@ class _Changes:
             case set():
                 return set(self._another_list(sorted(value, key=repr), path, []))
             case dict():
-                changed_values = {}
-                for key, element in value.items():
-                    if rng.random() < 0.5:
-                        element = self._another(element, (*path, "value"))
-                    changed_values[key] = element
-                return changed_values
+                return self._another_dict(value, (*path, "value"))
         return value
 
+    def _another_dict(self, value: dict, path: Path) -> dict:
+        """The same keys, some with other values. path: of the values."""
+        changed = dict(value)
+        for key in changed:
+            if self.rng.random() < 0.5:
+                changed[key] = self._another(changed[key], path)
+        return changed
+
     def _another_list(self, value: list, path: Path, pool: list[list]) -> list:
+        """A list in which elements have been moved, left out, added or changed."""
         rng = self.rng
         changed = list(value)
         if not changed or len(changed) > _LONGEST:
@@ -150,8 +154,9 @@ class _Changes:
             case 2:
                 changed.insert(rng.randrange(len(changed) + 1), rng.choice(changed))
             case 3:
-                more = [self._another(rng.choice(changed), elements) for _ in range(2)]
-                changed[rng.randrange(len(changed) + 1) : 0] = more
+                one = self._another(rng.choice(changed), elements)
+                other = self._another(rng.choice(changed), elements)
+                changed[rng.randrange(len(changed) + 1) : 0] = [one, other]
             case 4:
                 other = rng.choice(pool or [value])
                 head = changed[: rng.randint(0, len(changed))]
@@ -175,6 +180,10 @@ def _in_order_of(pool: list[list], changed: list) -> list:
         return sorted(changed, reverse=not is_rising)
     except TypeError:
         return changed
+
+
+def _of_type(kind: type, values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if type(value) is kind]
 
 
 def some_places(values: Sequence[Any], rng: random.Random) -> list[int]:
@@ -235,6 +244,7 @@ def small_alphabet(texts: list[str]) -> set[str] | None:
 
 
 def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
+    """A text of the same layout, or with other letters or words."""
     if len(value) > _LONGEST:
         return value
     # Whatever the length of their numbers: `2024-1-31` is `9-9-9`.
@@ -253,7 +263,7 @@ def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
 
 def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Random) -> str:
     letters = list(value)
-    alphabet = sorted({letter for text in pool for letter in text})
+    alphabet = sorted(set("".join(pool)))
     match change:
         case 0:
             rng.shuffle(letters)
@@ -269,10 +279,15 @@ def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Ra
                 letters[index] = rng.choice(alphabet)
         case 5:
             # Another word, with letters that the pool need not have.
-            for index, letter in enumerate(letters):
-                if rng.random() < 0.4 and letter in _SAME_KIND:
-                    letters[index] = rng.choice(_SAME_KIND[letter])
+            letters = [_of_same_kind(letter, rng) for letter in letters]
     return "".join(letters)
+
+
+def _of_same_kind(letter: str, rng: random.Random) -> str:
+    """A letter, or in two of five cases another of its kind."""
+    if rng.random() < 0.4 and letter in _SAME_KIND:
+        return rng.choice(_SAME_KIND[letter])
+    return letter
 
 
 def _same_layout(pool: list[str], rng: random.Random) -> str:
@@ -295,17 +310,19 @@ def _same_layout(pool: list[str], rng: random.Random) -> str:
 
 def _changed_everywhere(arguments: Arguments, rng: random.Random) -> Arguments:
     """The same change at all places, which keeps palindromes, anagrams and the like what they are."""
+
+    def turned(value: Any) -> Any:
+        return value[::-1] if _is_loose(value) else value
+
     match rng.randrange(4):
         case 0:
             table = renaming(rng)
-            return [
-                _with_leaves(value, str, lambda text: text.translate(table)) for value in arguments
-            ]
+            return _with_leaves(arguments, str, lambda text: text.translate(table))
         case 1:
             shift = rng.choice((1, 2, 3))
-            return [_with_leaves(value, int, lambda number: number + shift) for value in arguments]
+            return _with_leaves(arguments, int, lambda number: number + shift)
         case 2:
-            return [value[::-1] if _is_loose(value) else value for value in arguments]
+            return list(map(turned, arguments))
     changed = list(arguments)
     if arguments:
         place = rng.randrange(len(arguments))

@@ -2,11 +2,12 @@
 
 import ast
 import json
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
@@ -30,48 +31,32 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
-    """The given tests: of a program, whose inputs are texts, or of the calls of a function.
+class Given(ABC):
+    """The given inputs, and how the tests of the row compare a result."""
 
-    comparison: "output" of programs, "JSON" of calls, "near" of numbers, "truth", "is", or "equal".
-    """
-
-    comparison: str
     inputs: tuple[Any, ...]
-    function: str = ""
-    keywords: tuple[str, ...] = ()  # the names of the last arguments
-    tolerance: Tolerance = Tolerance()
 
-    def call(self, arguments: Sequence[Any]) -> str:
-        """The call of the function as Python writes it."""
-        written = list(map(repr, arguments))
-        first = len(written) - len(self.keywords)
-        for index, name in enumerate(self.keywords, start=first):
-            written[index] = f"{name}={written[index]}"
-        return f"{self.function}({', '.join(written)})"
-
+    @abstractmethod
     def result(self, written: str) -> Any:
-        """A result as the tests compare it. Raises one of `UNREADABLE` where JSON cannot write it."""
-        if self.comparison == "output":
-            return written
-        value = ast.literal_eval(written)
-        if self.comparison == "JSON":
-            return json.loads(json.dumps(value))
-        return bool(value) if self.comparison == "truth" else value
+        """A result as the tests compare it. Raises one of `UNREADABLE` where that cannot be."""
 
-    def passes(self, written: str | None, result: Any) -> bool:
+    @abstractmethod
+    def same(self, value: Any, expected: Any) -> bool:
+        """Whether the tests take one result for the other."""
+
+    @abstractmethod
+    def tests(self, cases: Sequence[Case]) -> str:
+        """Tests for these cases, as text that `read_tests` reads."""
+
+    def passes(self, written: str | None, expected: Any) -> bool:
         """Whether a program that gives this passes a test that expects the result."""
         if written is None:
             return False
-        if self.comparison == "output":
-            return same_output(written, result)
         try:
             value = self.result(written)
         except UNREADABLE:
             return False
-        if self.comparison == "near":
-            return isinstance(value, (int, float)) and self.tolerance.holds(value, result)
-        return same_value(value, result)
+        return self.same(value, expected)
 
     def cases(self, inputs: Sequence[Any], results: Sequence[str | None]) -> list[Case]:
         """The inputs with their results, as far as those can be compared."""
@@ -82,35 +67,107 @@ class Given:
                     cases.append(Case(each, self.result(written)))
         return cases
 
+
+class Programs(Given):
+    """Programs that read a text and write one."""
+
+    def result(self, written: str) -> str:
+        return written
+
+    def same(self, value: Any, expected: Any) -> bool:
+        return same_output(value, expected)
+
     def tests(self, cases: Sequence[Case]) -> str:
-        """Tests for these cases, as text that `read_tests` reads."""
-        tests: Any = []
-        if self.comparison == "output":
-            for case in cases:
-                test = {"input": case.input, "output": case.result, "type": "stdin_stdout"}
-                tests.append(test)
-        elif self.comparison == "JSON":
-            inputs = [case.input for case in cases]
-            outputs = [case.result for case in cases]
-            tests = {"fn_name": self.function, "inputs": inputs, "outputs": outputs}
-        else:
-            if self.comparison == "near":
-                tests.append("import math")
-            for case in cases:
-                tests.append(self._assert(case))
+        tests = []
+        for case in cases:
+            tests.append({"input": case.input, "output": case.result, "type": "stdin_stdout"})
         return json.dumps(tests, ensure_ascii=False)
 
-    def _assert(self, case: Case) -> str:
+
+@dataclass(frozen=True)
+class Calls(Given):
+    """Calls of a function, whose results are compared by ==.
+
+    keywords: the names of the last arguments. result_types: the only ones that can be compared so;
+    None for any.
+    """
+
+    function: str
+    keywords: tuple[str, ...] = ()
+    result_types: ClassVar[tuple[type, ...] | None] = None
+
+    def call(self, arguments: Sequence[Any]) -> str:
+        """The call as Python writes it."""
+        written = list(map(repr, arguments))
+        first = len(written) - len(self.keywords)
+        for index, name in enumerate(self.keywords, start=first):
+            written[index] = f"{name}={written[index]}"
+        return f"{self.function}({', '.join(written)})"
+
+    def result(self, written: str) -> Any:
+        return ast.literal_eval(written)
+
+    def same(self, value: Any, expected: Any) -> bool:
+        return same_value(value, expected)
+
+    def assertion(self, case: Case) -> str:
+        """The assert for a case."""
+        return f"assert {self.call(case.input)} == {case.result!r}"
+
+    def tests(self, cases: Sequence[Case]) -> str:
+        return json.dumps(list(map(self.assertion, cases)), ensure_ascii=False)
+
+
+class CallsInJson(Calls):
+    """Calls whose arguments and results are JSON."""
+
+    def result(self, written: str) -> Any:
+        return json.loads(json.dumps(super().result(written)))
+
+    def tests(self, cases: Sequence[Case]) -> str:
+        inputs = [case.input for case in cases]
+        outputs = [case.result for case in cases]
+        tests = {"fn_name": self.function, "inputs": inputs, "outputs": outputs}
+        return json.dumps(tests, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class CallsNear(Calls):
+    """Calls whose results are numbers that need only be near the expected ones."""
+
+    tolerance: Tolerance = Tolerance()
+    result_types: ClassVar[tuple[type, ...] | None] = (int, float)
+
+    def same(self, value: Any, expected: Any) -> bool:
+        return isinstance(value, (int, float)) and self.tolerance.holds(value, expected)
+
+    def assertion(self, case: Case) -> str:
+        limits = f"rel_tol={self.tolerance.share!r}, abs_tol={self.tolerance.most!r}"
+        return f"assert math.isclose({self.call(case.input)}, {case.result!r}, {limits})"
+
+    def tests(self, cases: Sequence[Case]) -> str:
+        tests = ["import math", *map(self.assertion, cases)]
+        return json.dumps(tests, ensure_ascii=False)
+
+
+class CallsTrue(Calls):
+    """Calls of which only counts whether their results are true."""
+
+    def result(self, written: str) -> bool:
+        return bool(super().result(written))
+
+    def assertion(self, case: Case) -> str:
         call = self.call(case.input)
-        match self.comparison:
-            case "near":
-                limits = f"rel_tol={self.tolerance.share!r}, abs_tol={self.tolerance.most!r}"
-                return f"assert math.isclose({call}, {case.result!r}, {limits})"
-            case "truth":
-                return f"assert {call}" if case.result else f"assert not {call}"
-            case "is":
-                return f"assert {call} is {case.result!r}"
-        return f"assert {call} == {case.result!r}"
+        return f"assert {call}" if case.result else f"assert not {call}"
+
+
+class CallsIs(Calls):
+    """Calls whose results are compared by `is`."""
+
+    result_types: ClassVar[tuple[type, ...] | None] = (bool, type(None))
+
+    def assertion(self, case: Case) -> str:
+        return f"assert {self.call(case.input)} is {case.result!r}"
 
 
 def read_given(tests: Sequence[Any]) -> Given:
@@ -120,19 +177,18 @@ def read_given(tests: Sequence[Any]) -> Given:
         short = tuple(text for text in texts if len(text) <= LONGEST)
         if not short:
             raise NoTests("all its inputs are very long")
-        return Given("output", short)
+        return Programs(short)
 
     alike = _calls_alike(tests)
     if not alike:
         raise NoTests("no test compares the result of a call whose arguments are plain values")
     (function, _, keywords), calls = max(alike.items(), key=lambda item: len(item[1]))
     inputs = tuple(arguments for arguments, _ in calls)
-    if isinstance(calls[0][1], CallTest):
-        if any(len(arguments) == 1 and isinstance(arguments[0], dict) for arguments in inputs):
-            raise NoTests("its only argument is a dict, whose keys JSON does not keep")
-        return Given("JSON", inputs, function)
-    comparison, tolerance = _comparison_of([test for _, test in calls])
-    return Given(comparison, inputs, function, keywords, tolerance)
+    if not isinstance(calls[0][1], CallTest):
+        return _of_asserts(inputs, function, keywords, [test for _, test in calls])
+    if any(len(arguments) == 1 and isinstance(arguments[0], dict) for arguments in inputs):
+        raise NoTests("its only argument is a dict, whose keys JSON does not keep")
+    return CallsInJson(inputs, function)
 
 
 def _calls_alike(tests: Sequence[Any]) -> dict[Any, list[tuple[list[Any], Any]]]:
@@ -149,14 +205,21 @@ def _calls_alike(tests: Sequence[Any]) -> dict[Any, list[tuple[list[Any], Any]]]
     return alike
 
 
-def _comparison_of(asserts: Sequence[AssertTest]) -> tuple[str, Tolerance]:
-    """How the asserts of a row compare: as near as the most generous of them, if any asks for
-    nearness.
+def _of_asserts(
+    inputs: tuple[Any, ...],
+    function: str,
+    keywords: tuple[str, ...],
+    asserts: Sequence[AssertTest],
+) -> Calls:
+    """Calls that are compared as these asserts do it: as near as the most generous of them, if any
+    asks for nearness.
     """
     comparisons = {test.comparison for test in asserts}
     if "near" in comparisons:
         widest = max(asserts, key=lambda test: max(test.tolerance[:2]))
-        return "near", widest.tolerance
+        return CallsNear(inputs, function, keywords, widest.tolerance)
     if comparisons <= {"true", "false"}:
-        return "truth", Tolerance()
-    return "is" if comparisons == {"is"} else "equal", Tolerance()
+        return CallsTrue(inputs, function, keywords)
+    if comparisons == {"is"}:
+        return CallsIs(inputs, function, keywords)
+    return Calls(inputs, function, keywords)

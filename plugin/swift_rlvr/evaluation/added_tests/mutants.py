@@ -23,7 +23,9 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
 }
-_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+_OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.And: ast.Or,
+    ast.Or: ast.And,
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Add,
@@ -43,7 +45,8 @@ def mutants(source: str, most: int, rng: random.Random) -> list[str]:
     """
     changes = []
     for index, node in enumerate(ast.walk(ast.parse(source))):
-        changes += [(index, number) for number, _ in enumerate(_changes(node))]
+        for number, _ in enumerate(_changes(node)):
+            changes.append((index, number))
     rng.shuffle(changes)
     made: dict[str, None] = {}
     for index, number in changes:
@@ -63,10 +66,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.Compare(_, [operator, *others]):
             for other in _COMPARISONS[type(operator)]:
                 yield "ops", [other(), *others]
-        case ast.BinOp(_, operator) | ast.AugAssign(_, operator) if type(operator) in _OPERATORS:
-            yield "op", _OPERATORS[type(operator)]()
-        case ast.BoolOp(operator):
-            yield "op", ast.Or() if isinstance(operator, ast.And) else ast.And()
+        case ast.BoolOp(operator) | ast.BinOp(_, operator) | ast.AugAssign(_, operator):
+            if type(operator) in _OPERATORS:
+                yield "op", _OPERATORS[type(operator)]()
         case ast.UnaryOp(ast.USub()):
             yield "op", ast.UAdd()
         case ast.Constant(bool() as value):
@@ -82,10 +84,15 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
     if isinstance(node, (ast.If, ast.IfExp)):
         yield "test", ast.Constant(True)
         yield "test", ast.Constant(False)
-    body = getattr(node, "body", None)
+    for shorter in _without_a_statement(getattr(node, "body", None)):
+        yield "body", shorter
+
+
+def _without_a_statement(body: object) -> Iterator[list[ast.stmt]]:
+    """The statements of a block, each time one of them left out; none for what is no block."""
     if not isinstance(body, list):
         return
     for index, statement in enumerate(body):
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):
-                yield "body", [*body[:index], ast.Pass(), *body[index + 1 :]]
+                yield [*body[:index], ast.Pass(), *body[index + 1 :]]

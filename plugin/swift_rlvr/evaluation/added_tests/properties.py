@@ -125,20 +125,32 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
         if kind not in by_type:
             yield ("no", kind)
 
-    lengths = {len(value) for value in values if isinstance(value, (list, tuple, str))}
-    # The rows of a matrix, and words of one length.
-    if len(values) > 1 and len(lengths) == 1:
-        yield "equally long"
-    # A pair, a board of three by three.
-    if len(lengths) == 1 and by_type.keys() == {list}:
-        yield ("length", *lengths)
+    yield from _of_lengths(values)
     if by_type.keys() == {str}:
         yield from _of_texts(values)
     if by_type.keys() == {int} and len(values) >= _FEW:
-        if all(value % 2 == 0 for value in values):
-            yield "even"
-        if all(value % 2 for value in values):
-            yield "odd"
+        yield from _of_parity(values)
+
+
+def _of_lengths(values: list[Any]) -> Iterator[Hashable]:
+    """The length that all lists and texts at a place have."""
+    lengths = {len(value) for value in values if isinstance(value, (list, tuple, str))}
+    if len(lengths) != 1:
+        return
+    # The rows of a matrix, and words of one length.
+    if len(values) > 1:
+        yield "equally long"
+    # A pair, a board of three by three.
+    if {type(value) for value in values} == {list}:
+        yield ("length", *lengths)
+
+
+def _of_parity(numbers: list[int]) -> Iterator[Hashable]:
+    remainders = {number % 2 for number in numbers}
+    if remainders == {0}:
+        yield "even"
+    if remainders == {1}:
+        yield "odd"
 
 
 def _of_texts(texts: list[str]) -> Iterator[Hashable]:
@@ -193,6 +205,11 @@ def _elements_of_rows(rows: Sequence[Any]) -> list[Any]:
     return elements
 
 
+def _is_square(rows: Sequence[Any]) -> bool:
+    """Whether these are the rows of a table that has as many columns."""
+    return all(isinstance(row, (list, tuple)) and len(row) == len(rows) for row in rows)
+
+
 def _is_balanced(text: str) -> bool:
     opened = []
     for sign in text:
@@ -219,9 +236,7 @@ _OF_LISTS: _Tests = {
     "distinct": _is_distinct,
     "counts from 0": lambda values: counts_from(0, values),
     "counts from 1": lambda values: counts_from(1, values),
-    "square": lambda rows: all(
-        isinstance(row, (list, tuple)) and len(row) == len(rows) for row in rows
-    ),
+    "square": _is_square,
     "all distinct": lambda rows: _is_distinct(_elements_of_rows(rows)),
     "all sorted": lambda rows: is_sorted(_elements_of_rows(rows)),
     "all count from 0": lambda rows: counts_from(0, _elements_of_rows(rows)),

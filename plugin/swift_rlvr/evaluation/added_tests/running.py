@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from swift_rlvr.evaluation.added_tests.given import LONGEST, Given
+from swift_rlvr.evaluation.added_tests.given import LONGEST, Calls, Given
 from swift_rlvr.verifiers.code.inside.prelude import NAMES
 from swift_rlvr.verifiers.code.process import Limits
 from swift_rlvr.verifiers.code.run import run_program
@@ -145,9 +145,13 @@ def _run_in_a_process(
     """What `_DRIVER` says; None if its process was ended."""
     if not inputs:
         return [[] for _ in programs]
-    is_program = given.comparison == "output"
+    function = ""
+    written = inputs
+    if isinstance(given, Calls):
+        function = given.function
+        written = list(map(given.call, inputs))
     # Imports of what code may use without importing it.
-    mentioned = {word for program in programs for word in re.findall(r"\w+", program)}
+    mentioned = set(re.findall(r"\w+", "\n".join(programs)))
     imports = []
     for name in sorted(mentioned & NAMES.keys()):
         module = NAMES[name]
@@ -155,9 +159,9 @@ def _run_in_a_process(
     job = {
         "programs": programs,
         "prelude": "\n".join(imports),
-        "inputs": inputs if is_program else list(map(given.call, inputs)),
-        "is_program": is_program,
-        "function": given.function,
+        "inputs": written,
+        "is_program": not isinstance(given, Calls),
+        "function": function,
         "seconds": times.call,
         "slow": times.slow,
         "longest": LONGEST,

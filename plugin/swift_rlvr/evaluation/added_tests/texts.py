@@ -35,7 +35,12 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     tables = []
     for text in given:
         tables.append([line.split() for line in text.rstrip("\n").split("\n")])
-    pools = _words_by_kind(tables)
+    # The words that mean the same.
+    pools: dict[Hashable, list[str]] = defaultdict(list)
+    for table in tables:
+        for line, row in enumerate(table):
+            for position, word in enumerate(row):
+                pools[_kind_of_word(table, line, position)].append(word)
     may_rename = not any(_is_vocabulary(pool) or small_alphabet(pool) for pool in pools.values())
     common = set.intersection(*map(_properties, tables))
 
@@ -44,7 +49,8 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         table = _changed(tables[number], pools, rng)
         if may_rename and rng.random() < 0.2:
             letters = renaming(rng)
-            table = [[word.translate(letters) for word in row] for row in table]
+            for row in table:
+                row[:] = [word.translate(letters) for word in row]
         text = "\n".join(map(" ".join, table))
         if given[number].endswith("\n"):
             text += "\n"
@@ -55,15 +61,6 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         return common <= _properties(table)
 
     return [text for text, _ in distinct(propose, given, count, holds)]
-
-
-def _words_by_kind(tables: Sequence[Table]) -> dict[Hashable, list[str]]:
-    words: dict[Hashable, list[str]] = defaultdict(list)
-    for table in tables:
-        for line, row in enumerate(table):
-            for position, word in enumerate(row):
-                words[_kind_of_word(table, line, position)].append(word)
-    return words
 
 
 def _kind_of_word(table: Table, line: int, position: int) -> Hashable:
@@ -196,7 +193,7 @@ def _another_word(word: str, pool: list[str], rng: random.Random) -> str:
     if rng.random() < 0.3:
         rng.shuffle(letters)
         return "".join(letters)
-    alphabet = sorted({letter for other in pool for letter in other})
+    alphabet = sorted(set("".join(pool)))
     for index in some_places(letters, rng):
         letters[index] = rng.choice(alphabet)
     return "".join(letters)

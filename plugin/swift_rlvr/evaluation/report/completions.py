@@ -60,9 +60,10 @@ class Explainer:
 
     def __init__(self, run: Run, total: int):
         self.run = run
-        self.rewards = {
-            name: _reward_of_run(name, run) for name in run.judges.judges if name in REWARDS
-        }
+        self.rewards: dict[str, Reward] = {}
+        for name in run.judges.judges:
+            if name in REWARDS:
+                self.rewards[name] = _reward_of_run(name, run)
         # One completion in so many is explained by slow rewards.
         self.stride = max(1, math.ceil(total / EXPLAINED_SLOWLY))
         self.has_code = False
@@ -269,11 +270,10 @@ class PageCompletions:
         for name, value in values.items():
             self.columns[name].append(value)
 
-        text = record.completion
         explained = []
         for reward, explanation in explanations:
-            explained.append(self._compact(reward, explanation, text))
-        self.texts.add(position, text, explained)
+            explained.append(self._compact(reward, explanation, record.completion))
+        self.texts.add(position, record.completion, explained)
         return explanations
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ _MEAN = re.compile("(eval_)?rewards/(.*)/mean")
 
 # Lines of a run in a panel of several, where colours tell the runs apart: solid and dashed.
 LINES = 2
+# Characters that fit on a panel.
+LONGEST_TITLE = 48
+LONGEST_LEGEND = 60
 # The top of an axis for shares, which are at most 1.
 SHARE_TOP = 1.05
 
@@ -82,12 +86,16 @@ def panels(steps: Steps) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the
     rest.
     """
-    logged = {key for row in steps for key, value in row.items() if is_number(value)}
+    logged = set()
+    for row in steps:
+        logged |= {key for key, value in row.items() if is_number(value)}
     held_out = {"eval/success": "success", "eval/strict": "success with format"}
     ks = _numbers_after(HELD_OUT_PASS, logged)
     if ks:
         held_out[f"{HELD_OUT_PASS}{ks[-1]}"] = f"pass@{ks[-1]}"
-    levels = {f"{BY_LEVEL}{level}": f"level {level}" for level in _numbers_after(BY_LEVEL, logged)}
+    levels = {}
+    for level in _numbers_after(BY_LEVEL, logged):
+        levels[f"{BY_LEVEL}{level}"] = f"level {level}"
 
     def shares(title: str, keys: dict[str, str], unit: str = "share of completions") -> Panel:
         return Panel(title, unit, keys, SHARE_TOP)
@@ -177,9 +185,8 @@ def panels_of(runs: Mapping[str, Steps]) -> list[Panel]:
     """The panels of one run or several. One with more keys than there are kinds of lines is there
     once for each run.
     """
-    all_steps = [row for steps in runs.values() for row in steps]
     shown = []
-    for panel in panels(all_steps):
+    for panel in panels(list(chain.from_iterable(runs.values()))):
         if len(runs) == 1 or len(panel.keys) <= LINES:
             shown.append(panel)
             continue
@@ -233,7 +240,7 @@ def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
         rows, 2, figsize=(11, 3.1 * rows + 0.4), squeeze=False, layout="constrained"
     )
     for axis, panel in zip(axes.flat, shown, strict=False):
-        _draw_panel(axis, panel, curves(panel, runs))
+        draw_panel(axis, panel, curves(panel, runs))
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
@@ -244,29 +251,35 @@ def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
     pyplot.close(figure)
 
 
-def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Curve]) -> None:
+def draw_panel(axis: Any, panel: Panel, drawn: Sequence[Curve]) -> None:
+    """Draw the curves of a panel on matplotlib's axes."""
     for curve in drawn:
         style: dict[str, Any] = {
             "color": f"C{curve.color}",
             "linestyle": "--" if curve.dashed else "-",
         }
-        axis.plot(curve.steps, curve.smooth, linewidth=2, label=_plain(curve.label), **style)
         # One or two points make no line that could be seen.
         marker = "o" if len(curve.steps) < 3 else ""
-        axis.plot(curve.steps, curve.values, linewidth=1, alpha=0.3, marker=marker, **style)
-    axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
+        label = _plain(fitting(curve.label, LONGEST_LEGEND))
+        axis.plot(curve.steps, curve.smooth, linewidth=2, marker=marker, label=label, **style)
+        axis.plot(curve.steps, curve.values, linewidth=1, alpha=0.3, **style)
+    title = _plain(fitting(panel.title, LONGEST_TITLE))
+    axis.set(title=title, xlabel="training step", ylabel=_plain(panel.unit))
 
-    lowest = axis.dataLim.y0
-    highest = axis.dataLim.y1
+    data = axis.dataLim
+    bottom = min(0, axis.get_ylim()[0]) if data.y0 < 0 else 0
     top = panel.top
-    if top is None and highest > 0:
-        top = highest * 1.05
-    bottom = min(0, axis.get_ylim()[0]) if lowest < 0 else 0
+    if top is None and data.y1 > 0:
+        # Room above the highest value, also where others are far below zero.
+        top = data.y1 + 0.05 * (data.y1 - bottom)
     axis.set_ylim(bottom=bottom, top=top)
+    if data.x0 == data.x1:
+        # A single step, between whole ones.
+        axis.set_xlim(data.x0 - 1, data.x1 + 1)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.3)
     if len(drawn) > 1:
-        longest = max(len(curve.label) for curve in drawn)
+        longest = max(len(fitting(curve.label, LONGEST_LEGEND)) for curve in drawn)
         axis.legend(
             frameon=False,
             fontsize="small",
@@ -275,6 +288,18 @@ def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Curve]) -> None:
             loc="upper center",
             bbox_to_anchor=(0.5, -0.2),
         )
+
+
+def fitting(text: str, longest: int) -> str:
+    """The text, without its middle where it is too long.
+
+    >>> fitting("Rewards · out/stable/seed-7/run-12", longest=27)
+    'Rewards · o ... ed-7/run-12'
+    """
+    if len(text) <= longest:
+        return text
+    half = (longest - 5) // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 def _plain(text: str) -> str:

@@ -107,7 +107,9 @@ def write_report(
 def title_of(runs: Sequence[Run]) -> str:
     """What was trained on what: "GRPO: Qwen/Qwen2.5-3B-Instruct on countdown"."""
     models = dict.fromkeys(_short_name(run.settings.get("model")) for run in runs)
-    tasks = dict.fromkeys(task for run in runs for task in run.tasks)
+    tasks: dict[str, None] = {}
+    for run in runs:
+        tasks |= dict.fromkeys(run.tasks)
     title = "Completions" if all(run.graded is not None for run in runs) else "GRPO"
     if any(models):
         title += f": {', '.join(filter(None, models))}"
@@ -336,7 +338,9 @@ def _settings(runs: Sequence[Run]) -> str:
         values = [run.settings.get(name) for run in runs]
         if all(value is None for value in values):
             continue
-        texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        texts = []
+        for value in values:
+            texts.append(value if isinstance(value, str) else json.dumps(value))
         heading = name
         if len(set(texts)) > 1:
             heading += " *"

@@ -105,11 +105,11 @@ class Run:
     @property
     def verifiers(self) -> dict[str, str]:
         """By its key in records, the name that each verifier is logged under."""
-        return {
-            key: reward.logged
-            for key, reward in self.judges.judges.items()
-            if reward.role == VERIFIER
-        }
+        names = {}
+        for key, reward in self.judges.judges.items():
+            if reward.role == VERIFIER:
+                names[key] = reward.logged
+        return names
 
     @property
     def tasks(self) -> list[str]:
@@ -289,9 +289,9 @@ def _index_completions(run: Run) -> None:
         step = record.step or 0
         place = (step, record.index)
         if place <= before:
-            run.entries = {
-                earlier: entry for earlier, entry in run.entries.items() if entry.step < step
-            }
+            for earlier, entry in list(run.entries.items()):
+                if entry.step >= step:
+                    del run.entries[earlier]
         before = place
         question = record.question
         is_new = question not in questions

@@ -120,11 +120,11 @@ class TransformersEngine(Engine):
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         copies = min(settings.num_generations, self.batch_size)
         size = max(1, self.batch_size // copies)
-        batches = [
-            (order[start : start + size], min(copies, settings.num_generations - first))
-            for start in range(0, len(order), size)
-            for first in range(0, settings.num_generations, copies)
-        ]
+        batches = []
+        for start in range(0, len(order), size):
+            for first in range(0, settings.num_generations, copies):
+                copies_left = settings.num_generations - first
+                batches.append((order[start : start + size], min(copies, copies_left)))
         generator = torch.Generator(self.model.device).manual_seed(settings.seed)
         opened = [ends_in_thinking(self.tokenizer, prompt) for prompt in prompts]
         completions: list[list[Completion]] = [[] for _ in prompts]
@@ -169,22 +169,9 @@ def generate(
     the next token of each completion that still goes on.
     """
     import torch
-    from transformers import (
-        DynamicCache,
-        LogitsProcessorList,
-        TemperatureLogitsWarper,
-        TopKLogitsWarper,
-        TopPLogitsWarper,
-    )
+    from transformers import DynamicCache
 
-    warpers = LogitsProcessorList()
-    if settings.temperature > 0:
-        warpers.append(TemperatureLogitsWarper(settings.temperature))
-    if settings.top_k > 0:
-        warpers.append(TopKLogitsWarper(settings.top_k))
-    if settings.top_p < 1:
-        warpers.append(TopPLogitsWarper(settings.top_p))
-
+    choose = _chooser(settings, generator)
     longest = max(map(len, prompts))
     padding = [longest - len(prompt) for prompt in prompts]
     tokens = [[0] * pad + list(prompt) for pad, prompt in zip(padding, prompts, strict=True)]
@@ -208,11 +195,7 @@ def generate(
         if step == 0:
             logits, mask = (x.repeat_interleave(copies, 0) for x in (logits, mask))
             cache.batch_repeat_interleave(copies)
-        if settings.temperature == 0:
-            chosen = logits.argmax(-1)
-        else:
-            probabilities = warpers(tokens, logits.float()).softmax(-1)
-            chosen = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)
+        chosen = choose(tokens, logits)
         on_tokens(chosen)
         for row, token in zip(rows.tolist(), chosen.tolist(), strict=True):
             completions[row].append(token)
@@ -226,6 +209,32 @@ def generate(
         mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
         tokens = chosen.unsqueeze(1)
     return completions
+
+
+def _chooser(settings: SamplingSettings, generator: Any) -> Callable[[Any, Any], Any]:
+    """What chooses the next token of each completion, from the tokens before and the logits."""
+    import torch
+    from transformers import (
+        LogitsProcessorList,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
+
+    if settings.temperature == 0:
+        return lambda tokens, logits: logits.argmax(-1)
+
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(settings.temperature)])
+    if settings.top_k > 0:
+        warpers.append(TopKLogitsWarper(settings.top_k))
+    if settings.top_p < 1:
+        warpers.append(TopPLogitsWarper(settings.top_p))
+
+    def drawn(tokens: Any, logits: Any) -> Any:
+        probabilities = warpers(tokens, logits.float()).softmax(-1)
+        return torch.multinomial(probabilities, 1, generator=generator).squeeze(1)
+
+    return drawn
 
 
 class VllmEngine(Engine):

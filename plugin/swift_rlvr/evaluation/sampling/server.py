@@ -72,7 +72,9 @@ class ServerEngine(Engine):
         self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
     ) -> Groups:
         samples = settings.num_generations
-        repeated = [messages for messages in conversations for _ in range(samples)]
+        repeated: list[Messages] = []
+        for messages in conversations:
+            repeated += [messages] * samples
         completions: list[Completion] = []
         for completion in self.answers(repeated, settings):
             completions.append(completion)
@@ -88,9 +90,10 @@ class ServerEngine(Engine):
             for number, completion in enumerate(completions):
                 text = with_opening(completion.text, opened=True)
                 completions[number] = replace(completion, text=text)
-        return [
-            completions[start : start + samples] for start in range(0, len(completions), samples)
-        ]
+        groups = []
+        for start in range(0, len(completions), samples):
+            groups.append(completions[start : start + samples])
+        return groups
 
     @abstractmethod
     def answers(

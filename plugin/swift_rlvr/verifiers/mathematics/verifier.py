@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.dates import possible_dates, same_moment
 from swift_rlvr.verifiers.mathematics.lists import with_order
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
@@ -83,6 +84,10 @@ class Reason(StrEnum):
         if self in (Reason.BAD_GOLD, Reason.ERROR):
             return None
         return 1.0 if self is Reason.CORRECT else 0.0
+
+
+# 03/05/2021 is two dates, of which nobody here can say which is meant
+_SAME_MOMENT = {"yes": Reason.CORRECT, "no": Reason.WRONG, "maybe": Reason.BAD_GOLD}
 
 
 class Verdict(NamedTuple):
@@ -295,11 +300,14 @@ def _is_another(stated: str, other: str) -> bool:
     return value_before is not None and not same(value_before, value)
 
 
-_READER = Reader(
-    _is_another,
-    # whether a line is a value
-    lambda line: line[:1] not in _OPERATORS and not in_words(read(line)),
-)
+def _is_value(line: str) -> bool:
+    """Whether a line is a value: no words, other than those of a date."""
+    if line[:1] in _OPERATORS:
+        return False
+    return not in_words(read(line)) or bool(possible_dates(tidy(line)))
+
+
+_READER = Reader(_is_another, _is_value)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
@@ -317,6 +325,9 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.TOO_LONG
     if plain(answer) == gold.plain:
         return Reason.CORRECT
+    moment = same_moment(tidy(gold.text), tidy(answer))
+    if moment is not None:
+        return _SAME_MOMENT[moment]
     if gold.value is None:
         return Reason.BAD_GOLD
     # A gold that is factorised asks for the factors: their product is in the question.

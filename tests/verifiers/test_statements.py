@@ -200,13 +200,16 @@ def test_what_is_no_form(form):
 
 
 SENTENCES = {
-    "ar": "الجواب هو {}.", "bg": "Отговорът е {}.", "bn": "উত্তর হলো {}।", "cs, sk": "Odpověď je {}.", "da, no": "Svaret er {}.",
+    "ar": "الجواب هو {}.", "bg": "Отговорът е {}.", "bn": "উত্তর হলো {}।", "cs, sk": "Odpověď je {}.",
+    "da, no": "Svaret er {}.",
     "de": "Die Antwort ist {}.", "el": "Η απάντηση είναι {}.", "es": "La respuesta es {}.", "fa": "پاسخ {} است.",
     "fi": "Vastaus on {}.", "fr": "La réponse est {}.", "he": "התשובה היא {}.", "hi": "उत्तर {} है।",
-    "hr, sr": "Odgovor je {}.", "hu": "A válasz {}.", "id": "Jawabannya adalah {}.", "it": "La risposta è {}.", "ja": "答えは{}です。",
+    "hr, sr": "Odgovor je {}.",
+    "hu": "A válasz {}.", "id": "Jawabannya adalah {}.", "it": "La risposta è {}.", "ja": "答えは{}です。",
     "ko": "정답은 {}입니다.", "nl": "Het antwoord is {}.", "pl": "Odpowiedź to {}.", "pt": "A resposta é {}.",
     "ro": "Răspunsul este {}.", "ru": "Ответ: {}.", "sv": "Svaret är {}.", "sw": "Jibu ni {}.",
-    "ta": "பதில்: {}.", "te": "సమాధానం {}.", "th": "คำตอบคือ {}", "tr": "Cevap {}'dir.", "uk": "Відповідь: {}.", "vi": "Đáp án: {}.",
+    "ta": "பதில்: {}.",
+    "te": "సమాధానం {}.", "th": "คำตอบคือ {}", "tr": "Cevap {}'dir.", "uk": "Відповідь: {}.", "vi": "Đáp án: {}.",
 }  # fmt: skip
 
 

@@ -100,8 +100,11 @@ def possible_dates(text: str) -> list[str]:
     text = " ".join(text.lower().split())
     weekday = _WEEKDAY.fullmatch(text)
     if weekday:
-        dates = possible_dates(weekday["date"])
-        return [date for date in dates if _weekday_of(date) == weekday["weekday"]]
+        return [
+            date
+            for date in possible_dates(weekday["date"])
+            if _weekday_of(date) == weekday["weekday"]
+        ]
 
     dates: list[str | None] = []
     for pattern in _IN_WORDS:

@@ -5,7 +5,7 @@ A date of numbers alone, such as 03/05/2021, is another day in America than in E
 the same as itself, unless one of the two is no date, as in 25/12/2021.
 """
 
-import datetime
+import calendar
 import re
 from typing import Literal
 
@@ -122,16 +122,19 @@ def possible_dates(text: str) -> list[str]:
 
 def _written(year: str | None, month: int, day: str) -> str | None:
     """A date in the one form; None where there is no such day."""
-    try:
-        date = datetime.date(int(year or _LEAP_YEAR), month, int(day))
-    except ValueError:
+    if not 1 <= month <= 12:
         return None
-    return date.isoformat() if year else date.strftime("--%m-%d")
+    _, last_day = calendar.monthrange(int(year or _LEAP_YEAR), month)
+    if not 1 <= int(day) <= last_day:
+        return None
+    return f"{year or '-'}-{month:02}-{int(day):02}"
 
 
 def _weekday_of(date: str) -> str | None:
     """The weekday of a date in the one form; None where its year is not known."""
-    return None if date.startswith("--") else _WEEKDAYS[datetime.date.fromisoformat(date).weekday()]
+    if date.startswith("--"):
+        return None
+    return _WEEKDAYS[calendar.weekday(*map(int, date.split("-")))]
 
 
 def possible_times(text: str) -> list[str]:

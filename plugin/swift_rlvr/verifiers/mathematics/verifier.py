@@ -25,6 +25,7 @@ from typing import NamedTuple
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
 from swift_rlvr.verifiers.mathematics.dates import possible_dates, same_moment
+from swift_rlvr.verifiers.mathematics.in_digits import in_digits
 from swift_rlvr.verifiers.mathematics.lists import with_order
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
@@ -262,6 +263,8 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
+    if in_words(value):
+        value = _value_in_digits(text) or value
     if value is not None:
         is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
         return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
@@ -348,11 +351,24 @@ def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Lenie
     if stated is not None and _is_right(gold_value, stated, answer, leniency):
         return Reason.CORRECT
 
+    # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
+    rewritten = None if "_" in gold.text else _value_in_digits(answer)
+    if rewritten is not None and _is_right(gold_value, rewritten, answer, leniency):
+        return Reason.CORRECT
+
     if gold.is_sentence or _may_be_right(gold, gold_value, value):
         return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+def _value_in_digits(text: str) -> Value | None:
+    """The value of a text whose numbers or relations are written in words; None where it has none."""
+    words = tidy(text)
+    written = in_digits(words)
+    value = None if written == words else read(written)
+    return None if in_words(value) else value
 
 
 def _may_be_right(gold: _Gold, gold_value: Value, value: Value | None) -> bool:

@@ -181,6 +181,10 @@ def test_other_tags_that_a_prompt_may_ask_for_are_read(tag):
 def test_a_worked_solution_in_tags_is_read_as_one_without():
     assert answer_in("<solution>\n20 + 22\n= 42\n</solution>\nAnswer: 42") == "42"
     assert answer_in("<solution>So \\boxed{42}</solution>") == "42"
+    assert answer_in("<solution>We add. The answer is 42</solution>") == "42"
+    assert answer_in("<SOLUTION>20 + 22\nThe answer is 42.</SOLUTION>") == "42"
+    assert answer_in("<solution>The answer is 41</solution>\nThe answer is 42.") == "42"
+    assert answer_in("<solution>The answer is 41 or 42</solution>") is None
 
 
 @pytest.mark.parametrize(("form", "text", "answer"), FORMS)
@@ -196,12 +200,15 @@ def test_what_is_no_form(form):
 
 
 SENTENCES = {
-    "ar": "الجواب هو {}.", "bn": "উত্তর হলো {}।", "cs": "Odpověď je {}.", "da, no": "Svaret er {}.",
+    "ar": "الجواب هو {}.", "bg": "Отговорът е {}.", "bn": "উত্তর হলো {}।", "cs, sk": "Odpověď je {}.",
+    "da, no": "Svaret er {}.",
     "de": "Die Antwort ist {}.", "el": "Η απάντηση είναι {}.", "es": "La respuesta es {}.", "fa": "پاسخ {} است.",
     "fi": "Vastaus on {}.", "fr": "La réponse est {}.", "he": "התשובה היא {}.", "hi": "उत्तर {} है।",
+    "hr, sr": "Odgovor je {}.",
     "hu": "A válasz {}.", "id": "Jawabannya adalah {}.", "it": "La risposta è {}.", "ja": "答えは{}です。",
     "ko": "정답은 {}입니다.", "nl": "Het antwoord is {}.", "pl": "Odpowiedź to {}.", "pt": "A resposta é {}.",
     "ro": "Răspunsul este {}.", "ru": "Ответ: {}.", "sv": "Svaret är {}.", "sw": "Jibu ni {}.",
+    "ta": "பதில்: {}.",
     "te": "సమాధానం {}.", "th": "คำตอบคือ {}", "tr": "Cevap {}'dir.", "uk": "Відповідь: {}.", "vi": "Đáp án: {}.",
 }  # fmt: skip
 
@@ -215,6 +222,28 @@ def test_every_language_states_an_answer_and_refuses_two(language):
     or_ = LANGUAGES[language].or_.split("|")[0]
     for gold in ("17", "18"):
         assert grade(sentence.format(f"17 {or_} 18"), gold).reward == 0.0
+
+
+# What also names the result of a step, and so is read on the last line alone.
+LABELS = [
+    "Ergebnis: {}", "Résultat : {}", "Resultado: {}", "Solución: {}.", "Risultato: {}", "Solução: {}",
+    "Результат: {}", "Итого: {}", "Wynik: {}", "Resultaat: {}", "Sonuç: {}", "Kết quả: {}", "Trả lời: {}",
+    "Hasil: {}", "結果：{}", "결과: {}", "الحل: {}", "النتيجة: {}", "हल: {}", "תשובה: {}", "Răspuns: {}",
+    "**Resultado:** {}", "## Résultat\n{}", "### Ergebnis:\n\n{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_label_on_the_last_line(label):
+    line = label.format(18)
+    for text in (line, f"3 + 15\n{line}", f"9 + 9 = 18, 1 + 1 = 2.\n\n{line}"):
+        assert grade(text, "18").reward == 1.0, text
+        assert grade(text, "17").reward == 0.0, text
+    # another answer follows, or two stand behind it
+    assert grade(f"{line}\n\n17", "18").reward == 0.0
+    assert grade(f"{line}\nThe answer is 17.", "18").reward == 0.0
+    assert grade(label.format("17 or 18"), "18").reward == 0.0
+    assert answer_in(label.format("Paris")) == "Paris"
 
 
 PIECES = st.sampled_from(

@@ -10,6 +10,7 @@ from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
+from swift_rlvr.verifiers.quantities import same_quantity
 from swift_rlvr.verifiers.statements import WORDS, Reader, final_statement
 
 MAX_ANSWER_CHARS = 1000
@@ -26,6 +27,7 @@ RULES = {
     "unclosed answer": "the block is closed by </answer>",
     "empty answer": "the answer is not empty",
     "too long": f"it has at most {MAX_ANSWER_CHARS:,} characters",
+    "two dates": "a date or a time is one alone where it could be right: 03/05/2021 is two, and 3:30 as well",
     "wrong answer": "it has a word of a right answer",
     "partly right": "it is a right answer",
 }
@@ -69,7 +71,8 @@ class ExactMatchReward(Reward):
 
     Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
     `swift_rlvr.verifiers.statements` says which answer is the final one, and
-    `swift_rlvr.verifiers.answers.normalised_answer` what is equal. Source:
+    `swift_rlvr.verifiers.answers.normalised_answer` what is equal, as texts; and
+    `swift_rlvr.verifiers.quantities` which numbers, amounts and dates are. Source:
     Rajpurkar et al. 2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Answer: Rhine", "the Rhine it is"]
@@ -113,13 +116,15 @@ class ExactMatchReward(Reward):
         literal = self.parameters.literal
         form = answer_form(row, self.parameters)
         statement = final_statement(text or "", form, _reader(golds, literal))
-        share = 0.0
+        share: float | None = 0.0
         answer = None
         if statement is None:
             reason = "unclosed answer" if has_unclosed_answer(text or "") else "no answer"
         else:
             answer = statement.answer.strip()
             share, reason = _compared(answer, golds, literal)
+        if share is None:
+            return Explanation(None, reason, answer, rules_in_order(RULES, reason))
         reward = share if share == 1 or self.parameters.partial else 0.0
         rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
         return Explanation(reward, reason, answer, rules)
@@ -146,8 +151,8 @@ def _reader(golds: list[str], literal: bool) -> Reader:
     return WORDS._replace(is_value=is_value)
 
 
-def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]:
-    """The share of an answer that is right, and the reason."""
+def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float | None, str]:
+    """The share of an answer that is right, and the reason. None where nobody here can say it."""
     if not answer:
         return 0.0, "empty answer"
     if len(answer) > MAX_ANSWER_CHARS:
@@ -160,6 +165,12 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float, str]
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
+    if not literal:
+        same = {same_quantity(gold, answer) for gold in golds}
+        if "yes" in same:
+            return 1.0, "correct"
+        if "maybe" in same:
+            return None, "two dates"
     best = max(partial_share(words, gold) for gold in accepted)
     share = min(best, _MOST_PARTIAL)
     return share, "partly right" if share else "wrong answer"

@@ -13,6 +13,7 @@ class Words(NamedTuple):
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
     that is denied; denied: right behind it. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
+    label: what announces the answer on the last line alone, since it also names the result of a step.
     """
 
     answer: str
@@ -23,6 +24,7 @@ class Words(NamedTuple):
     denied: str = ""
     deny: str = ""
     doubt: str = ""
+    label: str = ""
 
 
 LANGUAGES = {
@@ -32,19 +34,37 @@ LANGUAGES = {
         "أو",
         not_="ليست|ليس",
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
+        label="الحل|النتيجة|الناتج",
     ),
-    "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না"),
-    "cs": Words("odpověď", "je|zní", "nebo", not_="není|nikoli", deny="ne|není"),
-    "da, no": Words("svar(?:et)?", "er|blir|bliver", "eller", not_="ikke", deny="ikke"),
+    "bg": Words("отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат"),
+    "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না", label="ফলাফল"),
+    "cs, sk": Words(
+        "odpověď|odpoveď",
+        "je|zní|znie",
+        "nebo",
+        not_="není|nikoli",
+        deny="ne|není",
+        label="výsledek|řešení",
+    ),
+    "da, no": Words(
+        "svar(?:et)?", "er|blir|bliver", "eller", not_="ikke", deny="ikke", label="resultat|løsning"
+    ),
     "de": Words(
         "antwort|lösung",
         "ist|lautet|beträgt",
         "oder",
         not_="nicht|kein|keine|außer",
         deny="nicht|kein\\w*",
+        label="ergebnis|endergebnis",
     ),
-    "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι"),
-    "es": Words("respuesta(?: final| correcta)?", "es", "o", not_="no es|no|excepto|menos"),
+    "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι", label="αποτέλεσμα"),
+    "es": Words(
+        "respuesta(?: final| correcta)?",
+        "es",
+        "o",
+        not_="no es|no|excepto|menos",
+        label="resultado|solución",
+    ),
     "fa": Words(
         "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
         "برابر است با|برابر با",
@@ -52,22 +72,52 @@ LANGUAGES = {
         " است",
         denied="نیست",
         doubt="نیست",
+        label="نتیجه",
     ),
-    "fi": Words("vastaus", "on", "tai", not_="ei ole|ei"),
-    "fr": Words("réponse(?: finale| correcte)?", "est", "ou", not_="pas|sauf", deny="pas|non"),
+    "fi": Words("vastaus", "on", "tai", not_="ei ole|ei", label="tulos|ratkaisu"),
+    "fr": Words(
+        "réponse(?: finale| correcte)?",
+        "est",
+        "ou",
+        not_="pas|sauf",
+        deny="pas|non",
+        label="résultat",
+    ),
     "he": Words(
-        "התשובה(?: הסופית| הנכונה)?", "היא|הוא", "או", not_="אינה|אינו|לא", doubt="לא|אינו"
+        "התשובה(?: הסופית| הנכונה)?",
+        "היא|הוא",
+        "או",
+        not_="אינה|אינו|לא",
+        doubt="לא|אינו",
+        label="תשובה(?: סופית)?|תוצאה|פתרון",
     ),
-    "hi": Words("उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं"),
-    "hu": Words("válasz", "az|a", "vagy", not_="nem", deny="nem"),
+    "hi": Words(
+        "उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं", label="हल|परिणाम"
+    ),
+    "hr, sr": Words(
+        "odgovor|одговор",
+        "je|је",
+        "ili|или",
+        not_="nije|није",
+        deny="ne|не",
+        label="rezultat|резултат",
+    ),
+    "hu": Words("válasz", "az|a", "vagy", not_="nem", deny="nem", label="eredmény|megoldás"),
     "id": Words(
         "jawaban(?:nya)?(?: akhir(?:nya)?| yang benar)?",
         "adalah|ialah",
         "atau",
         not_="bukan|selain",
         deny="bukan|tidak",
+        label="hasil(?:nya)?",
     ),
-    "it": Words("risposta(?: finale| corretta)?", "è", "o", not_="non è|non|tranne"),
+    "it": Words(
+        "risposta(?: finale| corretta)?",
+        "è",
+        "o",
+        not_="non è|non|tranne",
+        label="risultato|soluzione",
+    ),
     "ja": Words(
         "正解|答え|解答",
         "は",
@@ -75,6 +125,7 @@ LANGUAGES = {
         "です|である|となります|になります",
         denied="ではない|ではありません|じゃない",
         doubt="ない|ません|違",
+        label="結果",
     ),
     "ko": Words(
         "정답|답",
@@ -83,32 +134,80 @@ LANGUAGES = {
         "입니다|이다|이에요|예요",
         denied="가 아니|이 아니",
         doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
+        label="결과",
     ),
-    "nl": Words("antwoord", "is|luidt", "of", not_="niet|geen|behalve", deny="niet|geen"),
-    "pl": Words("odpowiedź", "to|jest|brzmi", "lub|albo", not_="nie jest|nie|oprócz", deny="nie"),
-    "pt": Words("resposta(?: final| correta)?", "é", "ou", not_="não é|não|exceto", deny="não|nao"),
-    "ro": Words("răspunsul(?: final| corect)?", "este|e", "sau", not_="nu este|nu e|nu", deny="nu"),
+    "nl": Words(
+        "antwoord",
+        "is|luidt",
+        "of",
+        not_="niet|geen|behalve",
+        deny="niet|geen",
+        label="resultaat|oplossing",
+    ),
+    "pl": Words(
+        "odpowiedź",
+        "to|jest|brzmi",
+        "lub|albo",
+        not_="nie jest|nie|oprócz",
+        deny="nie",
+        label="wynik|rozwiązanie",
+    ),
+    "pt": Words(
+        "resposta(?: final| correta)?",
+        "é",
+        "ou",
+        not_="não é|não|exceto",
+        deny="não|nao",
+        label="resultado|solução",
+    ),
+    "ro": Words(
+        "răspunsul(?: final| corect)?",
+        "este|e",
+        "sau",
+        not_="nu este|nu e|nu",
+        deny="nu",
+        label="răspuns(?: final)?|rezultat",
+    ),
     "ru": Words(
         "ответ",
         "это|равен|—|–|-",
         "или",
         not_="не|кроме",
         deny="не|нет|или|более|менее|больше|меньше|около|примерно|почти|если",
+        label="результат|итого?|решение",
     ),
-    "sv": Words("svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte"),
-    "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si"),
-    "te": Words("సమాధానం|జవాబు", "అంటే", "లేదా", denied="కాదు"),
-    "th": Words("คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?", "คือ|เป็น", "หรือ", not_="ไม่ใช่", doubt="ไม่"),
+    "sv": Words(
+        "svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte", label="resultat|lösning"
+    ),
+    "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si", label="matokeo"),
+    "ta": Words("பதில்|விடை", "என்பது|=", "அல்லது", denied="அல்ல|இல்லை", doubt="அல்ல|இல்லை"),
+    "te": Words("సమాధానం|జవాబు", "అంటే", "లేదా", denied="కాదు", label="ఫలితం"),
+    "th": Words(
+        "คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?", "คือ|เป็น", "หรือ", not_="ไม่ใช่", doubt="ไม่", label="ผลลัพธ์|ตอบ"
+    ),
     "tr": Words(
-        "cevap|yanıt", "olarak", "veya|ya da", "['’]?[dt][ıiuü]r| olur| olacaktır", denied="değil"
+        "cevap|yanıt",
+        "olarak",
+        "veya|ya da",
+        "['’]?[dt][ıiuü]r| olur| olacaktır",
+        denied="değil",
+        label="sonuç",
     ),
-    "uk": Words("відповідь", "це|дорівнює|—|–|-", "або", not_="не|крім", deny="ні"),
+    "uk": Words(
+        "відповідь",
+        "це|дорівнює|—|–|-",
+        "або",
+        not_="не|крім",
+        deny="ні",
+        label="результат|розв'язок",
+    ),
     "vi": Words(
         "(?:câu trả lời|đáp án|đáp số)(?: cuối cùng| đúng)?",
         "là",
         "hoặc",
         not_="không phải là|không phải|không",
         deny="không",
+        label="kết quả|trả lời",
     ),
 }
 # The same of Chinese: it also gives bounds and parts behind a number, 5以上 and 5倍.

@@ -113,12 +113,16 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         return later.statement if later.is_stated else mark.statement
     if has_unclosed_answer(text):
         return None
+    # a worked solution in tags that only ends with its answer
+    final = _OTHER_TAG.sub(r"\g<content>", final).strip()
     tail = final[-TAIL_CHARS:]
     marker = _last_marker(tail)
     if marker is not None:
         return _behind_marker(tail, marker, reader).statement
     chosen = _chosen(tail)
-    return Statement("text", chosen) if chosen else _last_line(final, reader)
+    if chosen:
+        return Statement("text", chosen)
+    return _labelled_last_line(tail, reader) or _last_line(final, reader)
 
 
 @lru_cache(maxsize=256)
@@ -466,6 +470,11 @@ _AFTER_OF_OTHERS = re.compile(
     "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
     re.IGNORECASE,
 )
+# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
+_LABEL_OF_LAST_LINE = re.compile(
+    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
+    re.IGNORECASE,
+)
 # ### Final Answer, **Answer:**
 _HEADING = re.compile(
     r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
@@ -764,6 +773,17 @@ def _chosen(tail: str) -> str | None:
     sentence = sentence[lead_in.end() :] if lead_in else sentence
     called = CALLED_CORRECT.fullmatch(sentence) or _LETTER_ALONE.fullmatch(sentence)
     return sentence if called else None
+
+
+def _labelled_last_line(tail: str, reader: Reader) -> Statement | None:
+    """What stands behind a label such as "Ergebnis:" that a calculation in the middle of a text has as
+    well: only the last line counts.
+    """
+    label = _LABEL_OF_LAST_LINE.search(tail)
+    if label is None:
+        return None
+    marker = _Marker(label.start("answer"), "", is_english=False)
+    return _behind_marker(tail, marker, reader).statement
 
 
 def _last_line(final: str, reader: Reader) -> Statement | None:

@@ -9,6 +9,8 @@ r"""Is the final answer of a completion mathematically equal to the gold?
 - `comparison.py` compares two of them: with `expressions.py` for formulas, with `lists.py` for what
   the order and the brackets of several values say, with `sets.py` for intervals, and with
   `families.py` for solutions with a parameter;
+- `dates.py` compares dates and times of day;
+- `in_digits.py` writes in digits and signs what is written in words;
 - `numeric.py` computes what `parser.py` reads, with the operations of `functions.py`.
 
 Beside these, `formulas.py` compares formulas in Python's notation, and `questions.py` says whether a

@@ -271,7 +271,8 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             return matrix.bars == value.bars and _same_items(matrix.rows, value.rows, _same_items)
         case _ if matrix.bars:
             # a determinant is a number
-            return False
+            number = _determinant(matrix)
+            return number is not None and same_expression(Expression(number), value)
         case Tuple(items, closed_low=True):
             # [[1, 2], [3, 4]]
             rows = []
@@ -286,6 +287,35 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             is_line = len(matrix.rows) in (1, len(entries))
             return is_line and _same_items(entries, items)
     return False
+
+
+# Larger determinants have too many terms.
+_MAX_DETERMINANT = 4
+
+
+def _determinant(matrix: Matrix) -> Tree | None:
+    """The determinant of a matrix, written out along its first row. None if it is not square, too
+    large, or has other entries than expressions.
+    """
+    rows = [[tree_of(entry) for entry in row] for row in matrix.rows]
+    if len(rows) > _MAX_DETERMINANT or any(len(row) != len(rows) or None in row for row in rows):
+        return None
+    return _expanded(rows)
+
+
+def _expanded(rows: list[list[Any]]) -> Tree:
+    first, *others = rows
+    if not others:
+        return first[0]
+    terms: list[Tree] = []
+    for column, entry in enumerate(first):
+        minor = _expanded([row[:column] + row[column + 1 :] for row in others])
+        sign = ("number", Fraction((-1) ** column))
+        terms.append(("*", sign, ("*", entry, minor)))
+    total = terms[0]
+    for term in terms[1:]:
+        total = ("+", total, term)
+    return total
 
 
 # --- several values: sets, tuples, ratios, cases

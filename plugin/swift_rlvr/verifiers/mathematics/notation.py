@@ -19,13 +19,17 @@ _SIGN_NAMES = r"""
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
-    ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
+    ⁄ / ∕ / ٫ . ٬ , ٪ % ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
     º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
 # {sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx
 _SIGNS = {"，": ", ", "（": " ("}
 for _sign, _name in zip(_SIGN_NAMES.split()[::2], _SIGN_NAMES.split()[1::2], strict=True):
     _SIGNS[_sign] = f"{_name} " if re.fullmatch(r"\\\w+", _name) else _name
+# the digits of other scripts, by their zeros: Arabic, Persian, Devanagari, Bengali, Tamil, Telugu, Thai
+for _zero in "٠۰०০௦౦๐":
+    for _digit in range(10):
+        _SIGNS[chr(ord(_zero) + _digit)] = str(_digit)
 _ANY_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 # full-width and mathematical letters, spaces
 _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")

@@ -725,7 +725,8 @@ def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | N
         for cell in row:
             value = _read_part(cell.replace(r"\hline", ""), depth)
             tree = tree_of(value)
-            if factor is not None and tree is not None:
+            # of a determinant only one row is multiplied by it
+            if factor is not None and tree is not None and not (bars and rows):
                 value = Expression(("*", factor, tree))
             cells.append(value)
         rows.append(tuple(cells))

@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, marked_answer
 from swift_rlvr.verifiers.mathematics.comparison import rounds_to, same, same_converted
+from swift_rlvr.verifiers.mathematics.dates import possible_dates, same_moment
+from swift_rlvr.verifiers.mathematics.in_digits import in_digits
 from swift_rlvr.verifiers.mathematics.lists import with_order
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
@@ -84,6 +86,10 @@ class Reason(StrEnum):
         if self in (Reason.BAD_GOLD, Reason.ERROR):
             return None
         return 1.0 if self is Reason.CORRECT else 0.0
+
+
+# 03/05/2021 is two dates, of which nobody here can say which is meant
+_SAME_MOMENT = {"yes": Reason.CORRECT, "no": Reason.WRONG, "maybe": Reason.BAD_GOLD}
 
 
 class Verdict(NamedTuple):
@@ -254,6 +260,8 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
+    if in_words(value):
+        value = _value_in_digits(text) or value
     if value is not None:
         is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
         return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
@@ -278,11 +286,14 @@ def _is_another(stated: str, other: str) -> bool:
     return value_before is not None and not same(value_before, value)
 
 
-_READER = Reader(
-    _is_another,
-    # whether a line is a value
-    lambda line: line[:1] not in _OPERATORS and not in_words(read(line)),
-)
+def _is_value(line: str) -> bool:
+    """Whether a line is a value: no words, other than those of a date."""
+    if line[:1] in _OPERATORS:
+        return False
+    return not in_words(read(line)) or bool(possible_dates(tidy(line)))
+
+
+_READER = Reader(_is_another, _is_value)
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
@@ -300,6 +311,9 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         return Reason.TOO_LONG
     if plain(answer) == gold.plain:
         return Reason.CORRECT
+    moment = same_moment(tidy(gold.text), tidy(answer))
+    if moment is not None:
+        return _SAME_MOMENT[moment]
     if gold.value is None:
         return Reason.BAD_GOLD
     # A gold that is factorised asks for the factors: their product is in the question.
@@ -320,11 +334,24 @@ def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Lenie
     if stated is not None and _is_right(gold_value, stated, answer, leniency):
         return Reason.CORRECT
 
+    # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
+    rewritten = None if "_" in gold.text else _value_in_digits(answer)
+    if rewritten is not None and _is_right(gold_value, rewritten, answer, leniency):
+        return Reason.CORRECT
+
     if gold.is_sentence or _may_be_right(gold, gold_value, value):
         return Reason.BAD_GOLD
     if value is not None or stated is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+def _value_in_digits(text: str) -> Value | None:
+    """The value of a text whose numbers or relations are written in words; None where it has none."""
+    words = tidy(text)
+    written = in_digits(words)
+    value = None if written == words else read(written)
+    return None if in_words(value) else value
 
 
 def _may_be_right(gold: _Gold, gold_value: Value, value: Value | None) -> bool:

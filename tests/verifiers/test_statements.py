@@ -217,6 +217,23 @@ def test_every_language_states_an_answer_and_refuses_two(language):
         assert grade(sentence.format(f"17 {or_} 18"), gold).reward == 0.0
 
 
+RESULTS = [
+    "Ergebnis: {}", "Endergebnis: {}", "Résultat : {}", "Resultado: {}", "Solución: {}", "Risultato: {}", "Solução: {}",
+    "Результат: {}", "الناتج: {}", "إجابة: {}", "最終回答: {}", "解：{}", "답변: {}", "결과: {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", RESULTS)
+def test_a_result_is_an_answer_behind_a_colon(line):
+    assert grade("3 + 15\n" + line.format(18), "18").reward == 1.0
+    assert grade("3 + 15\n" + line.format(18), "17").reward == 0.0
+
+
+def test_kana_may_stand_before_an_answer():
+    assert grade("足します。したがってこの問題の答えは18です。", "18").reward == 1.0
+    assert grade("不正解は18です。", "18").reward == 0.0
+
+
 PIECES = st.sampled_from(
     ["<answer>", "</answer>", "<think>", "</think>", "\\boxed{", "{", "}", "#### ", "\n", "The answer is ", "Answer:",
      '{"answer": ', '"', "【答案】", "Die Antwort ist ", "答案是", "7", "8", " or ", "B", "(C)", ".", ", not ", "$",

@@ -9,7 +9,8 @@ class Words(NamedTuple):
     """The words of a language, as parts of a regular expression.
 
     answer: "the answer". verb: what may stand between it and the answer; a colon, or the answer
-    itself where it is a number, may always follow. or_: between two answers of which one is meant.
+    itself where it is a number, may always follow. result: other words for it, which have to be
+    followed by a colon: what a step results in is no answer. or_: between two answers of which one is meant.
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
     that is denied; denied: right behind it. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
@@ -23,6 +24,7 @@ class Words(NamedTuple):
     denied: str = ""
     deny: str = ""
     doubt: str = ""
+    result: str = ""
 
 
 LANGUAGES = {
@@ -32,6 +34,7 @@ LANGUAGES = {
         "أو",
         not_="ليست|ليس",
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
+        result="إجابة|جواب|الناتج|النتيجة",
     ),
     "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না"),
     "cs": Words("odpověď", "je|zní", "nebo", not_="není|nikoli", deny="ne|není"),
@@ -42,9 +45,16 @@ LANGUAGES = {
         "oder",
         not_="nicht|kein|keine|außer",
         deny="nicht|kein\\w*",
+        result="(?:end)?ergebnis|resultat",
     ),
     "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι"),
-    "es": Words("respuesta(?: final| correcta)?", "es", "o", not_="no es|no|excepto|menos"),
+    "es": Words(
+        "respuesta(?: final| correcta)?",
+        "es",
+        "o",
+        not_="no es|no|excepto|menos",
+        result="resultado(?: final)?|solución",
+    ),
     "fa": Words(
         "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
         "برابر است با|برابر با",
@@ -54,7 +64,14 @@ LANGUAGES = {
         doubt="نیست",
     ),
     "fi": Words("vastaus", "on", "tai", not_="ei ole|ei"),
-    "fr": Words("réponse(?: finale| correcte)?", "est", "ou", not_="pas|sauf", deny="pas|non"),
+    "fr": Words(
+        "réponse(?: finale| correcte)?",
+        "est",
+        "ou",
+        not_="pas|sauf",
+        deny="pas|non",
+        result="résultat(?: final)?|solution",
+    ),
     "he": Words(
         "התשובה(?: הסופית| הנכונה)?", "היא|הוא", "או", not_="אינה|אינו|לא", doubt="לא|אינו"
     ),
@@ -67,7 +84,13 @@ LANGUAGES = {
         not_="bukan|selain",
         deny="bukan|tidak",
     ),
-    "it": Words("risposta(?: finale| corretta)?", "è", "o", not_="non è|non|tranne"),
+    "it": Words(
+        "risposta(?: finale| corretta)?",
+        "è",
+        "o",
+        not_="non è|non|tranne",
+        result="risultato(?: finale)?|soluzione",
+    ),
     "ja": Words(
         "正解|答え|解答",
         "は",
@@ -75,6 +98,7 @@ LANGUAGES = {
         "です|である|となります|になります",
         denied="ではない|ではありません|じゃない",
         doubt="ない|ません|違",
+        result="最終回答|最終解答|回答|解|結果",
     ),
     "ko": Words(
         "정답|답",
@@ -83,10 +107,18 @@ LANGUAGES = {
         "입니다|이다|이에요|예요",
         denied="가 아니|이 아니",
         doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
+        result="답변|결과",
     ),
     "nl": Words("antwoord", "is|luidt", "of", not_="niet|geen|behalve", deny="niet|geen"),
     "pl": Words("odpowiedź", "to|jest|brzmi", "lub|albo", not_="nie jest|nie|oprócz", deny="nie"),
-    "pt": Words("resposta(?: final| correta)?", "é", "ou", not_="não é|não|exceto", deny="não|nao"),
+    "pt": Words(
+        "resposta(?: final| correta)?",
+        "é",
+        "ou",
+        not_="não é|não|exceto",
+        deny="não|nao",
+        result="resultado(?: final)?|solução",
+    ),
     "ro": Words("răspunsul(?: final| corect)?", "este|e", "sau", not_="nu este|nu e|nu", deny="nu"),
     "ru": Words(
         "ответ",
@@ -94,6 +126,7 @@ LANGUAGES = {
         "или",
         not_="не|кроме",
         deny="не|нет|или|более|менее|больше|меньше|около|примерно|почти|если",
+        result="результат|итог",
     ),
     "sv": Words("svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte"),
     "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si"),
@@ -130,3 +163,17 @@ def words_of(field: str, latin: bool | None = None) -> str:
             if latin is None or latin == (word[0] < "\u0370"):
                 words.append(word)
     return "|".join(dict.fromkeys(words))
+
+
+def announcing() -> str:
+    """What announces an answer in these languages, as one alternative of a regular expression; a
+    number may stand right behind the words for "the answer".
+    """
+    announced = []
+    for words in LANGUAGES.values():
+        # A verb in a script with spaces is a word of its own.
+        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
+        announced.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
+        if words.result:
+            announced.append(rf"(?:{words.result})\s*(?:\*\*)?\s*[:：]")
+    return "|".join(announced)

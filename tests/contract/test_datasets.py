@@ -563,6 +563,38 @@ def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
     assert "which no reward reads" not in ran("check", dataset, columns=400)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "shown"),
+    [
+        ("Put the number between <ans> and </ans>.", "no answer"),
+        ('Respond in JSON: {"total": N}', "wrong answer"),
+        ("The last line must be 'FINAL: N'.", "wrong answer"),
+    ],
+)
+def test_a_form_that_the_verifier_does_not_read_fails(tmp_path, instruction, shown):
+    """No sentence beside the form may be read in its place."""
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    report = ran("check", dataset, "--reward_funcs", "external_accuracy", code=1, columns=400)
+    assert f"external_accuracy gives the gold 0: {shown}" in report
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Ende mit „Antwort: N“.",
+        "Termine par « Résultat : N ».",
+        "最後に「答えはNです。」と書いてください。",
+        "마지막 줄에 '최종 답변: N' 형식으로 쓰세요.",
+        "В последней строке напиши «Ответ: N».",
+    ],
+)
+def test_a_form_in_another_language_is_the_one_that_is_graded(tmp_path, instruction):
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    report = json.loads(ran("check", dataset, "--reward_funcs", "external_accuracy", "--json"))
+    assert report["forms"] == {"marker": 3} and not report["doubts"]
+    assert report["rewards"]["external_accuracy"]["full"] == 3
+
+
 def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
     golds = ["3,75", "4,00 €", "0,5", "1.234,50", "12,5 %", "2,5 kg"]
     dataset = asked(tmp_path, "math", "", "7", *golds)

@@ -189,9 +189,13 @@ class Task:
         if messages is None:
             messages = with_default_system(self.preprocess(row)["messages"], self.system)
         prompt = prompt_text(messages)
+        form = self.form_of(prompt)
         # No format accepts an empty think part.
         reasoning = gold.reasoning or f"The answer is {gold.answer.strip()}."
-        if self.layout and asked_form(prompt) is None:
+        if form is not None and not worked and not gold.reasoning:
+            # This sentence would be read in place of a form that no reward reads.
+            reasoning = "This takes a few steps."
+        if self.layout and form is None:
             return self.layout.format(reasoning=reasoning, answer=gold.answer)
         return self.completion(prompt, reasoning, gold.answer, thinking_opened)
 

@@ -608,3 +608,22 @@ def test_every_column_that_nobody_reads_is_named(row, unread):
     """However short it is, and whatever its name and form."""
     row = {"question": "Who won?", "answer": "Smith", **row}
     assert unread_columns(TASKS["qa"], row) == unread
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which is a metal?\nA. oxygen\nB. wood\nC. iron\nAnswer:",
+        "Which is a metal?\nA. oxygen\nB. wood\nC. iron\n\nAnswer with the letter of the right choice.",
+        "Which is a metal? (A) oxygen (B) wood (C) iron\nThink step by step.",
+    ],
+)
+def test_what_follows_the_last_choice_is_no_part_of_it(question):
+    prepared = TASKS["choice"].preprocess({"question": question, "answer": "C"})
+    assert prepared["options"] == ["oxygen", "wood", "iron"]
+
+
+def test_a_last_choice_may_have_several_lines_where_others_have():
+    question = "Which prints 1?\nA. x = 0\nprint(x)\nB. x = 1\nprint(x)"
+    prepared = TASKS["choice"].preprocess({"question": question, "answer": "B"})
+    assert prepared["options"] == ["x = 0\nprint(x)", "x = 1\nprint(x)"]

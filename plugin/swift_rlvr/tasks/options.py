@@ -114,6 +114,8 @@ def choices_in_text(text: str) -> dict[str, str]:
 
     >>> choices_in_text("Which? A) iron B) salt"), choices_in_text("a ) 38 , b ) 27.5 , c ) none")
     ({'A': 'iron', 'B': 'salt'}, {'A': '38', 'B': '27.5', 'C': 'none'})
+    >>> choices_in_text("Which?\\nA. iron\\nB. salt\\n\\nAnswer with the letter.")
+    {'A': 'iron', 'B': 'salt'}
     >>> choices_in_text("Point A. Then B. Then A."), choices_in_text("Is it so?")
     ({}, {})
     """
@@ -131,7 +133,11 @@ def choices_in_text(text: str) -> dict[str, str]:
         if letter != LETTERS[index : index + 1]:
             return {}
         end = labels[index + 1].start() if index + 1 < len(labels) else len(text)
-        choice = text[label.end() : end].strip().rstrip(",;").strip()
+        choice = text[label.end() : end].strip()
+        if index + 1 == len(labels) and not any("\n" in other for other in choices.values()):
+            # What follows a last choice of one line, as the others are, asks for the answer.
+            choice = choice.partition("\n")[0]
+        choice = choice.strip().rstrip(",;").strip()
         if not choice:
             return {}
         choices[letter] = choice

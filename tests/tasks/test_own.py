@@ -627,3 +627,27 @@ def test_a_last_choice_may_have_several_lines_where_others_have():
     question = "Which prints 1?\nA. x = 0\nprint(x)\nB. x = 1\nprint(x)"
     prepared = TASKS["choice"].preprocess({"question": question, "answer": "B"})
     assert prepared["options"] == ["x = 0\nprint(x)", "x = 1\nprint(x)"]
+
+
+SEVERAL = {"question": "Which are metals?", "choices": ["salt", "iron", "gold", "wood"]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["B, C", "BC", "B and C", "(B)(C)", ["B", "C"], "['B', 'C']", [1, 2], ["gold", "iron"]],
+)
+def test_several_choices_may_be_right(answer):
+    row = {**SEVERAL, "answer": answer}
+    prepared = TASKS["choice"].preprocess(row)
+    assert prepared["solution"] == "B, C"
+    assert prepared["messages"][-1]["content"].endswith("the letters of all right choices.")
+    completion = TASKS["choice"].gold_completion(row)
+    for name in TASKS["choice"].rewards:
+        columns = {column: [value] for column, value in prepared.items()}
+        assert REWARDS[name]()([completion], **columns) == [1.0]
+
+
+@pytest.mark.parametrize("answer", ["BAD", "CB", "B, E", "iron, gold", "B or C", ["B", "lead"], []])
+def test_what_does_not_list_choices_is_refused(answer):
+    with pytest.raises(RowError):
+        TASKS["choice"].preprocess({**SEVERAL, "answer": answer})

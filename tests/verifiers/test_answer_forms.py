@@ -130,6 +130,7 @@ PROMPTS = [
         "Then, provide your solution between <SOLUTION></SOLUTION>",
         "<SOLUTION>(.*?)</SOLUTION>",
     ),
+    ("ours, of several", "Answer with the letters of all right choices.", "last_line"),
     ("a tag of another name", "Put the query between <sql> and </sql>.", "<sql>(.*?)</sql>"),
     ("German", "Schreibe in die letzte Zeile „Antwort: N“.", "marker"),
     ("German, without quotes", "Beende sie mit: Endgültige Antwort: <Zahl>", "marker"),

@@ -25,7 +25,7 @@ from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
 from swift_rlvr.tasks.boxes import unsaid_pixels
-from swift_rlvr.tasks.options import LETTERS
+from swift_rlvr.tasks.options import LETTERS, letters_in
 from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
@@ -475,7 +475,9 @@ class DatasetCheck:
             return
         verifier = REWARDS[asked.task.verifier or ""]
         gold = _gold_in_words(asked)
-        if gold == first.answer or verifier.runs_code:
+        # Several letters say nothing of choices in another order.
+        is_several = bool(letters_in(gold) or letters_in(first.answer))
+        if gold == first.answer or is_several or verifier.runs_code:
             return
         as_first = replace(asked, row={**asked.row, **first.columns})
         answers = [asked.answering(first.answer), asked.answering(gold)]
@@ -525,7 +527,7 @@ def _note_doubts(findings: Findings, asked: AskedRow, raw: Row) -> None:
         findings.large_pictures += side > _RELATIVE_SIDE
         findings.largest_of_boxes = max(findings.largest_of_boxes, largest)
     if asked.gold is not None and asked.task.name == "choice":
-        is_first = asked.gold.answer == LETTERS[0]
+        is_first = LETTERS[0] in asked.gold.answer
         findings.first_letters += is_first
         findings.other_letters += not is_first
         findings.expected_first += 1 / len(asked.row["options"])

@@ -12,7 +12,8 @@ there is no question beside them, they are the prompt without that turn, as in m
 - `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
   read.
 - `choice`: the choices in any form that `options.py` reads, and a label, a choice as it is written, or
-  its index from 0. The policy is asked for the letter.
+  its index from 0, or several of them. The policy is asked for the letter, or for the letters of all
+  right choices, of which none may be missing.
 - `qa`: texts of which any will do, for `external_exact_match`.
 """
 
@@ -47,6 +48,7 @@ from swift_rlvr.tasks.options import (
     choices_by_label,
     choices_in_columns,
     choices_in_text,
+    letters_in,
     number_of_gold,
     right_and_wrong,
 )
@@ -424,8 +426,8 @@ def _choices_value(row: Row) -> Any:
 
 
 def right_choice(row: Row) -> str:
-    """The letter of the right choice; RowError if the answer is none of them, or could be
-    two.
+    """The letter of the right choice, or those of all right ones, as "A, C"; RowError if the answer
+    is none of them, or could be two.
     """
     question = _read(row, _RIGHT_CHOICE)
     return _right_choice(row, question, _choices(row, question))
@@ -434,19 +436,39 @@ def right_choice(row: Row) -> str:
 def _right_choice(row: Row, question: _Question, choices: _Choices) -> str:
     if choices.right is not None:
         return LETTERS[choices.right]
+    offered = _choices_value(row)
     for column, answer in question.answers.items():
-        golds = golds_in(answer)
-        if len(golds) != 1:
+        if answer == offered:  # ReClor has its choices in `answers`
             continue
-        first = _counted_from(column, golds[0], choices)
-        number = _index_of(column, golds[0], _choices_value(row), first)
-        if number is None:
-            number = number_of_gold(golds[0], choices.by_label, first)
-        if number is not None:
-            return LETTERS[number]
+        golds = golds_in(answer)
+        numbers = [_number_of(column, gold, row, choices) for gold in golds]
+        if numbers == [None] and isinstance(golds[0], str):
+            numbers = _numbers_of_letters(golds[0], choices)
+        right = {number for number in numbers if number is not None}
+        if right and len(right) == len(numbers):
+            return ", ".join(LETTERS[number] for number in sorted(right))
     column, answer = list(question.answers.items())[-1]
     expected = f"one of {', '.join(choices.by_label)}, a choice or its index from 0"
-    raise RowError("answer", f"expected {expected}, got {shown(answer)}", in_file=column)
+    raise RowError(
+        "answer", f"expected {expected}, or several, got {shown(answer)}", in_file=column
+    )
+
+
+def _number_of(column: str, gold: Any, row: Row, choices: _Choices) -> int | None:
+    """The number, from 0, of the choice that a gold in a column means; None if it means none."""
+    first = _counted_from(column, gold, choices)
+    number = _index_of(column, gold, _choices_value(row), first)
+    return number_of_gold(gold, choices.by_label, first) if number is None else number
+
+
+def _numbers_of_letters(gold: str, choices: _Choices) -> list[int | None]:
+    """The numbers of the choices that a gold lists by their letters: "A, C", "AC", but not "BAD"."""
+    letters = letters_in(gold, LETTERS[: len(choices.by_label)])
+    written = "".join(character for character in gold if character in LETTERS)
+    has_letters = list(choices.by_label) == list(LETTERS[: len(choices.by_label)])
+    if not has_letters or written != "".join(letters):
+        return []
+    return [LETTERS.index(letter) for letter in letters]
 
 
 def _index_of(column: str, gold: Any, choices: Any, first: int) -> int | None:
@@ -503,7 +525,8 @@ def prepare_choice(row: Row) -> dict[str, Any]:
             lines.append(f"{letter}. {choice}")
         lines.append("")
     if asked_form(question.asked) is None:
-        lines.append("Answer with the letter of the right choice.")
+        what = "letters of all right choices" if len(solution) > 1 else "letter of the right choice"
+        lines.append(f"Answer with the {what}.")
     asked = {"role": "user", "content": "\n".join(lines).strip()}
     prepared = {
         "messages": [*question.messages[:-1], asked],

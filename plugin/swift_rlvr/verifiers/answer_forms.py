@@ -137,7 +137,7 @@ _SHOWN_MARKER = re.compile(
 )
 _LAST_LINE = re.compile(
     # "... the letter of the right choice", not "... how often the letter e occurs"
-    rf"{_SAY}[^.\n]{{0,80}}\bletter\b(?!\s+[\"'“]?\w\b)|\bletter (?:only|alone)\b"
+    rf"{_SAY}[^.\n]{{0,80}}\b(?:letter|letters of)\b(?!\s+[\"'“]?\w\b)|\bletters? (?:only|alone)\b"
     # "give only the number", "in a single word"
     rf"|{_SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
     r"|\banswer (?:only|alone)\b|\b(?:with|in|using) (?:a |one )single (?:word|number|phrase|integer)\b"

@@ -20,6 +20,7 @@ there is no question beside them, they are the prompt without that turn, as in m
 import hashlib
 import json
 import random
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -90,6 +91,8 @@ _ALIASES = ("answer_aliases", "aliases")
 _MOST_WORDS = 3
 # What datasets write where there is no answer that could be graded.
 _NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
+# Between them, a number of 32 bits keeps six digits.
+_SMALLEST, _LARGEST = 1e-37, 1e38
 # Two words for one thing each.
 _BOOLEANS = {"true": "Yes", "yes": "True", "false": "No", "no": "False"}
 
@@ -259,9 +262,25 @@ def golds_in(answer: Any) -> list[Any]:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
     different: list[Any] = []
     for gold in golds:
+        if isinstance(gold, float):
+            gold = as_written(gold)
         if gold not in different or isinstance(gold, bool):
             different.append(gold)
     return different
+
+
+def as_written(number: float) -> float:
+    """The number that a float was written as, where a file keeps it in 32 bits.
+
+    >>> as_written(0.10000000149011612), as_written(0.1), as_written(1 / 3), as_written(2.0**-20) == 2.0**-20
+    (0.1, 0.1, 0.3333333333333333, True)
+    """
+    if not _SMALLEST < abs(number) < _LARGEST:
+        return number
+    # Columns that are written with more digits are of 64 bits.
+    short = float(f"{number:.6g}")
+    (in_32_bits,) = struct.unpack("f", struct.pack("f", short))
+    return short if in_32_bits == number else number
 
 
 def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:

@@ -644,9 +644,6 @@ class OwnTask(Task):
         left_over = unused_passages(row, used, prompt)
         if "images" not in prepared:
             left_over += unused_images(row, used)
-        system = value_at(row, "system")
-        if isinstance(system, str) and system.strip() and system not in prompt:
-            left_over.append("system")
         return left_over
 
     def names_of(self, column: str) -> Sequence[str]:

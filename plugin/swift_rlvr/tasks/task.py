@@ -248,10 +248,21 @@ def unused_columns(task: Task, row: Row) -> list[str]:
     >>> unused_columns(TASKS["qa"], {"question": "Who?", "answer": "Tom", "Notes": notes})
     ['Notes']
     """
+    systems = columns_named(("system", "system_prompt"), row)
+    prompt = ""
     try:
-        return task.of(row).unused(row)
+        own = task.of(row)
+        unused = own.unused(row)
+        if systems:
+            prompt = "".join(str(turn["content"]) for turn in own.preprocess(row)["messages"])
     except RowError:
         return []
+    for name in systems:
+        system = row.get(name)
+        is_told = isinstance(system, str) and system.strip() and system.strip() not in prompt
+        if is_told and name not in unused:
+            unused = [*unused, name]
+    return unused
 
 
 def unread_columns(task: Task, row: Row) -> list[str]:

@@ -116,7 +116,7 @@ def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_pat
     ]
     found = check_dataset(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.rewards["external_accuracy"] == Paid(
-        full=1, none=1, reasons=Counter({"bad gold": 1})
+        full=1, none=1, ungraded=1, reasons=Counter({"bad gold": 1})
     )
     assert (found.bad, found.problems) == (
         1,
@@ -283,6 +283,7 @@ def abstains(completions, **kwargs):
     [
         (["never"], True),
         (["never", "abstains"], False),
+        (["abstains", "half"], False),
         (["never", "half"], False),
         (["penalty"], False),
         (["never", "penalty"], False),
@@ -299,6 +300,17 @@ def test_rewards_that_pay_no_right_answer_anything_fail(tmp_path, names, fails):
         assert message in ran("check", f"math:{rows}", *flags, code=1)
     else:
         assert "earns 0, as" not in ran("check", f"math:{rows}", *flags)
+
+
+def test_rewards_that_grade_nothing_fail(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN_REWARDS)
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    flag = f"--reward_funcs={mine}:abstains"
+    assert "No answer was graded, right or wrong" in ran("check", dataset, flag, code=1)
+    # The reward may want a form that the prompt does not ask for.
+    silent = asked(tmp_path, "math", "", "7", "8", system="Be brief.")
+    assert "No answer was graded" not in ran("check", silent, flag)
 
 
 def test_why_a_reference_fails_is_told(tmp_path):
@@ -563,6 +575,38 @@ def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
     assert "which no reward reads" not in ran("check", dataset, columns=400)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "shown"),
+    [
+        ("Put the number between <ans> and </ans>.", "no answer"),
+        ('Respond in JSON: {"total": N}', "wrong answer"),
+        ("The last line must be 'FINAL: N'.", "wrong answer"),
+    ],
+)
+def test_a_form_that_the_verifier_does_not_read_fails(tmp_path, instruction, shown):
+    """No sentence beside the form may be read in its place."""
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    report = ran("check", dataset, "--reward_funcs", "external_accuracy", code=1, columns=400)
+    assert f"external_accuracy gives the gold 0: {shown}" in report
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Ende mit „Antwort: N“.",
+        "Termine par « Résultat : N ».",
+        "最後に「答えはNです。」と書いてください。",
+        "마지막 줄에 '최종 답변: N' 형식으로 쓰세요.",
+        "В последней строке напиши «Ответ: N».",
+    ],
+)
+def test_a_form_in_another_language_is_the_one_that_is_graded(tmp_path, instruction):
+    dataset = asked(tmp_path, "math", instruction, "7", "8", "9")
+    report = json.loads(ran("check", dataset, "--reward_funcs", "external_accuracy", "--json"))
+    assert report["forms"] == {"marker": 3} and not report["doubts"]
+    assert report["rewards"]["external_accuracy"]["full"] == 3
+
+
 def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
     golds = ["3,75", "4,00 €", "0,5", "1.234,50", "12,5 %", "2,5 kg"]
     dataset = asked(tmp_path, "math", "", "7", *golds)
@@ -572,6 +616,70 @@ def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
     others = asked(tmp_path, "math", "", "1,234", "1,5", "1, 25", "2,3,5", "1,234,567 m")
     assert "has a comma" not in ran("check", others, columns=400)
     assert "has a comma" not in ran("check", asked(tmp_path, "qa", "", *golds), columns=400)
+
+
+IRON = {"question": "Which is a metal?", "choices": ["salt", "iron", "wood"]}
+WON = "Who won the race?"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "contradiction"),
+    [
+        (
+            "qa",
+            [{"question": WON, "answer": "Ann"}, {"question": WON, "answer": "Bob"}],
+            "Bob and Ann",
+        ),
+        # one of several right answers is the same
+        (
+            "qa",
+            [{"question": WON, "answer": ["A.", "Ann"]}, {"question": WON, "answer": "Ann"}],
+            None,
+        ),
+        (
+            "math",
+            [{"question": "3/4?", "answer": "0.75"}, {"question": "3/4?", "answer": "3/4"}],
+            None,
+        ),
+        (
+            "math",
+            [{"question": "3/4?", "answer": "0.75"}, {"question": "3/4?", "answer": "4/3"}],
+            "4/3 and 0.75",
+        ),
+        # the same choice, in another place
+        (
+            "choice",
+            [{**IRON, "answer": "B"}, {**IRON, "choices": ["wood", "salt", "iron"], "answer": "C"}],
+            None,
+        ),
+        ("choice", [{**IRON, "answer": "B"}, {**IRON, "answer": "C"}], "wood and iron"),
+    ],
+)
+def test_rows_that_ask_the_same_with_another_gold_are_named(tmp_path, kind, rows, contradiction):
+    path = write(tmp_path / "rows.jsonl", list(map(json.dumps, rows)))
+    shown = ran("check", f"{kind}:{path}", columns=400)
+    if contradiction is None:
+        assert "with another gold" not in shown
+    else:
+        expected = (
+            f"1 row: an earlier row asks the same, with another gold (line 2: {contradiction})"
+        )
+        assert expected in shown
+        assert "Every gold earns" not in shown
+
+
+@pytest.mark.parametrize(("first", "is_named"), [(1, True), (0, False)])
+def test_golds_that_may_count_from_1_are_named(tmp_path, first, is_named):
+    rows = []
+    for number in range(24):
+        choices = [f"{letter}{number}" for letter in "wxyz"]
+        rows.append(
+            {"question": f"No. {number}?", "choices": choices, "answer": first + number % 3}
+        )
+    path = write(tmp_path / "rows.jsonl", rows)
+    shown = ran("check", f"choice:{path}", columns=400)
+    assert ("24 rows: the right choice is never the first" in shown) == is_named
+    assert ("Every gold earns" in shown) != is_named
 
 
 def test_a_passage_that_no_prompt_shows_is_named(tmp_path):

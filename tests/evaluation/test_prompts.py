@@ -124,7 +124,7 @@ def test_a_template_that_opens_the_thinking_is_gone_on_with():
     row = {"problem": "What is 3 + 4?", "answer": "7"}
     asked = ask(TASKS["math"], row, tokenizer=tokenizer)
     assert asked.prompt.endswith("<think>\n") and asked.thinking_opened
-    assert asked.ideal == "The answer is 7.\n</think>\n<answer>7</answer>"
+    assert asked.ideal == "This takes a few steps.\n</think>\n<answer>7</answer>"
     # As ms-swift hands it to rewards.
     assert asked.graded == f"<think>\n{asked.ideal}"
     assert asked.answering("8") == "<think>\nA guess.\n</think>\n<answer>8</answer>"

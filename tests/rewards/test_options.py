@@ -113,3 +113,30 @@ def test_options_are_the_rows_own():
         0.0,
         0.0,
     ]
+
+
+METALS = ["salt", "iron", "gold", "wood"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reward"),
+    [
+        ("B, C", 1.0),
+        ("CB", 1.0),
+        ("(B) and (C)", 1.0),
+        (r"\text{B, C}", 1.0),
+        ("B. iron, C. gold", 1.0),
+        ("Options B & C", 1.0),
+        ("B", 0.0),
+        ("iron", 0.0),
+        ("A, B, C", 0.0),
+        ("ABCD", 0.0),
+        ("B or C", 0.0),
+        ("B. gold, C. iron", 0.0),
+        ("B. gold", 0.0),
+        ("not B, C", 0.0),
+    ],
+)
+def test_of_several_right_letters_an_answer_gives_all_and_no_other(answer, reward):
+    columns = {"solution": ["B, C"], "options": [METALS]}
+    assert REWARDS["accuracy"]()([f"<answer>{answer}</answer>"], **columns) == [reward]

@@ -16,7 +16,14 @@ from present import present
 from swift_rlvr.contract import check_task
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.format import FormatReward
-from swift_rlvr.tasks import TASKS, RowError, add_task, tasks_of, verifier_of
+from swift_rlvr.tasks import (
+    TASKS,
+    RowError,
+    add_task,
+    tasks_of,
+    unused_columns,
+    verifier_of,
+)
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share
 from swift_rlvr.tasks.task import normalised
 from swift_rlvr.utils.errors import InputError
@@ -310,3 +317,13 @@ def test_an_endless_line_is_not_read_to_its_end(tmp_path):
         file.truncate(20 * 2**30)
     with pytest.raises(InputError, match="line 1: longer than"):
         check_jsonl(path)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_system_prompt_is_in_the_prompt_or_named(name):
+    task = TASKS[name]
+    told = "Speak like a captain."
+    for column in ("system", "system_prompt"):
+        row = {**raw_rows(name)[0], column: told}
+        prompt = "".join(str(turn["content"]) for turn in task.preprocess(row)["messages"])
+        assert (told in prompt) != (column in unused_columns(task, row))

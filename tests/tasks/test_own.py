@@ -7,6 +7,8 @@ import re
 import string
 from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -608,3 +610,57 @@ def test_every_column_that_nobody_reads_is_named(row, unread):
     """However short it is, and whatever its name and form."""
     row = {"question": "Who won?", "answer": "Smith", **row}
     assert unread_columns(TASKS["qa"], row) == unread
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which is a metal?\nA. oxygen\nB. wood\nC. iron\nAnswer:",
+        "Which is a metal?\nA. oxygen\nB. wood\nC. iron\n\nAnswer with the letter of the right choice.",
+        "Which is a metal? (A) oxygen (B) wood (C) iron\nThink step by step.",
+    ],
+)
+def test_what_follows_the_last_choice_is_no_part_of_it(question):
+    prepared = TASKS["choice"].preprocess({"question": question, "answer": "C"})
+    assert prepared["options"] == ["oxygen", "wood", "iron"]
+
+
+def test_a_last_choice_may_have_several_lines_where_others_have():
+    question = "Which prints 1?\nA. x = 0\nprint(x)\nB. x = 1\nprint(x)"
+    prepared = TASKS["choice"].preprocess({"question": question, "answer": "B"})
+    assert prepared["options"] == ["x = 0\nprint(x)", "x = 1\nprint(x)"]
+
+
+SEVERAL = {"question": "Which are metals?", "choices": ["salt", "iron", "gold", "wood"]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["B, C", "BC", "B and C", "(B)(C)", ["B", "C"], "['B', 'C']", [1, 2], ["gold", "iron"]],
+)
+def test_several_choices_may_be_right(answer):
+    row = {**SEVERAL, "answer": answer}
+    prepared = TASKS["choice"].preprocess(row)
+    assert prepared["solution"] == "B, C"
+    assert prepared["messages"][-1]["content"].endswith("the letters of all right choices.")
+    completion = TASKS["choice"].gold_completion(row)
+    for name in TASKS["choice"].rewards:
+        columns = {column: [value] for column, value in prepared.items()}
+        assert REWARDS[name]()([completion], **columns) == [1.0]
+
+
+@pytest.mark.parametrize("answer", ["BAD", "CB", "B, E", "iron, gold", "B or C", ["B", "lead"], []])
+def test_what_does_not_list_choices_is_refused(answer):
+    with pytest.raises(RowError):
+        TASKS["choice"].preprocess({**SEVERAL, "answer": answer})
+
+
+@pytest.mark.parametrize(("kind", "column"), [("math", "solution"), ("qa", "accepted_answers")])
+def test_a_gold_of_32_bits_is_the_number_that_was_written(tmp_path, kind, column):
+    golds = [0.1, 3.1, -1234.56, 0.25, 7.0]
+    table = pa.table({"question": ["How much?"] * 5, "answer": pa.array(golds, pa.float32())})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    rows = [TASKS[kind].preprocess(row) for _, row in file_rows(tmp_path / "rows.parquet")]
+    reward = REWARDS[TASKS[kind].verifier]()
+    texts = [f"<answer>{gold:g}</answer>" for gold in golds]
+    assert reward(texts, **{column: [row[column] for row in rows]}) == [1.0] * 5

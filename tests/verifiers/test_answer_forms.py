@@ -130,6 +130,18 @@ PROMPTS = [
         "Then, provide your solution between <SOLUTION></SOLUTION>",
         "<SOLUTION>(.*?)</SOLUTION>",
     ),
+    ("ours, of several", "Answer with the letters of all right choices.", "last_line"),
+    ("a tag of another name", "Put the query between <sql> and </sql>.", "<sql>(.*?)</sql>"),
+    ("German", "Schreibe in die letzte Zeile „Antwort: N“.", "marker"),
+    ("German, without quotes", "Beende sie mit: Endgültige Antwort: <Zahl>", "marker"),
+    ("French", "Termine par « Résultat : N ».", "marker"),
+    ("Spanish", "La última línea debe ser «La respuesta es N.»", "marker"),
+    ("Japanese", "最後に「答えはNです。」と書いてください。", "marker"),
+    ("Korean", "마지막 줄에 '최종 답변: N' 형식으로 쓰세요.", "marker"),
+    ("Russian", "В последней строке напиши «Ответ: N».", "marker"),
+    ("Arabic", "اكتب في السطر الأخير: «الإجابة: N».", "marker"),
+    ("words of its own", 'The last line must be "FINAL: <number>".', "marker"),
+    ("JSON, in German", 'Gib das Ergebnis als JSON aus: {"antwort": N}', "json"),
 ]
 # A question alone, some with words that an instruction would have.
 QUESTIONS = [
@@ -146,6 +158,10 @@ QUESTIONS = [
     "Which river flows through Cologne? Give its name in German.",
     "What is JSON?",
     "小明有3个苹果，又买了4个。一共有几个？",
+    "Wer antwortet: „Die Antwort ist nein“?",
+    "Print a line 'Case #1: Y' for each case.",
+    "What does <b></b> do in HTML? Give an example.",
+    "この問題の答えを求めよ。",
 ]
 
 
@@ -225,6 +241,16 @@ def test_an_expression_of_more_than_one_group_between_texts_is_refused(form: str
         (f"{R1_ZERO} Put it within \\boxed{{}}.", "<think>so</think>\n<answer>\\boxed{7}</answer>"),
         ("Think in <think> </think>, then \\boxed{}.", "<think>so</think>\n\\boxed{7}"),
         ('Output JSON: {"final_answer": 5}', 'so\n{"final_answer": "7"}'),
+        ('Respond in JSON: {"step": "...", "value": N}', 'so\n{"value": "7"}'),
+        ("Respond in JSON with the keys 'step' and 'value'.", 'so\n{"value": "7"}'),
+        ("Schreibe in die letzte Zeile „Antwort: N“.", "so\nAntwort: 7"),
+        ("最後に「答えはNです。」と書いてください。", "so\n答えは7です。"),
+        (
+            "Say 'The final answer is: [answer]. I hope it is correct.'",
+            "so\nThe final answer is: 7. I hope it is correct.",
+        ),
+        ("Finish with 'FINAL: N'.", "so\nFINAL: 7"),
+        ("Put the number in <ans></ans>.", "so\n<ans>7</ans>"),
         ("What is 3 + 4?", "so\n7"),
     ],
 )

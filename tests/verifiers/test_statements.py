@@ -229,6 +229,7 @@ LABELS = [
     "Ergebnis: {}", "Résultat : {}", "Resultado: {}", "Solución: {}.", "Risultato: {}", "Solução: {}",
     "Результат: {}", "Итого: {}", "Wynik: {}", "Resultaat: {}", "Sonuç: {}", "Kết quả: {}", "Trả lời: {}",
     "Hasil: {}", "結果：{}", "결과: {}", "الحل: {}", "النتيجة: {}", "हल: {}", "תשובה: {}", "Răspuns: {}",
+    "Endergebnis: {}", "Résultat final : {}", "إجابة: {}", "最終回答: {}", "解：{}", "답변: {}",
     "**Resultado:** {}", "## Résultat\n{}", "### Ergebnis:\n\n{}",
 ]  # fmt: skip
 
@@ -244,6 +245,11 @@ def test_a_label_on_the_last_line(label):
     assert grade(f"{line}\nThe answer is 17.", "18").reward == 0.0
     assert grade(label.format("17 or 18"), "18").reward == 0.0
     assert answer_in(label.format("Paris")) == "Paris"
+
+
+def test_kana_may_stand_before_an_answer():
+    assert grade("足します。したがってこの問題の答えは18です。", "18").reward == 1.0
+    assert grade("不正解は18です。", "18").reward == 0.0
 
 
 PIECES = st.sampled_from(

@@ -6,11 +6,10 @@ prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the ru
 task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.success import FORMAT, ONLY_TOGETHER, SHAPING, VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns, verifier_of
 from swift_rlvr.tasks.boxes import unsaid_pixels
+from swift_rlvr.tasks.options import LETTERS, letters_in
 from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
@@ -51,11 +51,10 @@ MUCH = 0.02
 # before it says something that no box goes beyond it.
 _RELATIVE_SIDE = 1000
 _SEEN_PICTURES = 10
+# That no first choice is right is chance once in 400 datasets where so many would be.
+_EXPECTED_FIRST = 6
 # How a reference passes its tests: in a process of its own, only in one with them, or not at all.
 WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
-
-# Golds that have no other form: a whole number, or the label of a choice.
-_PLAIN = re.compile(r"0|-?[1-9][0-9]*|[A-J]")
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
@@ -72,15 +71,20 @@ class Disagreement(NamedTuple):
 @dataclass
 class Paid:
     """How many ideal completions earn the maximum of a reward, less, and None, with the reasons
-    for the latter two. nothing: how many earn 0, and no more than a wrong one, of prompts whose form
-    is known.
+    for the latter two. Of prompts whose form is known, nothing: how many earn 0, and no more than a
+    wrong one; ungraded: of how many not even a wrong one is graded.
     """
 
     full: int = 0
     less: int = 0
     none: int = 0
     nothing: int = 0
+    ungraded: int = 0
     reasons: Counter = field(default_factory=Counter)
+
+    @property
+    def rows(self) -> int:
+        return self.full + self.less + self.none
 
 
 @dataclass
@@ -123,6 +127,11 @@ class Findings:
     largest_of_boxes: float = 0.0
     # Rows that ask what an earlier one asks, with another gold: the line and what it contradicts.
     contradictions: list[Problem] = field(default_factory=list)
+    # Rows of a choice that are right with another letter than A, those with A, and how many of these
+    # there would be if it were chance.
+    other_letters: int = 0
+    first_letters: int = 0
+    expected_first: float = 0.0
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
     # Rows with pictures, and those of which one is at a URL, which was not opened.
@@ -157,12 +166,19 @@ class Findings:
         """
         paid = self.rewards.values()
         return any(each.nothing for each in paid) and all(
-            each.nothing == each.full + each.less + each.none for each in paid
+            each.nothing == each.rows for each in paid
         )
 
     @property
+    def grades_nothing(self) -> bool:
+        """Whether no reward of the run has graded anything in a form that is known, right or wrong."""
+        paid = self.rewards.values()
+        return bool(paid) and all(each.ungraded == each.rows > 0 for each in paid)
+
+    @property
     def failed(self) -> bool:
-        return self.too_many or self.pays_nothing or any(self.shared.values())
+        found = self.too_many or self.pays_nothing or self.grades_nothing
+        return found or any(self.shared.values())
 
     @property
     def doubts(self) -> list[str]:
@@ -187,6 +203,11 @@ class Findings:
             yield (
                 f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
                 "same with a point is not graded; write a point, or a space behind the comma of a list"
+            )
+        if self.expected_first >= _EXPECTED_FIRST and not self.first_letters:
+            yield (
+                f"{rows_text(self.other_letters)}: the right choice is never the first; where it is told by "
+                "number, the numbers may begin at 1, and are read as if they began at 0"
             )
         if self.contradictions:
             line, text = self.contradictions[0]
@@ -234,6 +255,7 @@ class Findings:
         computed = {
             "too_many": self.too_many,
             "pays_nothing": self.pays_nothing,
+            "grades_nothing": self.grades_nothing,
             "doubts": self.doubts,
             "forms": forms,
             "disagreements": disagreements,
@@ -366,7 +388,7 @@ class DatasetCheck:
         self._graders = Graders(rewards)
         # By `Task.identity`: the first line of each question, and the questions of the other files.
         self._first_lines: dict[str, int] = {}
-        self._first_golds: dict[str, str] = {}
+        self._first_golds: dict[str, _FirstGold] = {}
         self._elsewhere: dict[str, set[str]] = {}
         for other in against:
             columns = source.task.columns
@@ -438,26 +460,48 @@ class DatasetCheck:
             findings.problems.append((line, f"{REPEATS} line {first_line}"))
             self._compare_golds(asked, self._first_golds.get(identity))
         elif asked.gold is not None:
-            self._first_golds[identity] = asked.gold.answer.strip()
+            columns = REWARDS[asked.task.verifier or ""].columns
+            self._first_golds[identity] = _FirstGold(
+                _gold_in_words(asked), {name: asked.row[name] for name in columns}
+            )
         for name, identities in self._elsewhere.items():
             if identity in identities:
                 findings.shared[name] += 1
                 findings.problems.append((line, f"is also in {name}"))
 
-    def _compare_golds(self, asked: AskedRow, first: str | None) -> None:
-        """Note a row whose gold is certainly not that of the first row with its question."""
+    def _compare_golds(self, asked: AskedRow, first: "_FirstGold | None") -> None:
+        """Note a row and the first one with its question, of which neither pays the other's gold."""
         if first is None or asked.gold is None:
             return
-        gold = asked.gold.answer.strip()
-        differs = False
-        if asked.task.verifier == AccuracyReward.name:
-            # Numbers and labels, of which one alone can be right.
-            differs = bool(_PLAIN.fullmatch(gold) and _PLAIN.fullmatch(first)) and gold != first
-        elif asked.task.verifier == BoxReward.name:
-            # Two people draw the same box a little differently.
-            differs = BoxReward().explain(first, asked.row).reward == 0.0
-        if differs:
-            self.findings.contradictions.append((asked.line, f"{gold:.80} and {first:.80}"))
+        verifier = REWARDS[asked.task.verifier or ""]
+        gold = _gold_in_words(asked)
+        # Several letters say nothing of choices in another order.
+        is_several = bool(letters_in(gold) or letters_in(first.answer))
+        if gold == first.answer or is_several or verifier.runs_code:
+            return
+        as_first = replace(asked, row={**asked.row, **first.columns})
+        answers = [asked.answering(first.answer), asked.answering(gold)]
+        grades = grades_of(verifier(), [asked, as_first], answers)
+        if all(grade.reward == 0.0 for grade in grades):
+            self.findings.contradictions.append((asked.line, f"{gold:.80} and {first.answer:.80}"))
+
+
+class _FirstGold(NamedTuple):
+    """The right answer of the first row that asks something, and the columns that verify it."""
+
+    answer: str
+    columns: dict[str, Any]
+
+
+def _gold_in_words(asked: AskedRow) -> str:
+    """The right answer of a row that has one; the choice and not its letter, since the same question
+    may have its choices in another order.
+    """
+    gold = asked.gold.answer.strip() if asked.gold else ""
+    options = asked.row.get("options") or []
+    if len(gold) == 1 and gold in LETTERS[: len(options)]:
+        return str(options[LETTERS.index(gold)])
+    return gold
 
 
 def rows_without_reading(source: Source) -> int | None:
@@ -482,6 +526,11 @@ def _note_doubts(findings: Findings, asked: AskedRow, raw: Row) -> None:
         largest, side = pixels
         findings.large_pictures += side > _RELATIVE_SIDE
         findings.largest_of_boxes = max(findings.largest_of_boxes, largest)
+    if asked.gold is not None and asked.task.name == "choice":
+        is_first = LETTERS[0] in asked.gold.answer
+        findings.first_letters += is_first
+        findings.other_letters += not is_first
+        findings.expected_first += 1 / len(asked.row["options"])
     if asked.gold is not None and asked.task.verifier == AccuracyReward.name:
         answer = asked.gold.answer.strip()
         # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5
@@ -543,6 +592,7 @@ def grade_rows(findings: Findings, reward: Reward, rows: list[AskedRow]) -> Iter
         # Where the prompt's form is not known, the ideal may not be what it asks for.
         is_shown = asked.form is not None
         paid.nothing += is_shown and grade.reward == 0 and guess.reward in (0, None)
+        paid.ungraded += is_shown and grade.reward is None and guess.reward is None
         if not is_verifier and grade.reason == guess.reason:
             disagreement = Disagreement(reward.name, asked.form, grade.reason)
             findings.disagreements[disagreement] += 1

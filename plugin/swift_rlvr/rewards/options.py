@@ -2,13 +2,14 @@ r"""An answer to a multiple choice, where the row has the column `options`: its 
 
 The verifier of mathematics sees a letter and a value. With the choices the two are one: for the
 gold A the value of choice A is right, for the gold 7 the letter of the choice 7. A letter beside
-the value of another choice is a hedge, and wrong.
+the value of another choice is a hedge, and wrong. Of several right letters, as in "A, C", an answer
+gives all and no other, by their letters.
 """
 
 import re
 from typing import NamedTuple
 
-from swift_rlvr.tasks.options import LETTERS, choices_by_label
+from swift_rlvr.tasks.options import LETTERS, choices_by_label, letters_in
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import Leniency, Reason, Verdict, grade
 
@@ -51,6 +52,9 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
     if verdict.answer is None or verdict.reason is Reason.ERROR:
         return verdict
     choices = _choices(options)
+    several = letters_in(gold, [*choices]) if isinstance(gold, str) else []
+    if several:
+        return _decided(verdict, _letters_alone(verdict.answer, choices) == several)
     right = _right_letter(gold, verdict.gold, choices)
     if right is None:
         return verdict
@@ -63,10 +67,20 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
         letters = {letter.upper() for letter in _LETTER_IN_BRACKETS.findall(answer.value)}
         if letters & choices.keys() - {right}:
             is_right = False
-    if is_right is None:
-        return verdict
+    return verdict if is_right is None else _decided(verdict, is_right)
+
+
+def _decided(verdict: Verdict, is_right: bool) -> Verdict:
     reason = Reason.CORRECT if is_right else Reason.WRONG
     return verdict._replace(reward=reason.reward, reason=reason)
+
+
+def _letters_alone(answer: str, choices: dict[str, str]) -> list[str]:
+    """The letters of several choices that an answer gives, alone or each with its own choice: (A) iron."""
+    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", answer))
+    for letter, text in choices.items():
+        bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
+    return letters_in(bare, [*choices])
 
 
 def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:

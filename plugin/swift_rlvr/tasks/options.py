@@ -1,7 +1,7 @@
 """The choices of a question by their labels, in whatever form a dataset has them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
@@ -42,6 +42,11 @@ _WRONG_COLUMN = re.compile(
 _RIGHT = ("correct_answer", "best_answer", "right_answer", "correct_option", "correct", "answer")
 # "B", "(B)", "B."
 _MARKS_OF_LABEL = "()[]{}.: "
+# What stands around and between several letters: "(A) and (C)", "options A, C", "A、C"
+_AROUND_LETTERS = re.compile(
+    r"[()\[\]{}*.:$\\]|\b(?:and|options?|choices?|answers?)\b", re.IGNORECASE
+)
+_BETWEEN_LETTERS = re.compile(r"[\s,;/&+|、，；和与及]+")
 
 
 def choices_by_label(value: Any) -> dict[str, str]:
@@ -114,6 +119,8 @@ def choices_in_text(text: str) -> dict[str, str]:
 
     >>> choices_in_text("Which? A) iron B) salt"), choices_in_text("a ) 38 , b ) 27.5 , c ) none")
     ({'A': 'iron', 'B': 'salt'}, {'A': '38', 'B': '27.5', 'C': 'none'})
+    >>> choices_in_text("Which?\\nA. iron\\nB. salt\\n\\nAnswer with the letter.")
+    {'A': 'iron', 'B': 'salt'}
     >>> choices_in_text("Point A. Then B. Then A."), choices_in_text("Is it so?")
     ({}, {})
     """
@@ -131,7 +138,11 @@ def choices_in_text(text: str) -> dict[str, str]:
         if letter != LETTERS[index : index + 1]:
             return {}
         end = labels[index + 1].start() if index + 1 < len(labels) else len(text)
-        choice = text[label.end() : end].strip().rstrip(",;").strip()
+        choice = text[label.end() : end].strip()
+        if index + 1 == len(labels) and not any("\n" in other for other in choices.values()):
+            # What follows a last choice of one line, as the others are, asks for the answer.
+            choice = choice.partition("\n")[0]
+        choice = choice.strip().rstrip(",;").strip()
         if not choice:
             return {}
         choices[letter] = choice
@@ -229,3 +240,23 @@ def _numbers_of(text: str, choices: Mapping[str, str]) -> list[int]:
         for number, choice in enumerate(choices.values())
         if normalised_answer(choice) == words
     ]
+
+
+def letters_in(text: str, labels: Sequence[str] = LETTERS) -> list[str]:
+    """The letters of several choices, in order, where a text is nothing else; empty if it is one
+    letter, or something else.
+
+    >>> letters_in("A, C"), letters_in("CA"), letters_in("(a) and (c)"), letters_in("['A', 'C']")
+    (['A', 'C'], ['A', 'C'], ['A', 'C'], ['A', 'C'])
+    >>> letters_in("A"), letters_in("A or C"), letters_in("ac"), letters_in("A and iron"), letters_in("AC", "AB")
+    ([], [], [], [], [])
+    """
+    bare = _AROUND_LETTERS.sub(" ", text.replace("'", " ").replace('"', " "))
+    parts = list(filter(None, _BETWEEN_LETTERS.split(bare)))
+    if any(len(part) > 1 for part in parts):
+        # AC, in capitals: in small letters it may be a word
+        parts = list("".join(parts))
+    elif len(parts) > 1:
+        parts = [part.upper() for part in parts]
+    different = sorted({*parts})
+    return different if len(different) > 1 and all(part in labels for part in different) else []

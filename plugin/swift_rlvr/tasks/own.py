@@ -12,13 +12,15 @@ there is no question beside them, they are the prompt without that turn, as in m
 - `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
   read.
 - `choice`: the choices in any form that `options.py` reads, and a label, a choice as it is written, or
-  its index from 0. The policy is asked for the letter.
+  its index from 0, or several of them. The policy is asked for the letter, or for the letters of all
+  right choices, of which none may be missing.
 - `qa`: texts of which any will do, for `external_exact_match`.
 """
 
 import hashlib
 import json
 import random
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -47,6 +49,7 @@ from swift_rlvr.tasks.options import (
     choices_by_label,
     choices_in_columns,
     choices_in_text,
+    letters_in,
     number_of_gold,
     right_and_wrong,
 )
@@ -88,6 +91,8 @@ _ALIASES = ("answer_aliases", "aliases")
 _MOST_WORDS = 3
 # What datasets write where there is no answer that could be graded.
 _NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
+# Between them, a number of 32 bits keeps six digits.
+_SMALLEST, _LARGEST = 1e-37, 1e38
 # Two words for one thing each.
 _BOOLEANS = {"true": "Yes", "yes": "True", "false": "No", "no": "False"}
 
@@ -257,9 +262,25 @@ def golds_in(answer: Any) -> list[Any]:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
     different: list[Any] = []
     for gold in golds:
+        if isinstance(gold, float):
+            gold = as_written(gold)
         if gold not in different or isinstance(gold, bool):
             different.append(gold)
     return different
+
+
+def as_written(number: float) -> float:
+    """The number that a float was written as, where a file keeps it in 32 bits.
+
+    >>> as_written(0.10000000149011612), as_written(0.1), as_written(1 / 3), as_written(2.0**-20) == 2.0**-20
+    (0.1, 0.1, 0.3333333333333333, True)
+    """
+    if not _SMALLEST < abs(number) < _LARGEST:
+        return number
+    # Columns that are written with more digits are of 64 bits.
+    short = float(f"{number:.6g}")
+    (in_32_bits,) = struct.unpack("f", struct.pack("f", short))
+    return short if in_32_bits == number else number
 
 
 def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:
@@ -424,8 +445,8 @@ def _choices_value(row: Row) -> Any:
 
 
 def right_choice(row: Row) -> str:
-    """The letter of the right choice; RowError if the answer is none of them, or could be
-    two.
+    """The letter of the right choice, or those of all right ones, as "A, C"; RowError if the answer
+    is none of them, or could be two.
     """
     question = _read(row, _RIGHT_CHOICE)
     return _right_choice(row, question, _choices(row, question))
@@ -434,19 +455,39 @@ def right_choice(row: Row) -> str:
 def _right_choice(row: Row, question: _Question, choices: _Choices) -> str:
     if choices.right is not None:
         return LETTERS[choices.right]
+    offered = _choices_value(row)
     for column, answer in question.answers.items():
-        golds = golds_in(answer)
-        if len(golds) != 1:
+        if answer == offered:  # ReClor has its choices in `answers`
             continue
-        first = _counted_from(column, golds[0], choices)
-        number = _index_of(column, golds[0], _choices_value(row), first)
-        if number is None:
-            number = number_of_gold(golds[0], choices.by_label, first)
-        if number is not None:
-            return LETTERS[number]
+        golds = golds_in(answer)
+        numbers = [_number_of(column, gold, row, choices) for gold in golds]
+        if numbers == [None] and isinstance(golds[0], str):
+            numbers = _numbers_of_letters(golds[0], choices)
+        right = {number for number in numbers if number is not None}
+        if right and len(right) == len(numbers):
+            return ", ".join(LETTERS[number] for number in sorted(right))
     column, answer = list(question.answers.items())[-1]
     expected = f"one of {', '.join(choices.by_label)}, a choice or its index from 0"
-    raise RowError("answer", f"expected {expected}, got {shown(answer)}", in_file=column)
+    raise RowError(
+        "answer", f"expected {expected}, or several, got {shown(answer)}", in_file=column
+    )
+
+
+def _number_of(column: str, gold: Any, row: Row, choices: _Choices) -> int | None:
+    """The number, from 0, of the choice that a gold in a column means; None if it means none."""
+    first = _counted_from(column, gold, choices)
+    number = _index_of(column, gold, _choices_value(row), first)
+    return number_of_gold(gold, choices.by_label, first) if number is None else number
+
+
+def _numbers_of_letters(gold: str, choices: _Choices) -> list[int | None]:
+    """The numbers of the choices that a gold lists by their letters: "A, C", "AC", but not "BAD"."""
+    letters = letters_in(gold, LETTERS[: len(choices.by_label)])
+    written = "".join(character for character in gold if character in LETTERS)
+    has_letters = list(choices.by_label) == list(LETTERS[: len(choices.by_label)])
+    if not has_letters or written != "".join(letters):
+        return []
+    return [LETTERS.index(letter) for letter in letters]
 
 
 def _index_of(column: str, gold: Any, choices: Any, first: int) -> int | None:
@@ -503,7 +544,8 @@ def prepare_choice(row: Row) -> dict[str, Any]:
             lines.append(f"{letter}. {choice}")
         lines.append("")
     if asked_form(question.asked) is None:
-        lines.append("Answer with the letter of the right choice.")
+        what = "letters of all right choices" if len(solution) > 1 else "letter of the right choice"
+        lines.append(f"Answer with the {what}.")
     asked = {"role": "user", "content": "\n".join(lines).strip()}
     prepared = {
         "messages": [*question.messages[:-1], asked],
@@ -602,9 +644,6 @@ class OwnTask(Task):
         left_over = unused_passages(row, used, prompt)
         if "images" not in prepared:
             left_over += unused_images(row, used)
-        system = value_at(row, "system")
-        if isinstance(system, str) and system.strip() and system not in prompt:
-            left_over.append("system")
         return left_over
 
     def names_of(self, column: str) -> Sequence[str]:

@@ -189,9 +189,13 @@ class Task:
         if messages is None:
             messages = with_default_system(self.preprocess(row)["messages"], self.system)
         prompt = prompt_text(messages)
+        form = self.form_of(prompt)
         # No format accepts an empty think part.
         reasoning = gold.reasoning or f"The answer is {gold.answer.strip()}."
-        if self.layout and asked_form(prompt) is None:
+        if form is not None and not worked and not gold.reasoning:
+            # This sentence would be read in place of a form that no reward reads.
+            reasoning = "This takes a few steps."
+        if self.layout and form is None:
             return self.layout.format(reasoning=reasoning, answer=gold.answer)
         return self.completion(prompt, reasoning, gold.answer, thinking_opened)
 
@@ -244,10 +248,21 @@ def unused_columns(task: Task, row: Row) -> list[str]:
     >>> unused_columns(TASKS["qa"], {"question": "Who?", "answer": "Tom", "Notes": notes})
     ['Notes']
     """
+    systems = columns_named(("system", "system_prompt"), row)
+    prompt = ""
     try:
-        return task.of(row).unused(row)
+        own = task.of(row)
+        unused = own.unused(row)
+        if systems:
+            prompt = "".join(str(turn["content"]) for turn in own.preprocess(row)["messages"])
     except RowError:
         return []
+    for name in systems:
+        system = row.get(name)
+        is_told = isinstance(system, str) and system.strip() and system.strip() not in prompt
+        if is_told and name not in unused:
+            unused = [*unused, name]
+    return unused
 
 
 def unread_columns(task: Task, row: Row) -> list[str]:

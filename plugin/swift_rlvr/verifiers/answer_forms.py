@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from swift_rlvr.verifiers.answers import boxed_answer
+from swift_rlvr.verifiers.languages import announcing
 
 TAGS = "tags"  # <answer> 7 </answer>
 BOXED = "boxed"  # \boxed{7}
@@ -42,7 +43,8 @@ _NEGATED = re.compile(
 )
 # What stands where the answer goes: $ANSWER, [answer], <number>, {answer}, \boxed{A}, X
 _PLACE = r"(?:\$|\\|\[|<|\{|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
-_QUOTE = "[\"'`“‘「『*]"
+_QUOTES = "\"'`“”‘’„«»「」『』"
+_QUOTE = f"[{_QUOTES}*]"
 # What asks for an answer, rather than the words of a question: "give only the number" does, "the
 # only number that ..." does not.
 _SAY = (
@@ -50,9 +52,21 @@ _SAY = (
     r"|express)\b"
 )
 _ANSWER_TAGS = re.compile(r"</answer>|<answer>[^<]{0,40}\btags?\b|\btags?\b[^<]{0,40}<answer>")
+# Tags around the reasoning, of tools and pictures, and those of HTML.
+_NO_ANSWER_TAGS = (
+    "think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|analysis|plan|explanation|rationale|steps?"
+    "|tools?|tool_calls?|tool_response|function|image|img|video|audio|box|point"
+    "|[abiopqsu]|br|li|[ou]l|em|strong|code|pre|su[bp]|table|t[dhr]|div|span|h[1-6]|html|head|body"
+)
 # Tags of another name, as in <SOLUTION></SOLUTION>.
 OTHER_TAGS = "final_answer|finalanswer|final|result|solution"
-_OTHER_TAGS = re.compile(rf"<(?P<tag>{OTHER_TAGS})>[^<>]{{0,60}}</(?P=tag)>", re.IGNORECASE)
+_OTHER_TAGS = re.compile(
+    rf"<(?P<tag>{OTHER_TAGS})>[^<>]{{0,60}}</(?P=tag)>"
+    # of any name, where the answer is asked for in them: "put the query between <sql> and </sql>"
+    r"|\b(?:put|place|write|give|enclose|wrap|return|provide|between|within|inside|in)\b[^.\n<>]{0,60}"
+    rf"<(?P<any>(?!(?:{_NO_ANSWER_TAGS})>)[a-z]\w*)>(?:\s*|[^<>]{{1,20}})</(?P=any)>",
+    re.IGNORECASE,
+)
 _BOXED = re.compile(
     # \boxed{}, also where its backslash is lost
     r"\\f?boxed|\bboxed\{"
@@ -86,7 +100,7 @@ _JSON = re.compile(
     r"\b(?:answer|respond|response|return|output|reply|provide|give|write|present|format|solution)\w*\b"
     r"[^.\n]{0,80}\bJSON\b"
     # "a JSON object"
-    r"|\bJSON\b[^.\n]{0,30}\b(?:format|object|output|answer)|JSON ?格式"
+    r"|\bJSON\b[^.\n]{0,30}(?:\b(?:format|object|output|answer)|\{\s*\"\w+\"\s*:)|JSON ?格式"
     # {"answer": ...}
     r"|\{\s*\"(?:final_)?answer\"\s*:",
     re.IGNORECASE,
@@ -102,9 +116,28 @@ _MARKER = re.compile(
     rf"|答案(?:是|为)?\s*[：:]\s*{_PLACE}|{_QUOTE}(?:所以|因此)?(?:最终)?答案\s*(?:是|为|：|:)",
     re.IGNORECASE | re.MULTILINE,
 )
+# The marker as a prompt shows it, in any language: „Antwort: N“, "The final answer is [answer].",
+# Respuesta: <número>. The place of the answer is in brackets, or a capital in quotes.
+_BRACKETED = (
+    r"(?:\$?\\boxed\{[^{}\n]*\}\$?|<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\([A-Z]\))"
+)
+_IN_PLACE = rf"(?:{_BRACKETED}|\$?(?-i:[A-Z]+(?![A-Za-z]))\$?|\$answer\b|\.\.\.|…|_{{3,}})"
+# No part of a longer word; before it kana are particles.
+_WORD_START = r"(?<![^\W\d_ぁ-ヿ一-鿿])"
+_SHOWN_MARKER = re.compile(
+    # "end with 'FINAL: N'": any words, where they are the end of the completion
+    rf"(?:\b(?:end|finish|conclude|last line|final line)\b[^.\n]{{0,60}}?{_QUOTE}(?P<any>[A-Z][\w ]{{0,25}}:\s*)"
+    # or those that announce an answer, and what stands before them
+    rf"|[{_QUOTES}]\s*(?P<words>[^\n\"“”„«»「」『』]{{0,30}}?{_WORD_START}"
+    rf"(?:(?:the )?(?:final |correct )?answer\s*(?:is\b|:)|{announcing(labels=True)}|答案(?:是|为)?)\s*[:：]?\s*))"
+    rf"(?P<place>{_IN_PLACE})(?P<after>[^\n{_QUOTES}]{{0,40}})[{_QUOTES}]"
+    # without quotes
+    rf"|{_WORD_START}(?P<bare>(?:{announcing(labels=True)})\s*){_BRACKETED}",
+    re.IGNORECASE,
+)
 _LAST_LINE = re.compile(
     # "... the letter of the right choice", not "... how often the letter e occurs"
-    rf"{_SAY}[^.\n]{{0,80}}\bletter\b(?!\s+[\"'“]?\w\b)|\bletter (?:only|alone)\b"
+    rf"{_SAY}[^.\n]{{0,80}}\b(?:letter|letters of)\b(?!\s+[\"'“]?\w\b)|\bletters? (?:only|alone)\b"
     # "give only the number", "in a single word"
     rf"|{_SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
     r"|\banswer (?:only|alone)\b|\b(?:with|in|using) (?:a |one )single (?:word|number|phrase|integer)\b"
@@ -126,6 +159,7 @@ _UNKNOWN = re.compile(
 _PATTERNS = (
     (HASH, _HASH),
     (MARKER, _MARKER),
+    (MARKER, _SHOWN_MARKER),
     (CODE, _CODE),
     (JSON, _JSON),
     (LAST_LINE, _LAST_LINE),
@@ -135,6 +169,10 @@ _THINK_TAGS = re.compile(r"<(?P<tag>think|thinking|reasoning|thought|scratchpad)
 _ON_ITS_LINE = re.compile(r"<answer>[ \t]*\n")
 # The key of the answer in an object of JSON.
 _KEY = re.compile(r"[\"'`](\w*answer\w*|solution|result)[\"'`]", re.IGNORECASE)
+# ... or the last one that is shown: {"step": "...", "value": N}, keys "step" and "value"
+_LAST_KEY = re.compile(
+    r"\{(?:[^{}]*,)?\s*\"(?P<shown>\w+)\"\s*:[^{}:]*\}|\bkeys?\b[^.\n]*[\"'`](?P<named>\w+)[\"'`]"
+)
 # The group of a regular expression for a form: (.*?), (.+), ([^<]*)
 _GROUP = re.compile(r"(?<!\\)\((?!\?)(?:[^()\\]|\\.)*\)")
 _ONE_LINE = (HASH, MARKER, LAST_LINE)
@@ -169,7 +207,7 @@ def asked_form(prompt: str) -> str | None:
         return BOXED
     other = _OTHER_TAGS.search(text)
     if other:
-        tag = other["tag"]
+        tag = other["tag"] or other["any"]
         return f"<{tag}>(.*?)</{tag}>"
     for form, pattern in _PATTERNS:
         if pattern.search(text):
@@ -243,8 +281,11 @@ def ideal_completion(
         answer = _statement(BOXED, answer)
 
     statement = _statement(form, answer)
-    if form == JSON and (key := _KEY.search(text)):
-        statement = json.dumps({key[1]: answer}, ensure_ascii=False)
+    if form == JSON and (key := _KEY.search(text) or _LAST_KEY.search(text)):
+        statement = json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
+    if form == MARKER and (shown := _SHOWN_MARKER.search(text)):
+        before = shown["any"] or shown["words"] or shown["bare"]
+        statement = f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
     thinks = _THINK_TAGS.search(text)
     tag = thinks["tag"] if thinks else "think"
     break_ = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
@@ -279,8 +320,7 @@ def answer_alone(prompt: str, reasoning: str, answer: str, thinking_opened: bool
 def _statement(form: str, answer: str) -> str:
     """An answer in a form, without the reasoning."""
     if form in _ONE_LINE or form == JSON:
-        # A gold may be written in a box of its own.
-        answer = (boxed_answer(answer) or answer).strip()
+        answer = _unboxed(answer)
     match form:
         case "tags":
             return f"<answer>{answer}</answer>"
@@ -297,6 +337,11 @@ def _statement(form: str, answer: str) -> str:
         case "code":
             return answer.strip() if "```" in answer else f"```python\n{answer.strip()}\n```"
     return _matching(form, answer)
+
+
+def _unboxed(answer: str) -> str:
+    """An answer without the box of its own in which a gold may be written."""
+    return (boxed_answer(answer) or answer).strip()
 
 
 def _matching(pattern: str, answer: str) -> str:

@@ -34,7 +34,7 @@ LANGUAGES = {
         "أو",
         not_="ليست|ليس",
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
-        label="الحل|النتيجة|الناتج",
+        label="إجابة|جواب|الحل|النتيجة|الناتج",
     ),
     "bg": Words("отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат"),
     "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না", label="ফলাফল"),
@@ -55,7 +55,7 @@ LANGUAGES = {
         "oder",
         not_="nicht|kein|keine|außer",
         deny="nicht|kein\\w*",
-        label="ergebnis|endergebnis",
+        label="(?:end)?ergebnis|resultat",
     ),
     "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι", label="αποτέλεσμα"),
     "es": Words(
@@ -63,7 +63,7 @@ LANGUAGES = {
         "es",
         "o",
         not_="no es|no|excepto|menos",
-        label="resultado|solución",
+        label="resultado(?: final)?|solución",
     ),
     "fa": Words(
         "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
@@ -81,7 +81,7 @@ LANGUAGES = {
         "ou",
         not_="pas|sauf",
         deny="pas|non",
-        label="résultat",
+        label="résultat(?: final)?|solution",
     ),
     "he": Words(
         "התשובה(?: הסופית| הנכונה)?",
@@ -116,7 +116,7 @@ LANGUAGES = {
         "è",
         "o",
         not_="non è|non|tranne",
-        label="risultato|soluzione",
+        label="risultato(?: finale)?|soluzione",
     ),
     "ja": Words(
         "正解|答え|解答",
@@ -125,7 +125,7 @@ LANGUAGES = {
         "です|である|となります|になります",
         denied="ではない|ではありません|じゃない",
         doubt="ない|ません|違",
-        label="結果",
+        label="最終回答|最終解答|回答|解|結果",
     ),
     "ko": Words(
         "정답|답",
@@ -134,7 +134,7 @@ LANGUAGES = {
         "입니다|이다|이에요|예요",
         denied="가 아니|이 아니",
         doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
-        label="결과",
+        label="(?:최종 ?)?답변|결과",
     ),
     "nl": Words(
         "antwoord",
@@ -158,7 +158,7 @@ LANGUAGES = {
         "ou",
         not_="não é|não|exceto",
         deny="não|nao",
-        label="resultado|solução",
+        label="resultado(?: final)?|solução",
     ),
     "ro": Words(
         "răspunsul(?: final| corect)?",
@@ -229,3 +229,17 @@ def words_of(field: str, latin: bool | None = None) -> str:
             if latin is None or latin == (word[0] < "\u0370"):
                 words.append(word)
     return "|".join(dict.fromkeys(words))
+
+
+def announcing(labels: bool = False) -> str:
+    """What announces an answer in these languages, as one alternative of a regular expression; a
+    number may stand right behind the words for "the answer". labels: also those of a last line.
+    """
+    announced = []
+    for words in LANGUAGES.values():
+        # A verb in a script with spaces is a word of its own.
+        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
+        announced.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
+        if labels and words.label:
+            announced.append(rf"(?:{words.label})\s*(?:\*\*)?\s*[:：]")
+    return "|".join(announced)

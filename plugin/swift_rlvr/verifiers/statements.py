@@ -37,7 +37,7 @@ from swift_rlvr.verifiers.answers import (
     normalised_answer,
     with_latex_boxes,
 )
-from swift_rlvr.verifiers.languages import LANGUAGES, words_of
+from swift_rlvr.verifiers.languages import LANGUAGES, announcing, words_of
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 # where an answer behind words is searched for: at the end of a text
@@ -446,19 +446,10 @@ _MARKER = re.compile(
 )
 
 
-def _marker_of_others() -> re.Pattern[str]:
-    """The same in other languages; a number may stand right behind the words for "the answer"."""
-    markers = []
-    for words in LANGUAGES.values():
-        # a verb in a script with spaces is a word of its own
-        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
-        markers.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
-    return re.compile(
-        rf"(?<![^\W\d_])(?P<verb>(?:{'|'.join(markers)})(?:\s*[:：])?(?:\*\*)?)", re.IGNORECASE
-    )
-
-
-_MARKER_OF_OTHERS = _marker_of_others()
+# The same in other languages. Kana before it are particles: の答えは.
+_MARKER_OF_OTHERS = re.compile(
+    rf"(?<![^\W\d_ぁ-ヿ])(?P<verb>(?:{announcing()})(?:\s*[:：])?(?:\*\*)?)", re.IGNORECASE
+)
 _OR_OF_OTHERS = re.compile(
     # in scripts without spaces a word has no ends: A或B
     "或|还是|または|หรือ|(?<![^\\W_])(?:"

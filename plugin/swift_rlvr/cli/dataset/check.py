@@ -56,8 +56,8 @@ def check_dataset(
 
     The first 2,000 rows are looked at; all of them with --all, --against or a number after #.
 
-    Exit status: 1 if too many rows are bad, if no right answer earns anything, or if rows are shared
-    with --against.
+    Exit status: 1 if too many rows are bad, if no right answer earns anything or no answer is graded,
+    or if rows are shared with --against.
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
@@ -204,6 +204,10 @@ def _print_conclusion(console: Console, findings: checking.Findings) -> None:
     elif findings.pays_nothing:
         names = ", ".join(findings.rewards)
         text = f"Every right answer earns 0, as a wrong one does: a training with {names} learns nothing."
+        console.print(text, style="bold red", soft_wrap=False)
+    elif findings.grades_nothing:
+        names = ", ".join(findings.rewards)
+        text = f"No answer was graded, right or wrong: a training with {names} learns nothing."
         console.print(text, style="bold red", soft_wrap=False)
     elif findings.bad:
         text = (

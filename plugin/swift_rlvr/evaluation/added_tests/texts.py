@@ -35,12 +35,7 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     tables = []
     for text in given:
         tables.append([line.split() for line in text.rstrip("\n").split("\n")])
-    # The words that mean the same.
-    pools: dict[Hashable, list[str]] = defaultdict(list)
-    for table in tables:
-        for line, row in enumerate(table):
-            for position, word in enumerate(row):
-                pools[_kind_of_word(table, line, position)].append(word)
+    pools = _words_by_kind(tables)
     may_rename = not any(_is_vocabulary(pool) or small_alphabet(pool) for pool in pools.values())
     common = set.intersection(*map(_properties, tables))
 
@@ -61,6 +56,15 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         return common <= _properties(table)
 
     return [text for text, _ in distinct(propose, given, count, holds)]
+
+
+def _words_by_kind(tables: Sequence[Table]) -> dict[Hashable, list[str]]:
+    words: dict[Hashable, list[str]] = defaultdict(list)
+    for table in tables:
+        for line, row in enumerate(table):
+            for position, word in enumerate(row):
+                words[_kind_of_word(table, line, position)].append(word)
+    return words
 
 
 def _kind_of_word(table: Table, line: int, position: int) -> Hashable:

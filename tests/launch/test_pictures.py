@@ -70,7 +70,7 @@ def test_models_of_a_hub_are_looked_up_in_ms_swifts_table(tmp_path, monkeypatch)
     dataset = f"math:{write_dots(tmp_path / 'data')}"
     for model, expected in ((SEES, True), (READS, False), ("org/other-7B", None)):
         monkeypatch.setenv(parse_arguments.NAMED_MODEL, model)
-        assert parse_arguments._sees_pictures(model) is expected
+        assert parse_arguments.sees_pictures(model) is expected
         words = ("--dataset", dataset, "--model", model)
         found = results(data.pictures, *words, parsed=Parsed(sees_pictures=expected))
         status = {True: "passed", False: "failed", None: "warning"}[expected]

@@ -139,7 +139,7 @@ def parse(
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
-    from swift_rlvr.training.ms_swift.unusable import unusable
+    from swift_rlvr.training.ms_swift.unusable import untrained, unusable
 
     _keep_to_this_process(processes)
     words = list(words)
@@ -170,21 +170,26 @@ def parse(
     for word in others:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
+    refused: list[tuple[str, str, str]] = list(unusable(arguments))
+    named_model = os.environ.get(NAMED_MODEL, "")
+    if model_folder(named_model) is not None:  # not where the tiny one stands in for it
+        refused += untrained(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
-        unusable=list(unusable(arguments)),
+        unusable=refused,
         rewards={name: role_of(reward) for name, reward in orms.items()},
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
         late=late(arguments.reward_funcs),
-        sees_pictures=_sees_pictures(os.environ.get(NAMED_MODEL, "")),
+        sees_pictures=sees_pictures(named_model),
     )
 
 
-def _sees_pictures(model: str) -> bool | None:
+def sees_pictures(model: str) -> bool | None:
+    """Whether a model can be given pictures, by ms-swift's table; None if it is not in there."""
     from swift.model.model_meta import get_matched_model_meta
 
     known = get_matched_model_meta(model)

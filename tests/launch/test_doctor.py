@@ -1144,11 +1144,10 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     assert found == "warning" and "'Gaol'" in said and "'Goal'" not in said
     # One that is not here says nothing of its columns, and hides no name that the others lack.
     for unread in ("owner/other", f"countdown:{tmp_path / 'none.jsonl'}"):
-        words = ("--callbacks", "reward_reasons", "--dataset", f"countdown:{path}", unread)
-        _, said = outcome(data.datasets, *words, *columns)
+        words = ("--dataset", f"countdown:{path}", unread, "--callbacks")
+        _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
         assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
-    words = ("--callbacks", "reward_reasons", "--dataset", "owner/other")
-    _, said = outcome(data.datasets, *words, *columns)
+    _, said = outcome(data.datasets, "--dataset", "owner/other", "--callbacks", "none", *columns)
     assert "its rows were not checked" in said and "Gaol" not in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')

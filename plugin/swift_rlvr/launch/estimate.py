@@ -292,20 +292,18 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
     if not available:
         _, needed = peak_memory(model, settings, processes)
         return Estimate("the GPUs' memory is not known", round(needed))
-    server_gpu = available
-    if not settings.is_colocated:
-        server_gpu = plan.machine.least_memory(plan.server_gpus) * MIB
-    share = server_gpu * plan.engine.vllm_gpu_memory_utilization
-    own_share = share if settings.is_colocated else 0
+    vllm_gpus = plan.train_gpus if settings.is_colocated else plan.server_gpus
+    share = plan.machine.least_memory(vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+    own_share = share * settings.is_colocated
     moment, needed = peak_memory(model, settings, processes, own_share)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
     if moment != STEP:
         text += f", {moment}"
-    gathers = settings.zero.stage == 3 and processes > 1
-    if moment == UPDATE and gathers and not settings.move_model_batches:
+    is_at_once = settings.gathers_weights(processes) and not settings.move_model_batches
+    if moment == UPDATE and is_at_once:
         text += " (--move_model_batches 16 sends them in parts)"
     fits = needed <= TIGHT * available
-    if server_gpu:
+    if share:
         weights = vllm_weights(model, plan.engine)
         text += f"; vLLM {share / GIB:.0f}, of which weights {weights / GIB:.1f}"
         if weights + VLLM_RESERVES > share:

@@ -141,10 +141,9 @@ def parse(
     from swift_rlvr.training.ms_swift.trial import try_rewards
     from swift_rlvr.training.ms_swift.unusable import untrained, unusable
 
-    _keep_to_this_process(processes)
     words = list(words)
     parse_yaml_args(words)
-    parser = _parser()
+    parser = _parser(processes)
     known = sorted(action.dest for action in parser._actions)
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, *WITHOUT_GPUS]
@@ -196,18 +195,31 @@ def sees_pictures(model: str) -> bool | None:
     return None if known is None else bool(known.is_multimodal)
 
 
-def _keep_to_this_process(processes: int) -> None:
-    """Let ms-swift's arguments be built without ranks, servers and hubs."""
+def _parser(processes: int) -> Any:
+    """ms-swift's parser, which raises ValueError for a flag's value that cannot be used, and builds
+    its arguments without ranks, servers and hubs.
+    """
     from swift.arguments import RLHFArguments, rlhf_args
     from swift.arguments.base_args import base_args
     from swift.hub import HFHub, MSHub
     from swift.rlhf_trainers import GRPOConfig
+    from swift.utils.utils import _patch_get_type_hints
+    from transformers import HfArgumentParser
 
     rlhf_args.set_default_ddp_config = lambda: None  # makes this process a rank, which listens
     RLHFArguments._init_external_vllm = lambda self: None  # connects to the server
     HFHub.try_login = MSHub.try_login = classmethod(lambda cls, token=None: False)
     GRPOConfig.world_size = property(lambda self: processes)
     base_args.import_external_file = _import_plugin
+
+    def refuse(message: str) -> None:
+        raise ValueError(message)
+
+    with _patch_get_type_hints():
+        # A plan does not know abbreviations.
+        parser = HfArgumentParser([RLHFArguments], allow_abbrev=False)
+    parser.error = refuse
+    return parser
 
 
 class _PluginError(Exception):
@@ -232,23 +244,6 @@ def _import_plugin(path: str) -> ModuleType:
         raise _PluginError(str(error)) from error
     except (Exception, SystemExit) as error:  # whatever somebody else's code raises
         raise _PluginError(f"{flag}: {located(error, file)}") from error
-
-
-def _parser() -> Any:
-    """ms-swift's parser, which raises ValueError for a flag's value that cannot be used."""
-    from swift.arguments import RLHFArguments
-    from swift.utils.utils import _patch_get_type_hints
-    from transformers import HfArgumentParser
-
-    with _patch_get_type_hints():
-        # A plan does not know abbreviations.
-        parser = HfArgumentParser([RLHFArguments], allow_abbrev=False)
-    parser.error = _refuse
-    return parser
-
-
-def _refuse(message: str) -> None:
-    raise ValueError(message)
 
 
 def _described(error: Exception) -> str:

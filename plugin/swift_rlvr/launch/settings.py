@@ -127,6 +127,10 @@ class GrpoSettings:
         """Of the weights with which a model computes."""
         return 4 if self.values.get("torch_dtype") in ("float32", "float") else 2
 
+    def gathers_weights(self, processes: int) -> bool:
+        """Whether every GPU gathers weights of all processes for vLLM."""
+        return self.uses_vllm and self.zero.stage == 3 and processes > 1
+
     # Where vLLM is.
 
     @property

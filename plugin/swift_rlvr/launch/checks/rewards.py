@@ -286,16 +286,24 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     is_verified = all(result.status != "failed" for result in verifiers(launch))
     if len(values) < len(paid) or not is_verified:
         return
-    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
-    # not known may want what no reference here shows: of these a 0 says nothing.
-    is_shown = all(asked.graded is not None and asked.form is not None for asked in tried)
-    everything = {value for column in values.values() for value in column}
-    is_nothing = is_shown and everything in ({0}, {0, None})
-    if VERIFIER not in map(launch.parsed.rewards.get, values) and is_nothing:
+    has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
+    if not has_verifier and _is_nothing_paid(tried, values):
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
         yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
         return
     yield from _compare_rows(launch, tried, values)
+
+
+def _is_nothing_paid(
+    tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
+) -> bool:
+    """Whether completions that are known to be right earn 0 of every reward, as wrong ones do."""
+    for asked in tried:
+        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that
+        # is not known may want what no reference here shows: of these a 0 says nothing.
+        if asked.graded is None or asked.form is None:
+            return False
+    return {value for column in values.values() for value in column} in ({0}, {0, None})
 
 
 def _compare_rows(
@@ -400,8 +408,7 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     roles = _roles(launch, own)
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
-    grading = {task: _graders_of(task, roles, own) for task in first_rows(launch)}
-    grading = grading or {"the dataset": list(roles)}
+    grading = _graders(first_rows(launch), roles, own)
     results = []
     for task, names in grading.items():
         if not names:
@@ -431,14 +438,17 @@ def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
     return roles
 
 
-def _graders_of(task: str, names: Iterable[str], own: Mapping[str, Reward]) -> list[str]:
-    """The rewards that grade a task. Those that are not ours are taken to grade all."""
-    graders = []
+def _graders(
+    tasks: Iterable[str], names: Iterable[str], own: Mapping[str, Reward]
+) -> dict[str, list[str]]:
+    """By task the rewards that grade it. Those that are not ours are taken to grade all."""
+    graders: dict[str, list[str]] = {task: [] for task in tasks}
     for name in names:
         only = own[name].own_tasks if name in own else None
-        if not only or task in only:
-            graders.append(name)
-    return graders
+        for task, of_task in graders.items():
+            if not only or task in only:
+                of_task.append(name)
+    return graders or {"the dataset": list(names)}
 
 
 CHECKS = (parameters, sandbox, idle)

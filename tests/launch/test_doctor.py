@@ -613,6 +613,13 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "no reward grades rows of gsm8k",
         ),
+        (
+            rewards.later,
+            "--template llama3",
+            {"end_of_answer": "<|eot_id|>"},
+            "warning",
+            "the template ends an answer with <|eot_id|>, for which the model has no token",
+        ),
     ],
 )
 def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, message):

@@ -68,6 +68,8 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
+    # What ends an answer in the template, where the model has no token for it.
+    end_of_answer: str = ""
     rewards: dict[str, str | None] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
@@ -139,7 +141,7 @@ def parse(
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
-    from swift_rlvr.training.ms_swift.unusable import untrained, unusable
+    from swift_rlvr.training.ms_swift.unusable import end_without_token, untrained, unusable
 
     words = list(words)
     parse_yaml_args(words)
@@ -171,14 +173,17 @@ def parse(
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
     refused: list[tuple[str, str, str]] = list(unusable(arguments))
     named_model = os.environ.get(NAMED_MODEL, "")
+    end_of_answer = ""
     if model_folder(named_model) is not None:  # not where the tiny one stands in for it
         refused += untrained(arguments)
+        end_of_answer = end_without_token(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
         unusable=refused,
+        end_of_answer=end_of_answer,
         rewards={name: role_of(reward) for name, reward in orms.items()},
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),

@@ -110,6 +110,7 @@ USABLE = (
     "--loss_type sapo --importance_sampling_level sequence",
     "--loss_type cispo --epsilon_high 5 --beta 0 --delta 1.5",
     "--freeze_parameters_ratio 0.5",
+    "--template llama3",
     "--freeze_parameters_ratio 1 --trainable_parameters lm_head model.norm",
     "--tuner_type lora --target_modules q_proj v_proj --lora_dropout 0",
     "--dataset a b --interleave_prob 0.9 0.1",
@@ -137,19 +138,20 @@ cases = json.loads(sys.argv[2])
 sys.argv = [sys.argv[0], sys.argv[1]]
 recipe = sys.argv[1]
 parsed = [parse([recipe, *flags.split()], 2) for flags in cases]
-print(json.dumps([[each.problem or each.failure, each.unusable] for each in parsed]))
+print(json.dumps([[each.problem or each.failure, each.unusable, each.end_of_answer] for each in parsed]))
 """
 
 
 def test_the_arguments_alone_say_it():
     cases = [*USABLE, *(flags.format(tiny=TINY) for flags in CASES)]
     answers = last_line(PARSE, CPU, json.dumps(cases), TINY)
-    for flags, (problem, _) in zip(cases, answers, strict=True):
+    for flags, (problem, *_) in zip(cases, answers, strict=True):
         assert not problem, (flags, problem)
-    for flags, (_, found) in zip(USABLE, answers, strict=False):
+    for flags, (_, found, end) in zip(USABLE, answers, strict=False):
         assert not found, flags
+        assert end == ("<|eot_id|>" if "llama3" in flags else ""), flags
     others = answers[len(USABLE) :]
-    for (flags, (setting, text)), (_, found) in zip(CASES.items(), others, strict=True):
+    for (flags, (setting, text)), (_, found, _) in zip(CASES.items(), others, strict=True):
         assert [each[0] for each in found] == [setting], (flags, found)
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
 

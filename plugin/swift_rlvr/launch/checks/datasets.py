@@ -53,19 +53,14 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             named.append(held_out)
     checked = [dataset.check() for dataset in named]
     yield from (each.result for each in checked)
-    yield from _absent_columns(checked)
 
-
-def _absent_columns(checked: list[Checked]) -> Iterator[CheckResult]:
-    """Warn of names in --columns that no dataset has: one --columns is for all datasets of a run."""
+    # One --columns is for all datasets of a run.
     looked_at = [each.absent for each in checked if each.absent is not None]
-    if not looked_at:
-        return
-    for column in sorted(frozenset.intersection(*looked_at)):
-        datasets = "any dataset"
-        if len(looked_at) < len(checked):
-            datasets = f"the {len(looked_at)} of {len(checked)} datasets that were looked at"
-        message = f"no row of {datasets} has the column {column!r}, which --columns renames"
+    which = "any dataset"
+    if len(looked_at) < len(checked):
+        which = f"the {len(looked_at)} of {len(checked)} datasets that were looked at"
+    for column in sorted(frozenset.intersection(*looked_at) if looked_at else ()):
+        message = f"no row of {which} has the column {column!r}, which --columns renames"
         yield warning("columns", message, "a name that the file has, or a path with dots")
 
 

@@ -64,6 +64,9 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)
+    if parsed.end_of_answer:
+        message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
+        yield warning("template", message, "leave --template out for the model's own")
     if not parsed.unusable:
         yield passed(
             "training", "the settings are known to the trainer, the losses and the sampler"

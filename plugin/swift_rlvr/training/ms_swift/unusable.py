@@ -306,6 +306,24 @@ def untrained(arguments: Any) -> Iterator[Unusable]:
         yield Unusable(", ".join(settings), problem, "freeze fewer, or name trainable_parameters")
 
 
+def end_without_token(arguments: Any) -> str:
+    """The text with which the template ends an answer, if the model, which is on this machine, has no
+    token for it; else "".
+    """
+    from swift.template import TEMPLATE_MAPPING
+
+    try:
+        _, processor = arguments.get_model_processor(load_model=False)
+    except ImportError:  # as in `untrained`
+        return ""
+    tokenizer = getattr(processor, "tokenizer", processor)
+    for part in TEMPLATE_MAPPING[arguments.template].suffix:
+        # Others are names of tokens that every tokenizer has.
+        if isinstance(part, str) and len(tokenizer.tokenize(part.strip())) > 1:
+            return part.strip()
+    return ""
+
+
 def _optimizer(training_args: Any) -> Iterator[Unusable]:
     """AdamW and the schedule of its learning rate, on one parameter. Other optimizers need packages or
     a GPU.

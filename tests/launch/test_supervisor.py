@@ -376,7 +376,7 @@ time.sleep(1800)
 def test_what_does_not_end_is_killed_in_other_sessions_too_and_at_once_by_a_second_interrupt(
     plan, monkeypatch, interrupts, grace
 ):
-    monkeypatch.setattr(supervisor, "GRACE", grace)
+    monkeypatch.setattr("swift_rlvr.launch.processes.GRACE", grace)
     made, started = plan(STUBBORN), []
 
     def interrupt():

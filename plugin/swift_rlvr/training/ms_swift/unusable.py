@@ -296,7 +296,10 @@ def untrained(arguments: Any) -> Iterator[Unusable]:
         with torch.device("meta"):
             model, _ = arguments.get_model_processor(return_dummy_model=True)
             model = TunerMixin.prepare_model(arguments, model)
-    except ImportError:  # of the model's own code; the check `pictures` names what is missing
+    except (
+        ImportError,
+        OSError,
+    ):  # of the model's own code; `pictures` and `files` name what is missing
         return
     except ValueError as error:
         yield Unusable(settings[0], str(error), "names of the model's own modules")
@@ -314,10 +317,10 @@ def end_without_token(arguments: Any) -> str:
 
     try:
         _, processor = arguments.get_model_processor(load_model=False)
-    except ImportError:  # as in `untrained`
+    except (ImportError, OSError, ValueError):  # `prompts` says what is wrong with a tokenizer
         return ""
     tokenizer = getattr(processor, "tokenizer", processor)
-    for part in TEMPLATE_MAPPING[arguments.template].suffix:
+    for part in TEMPLATE_MAPPING[arguments.template].suffix or ():
         # Others are names of tokens that every tokenizer has.
         if isinstance(part, str) and len(tokenizer.tokenize(part.strip())) > 1:
             return part.strip()

@@ -10,7 +10,7 @@ from gpu_check import names
 from gpu_check.notes import cause, has_step
 from gpu_check.programs import GIB, RELEASE, Command, Memory, Program, left_behind, used_by_gpu
 from gpu_check.steps import Check, Measured, Step
-from swift_rlvr.launch.supervisor import MARK as RUN_MARK
+from swift_rlvr.launch.processes import MARK as RUN_MARK
 
 # The longest that a run may take to end after a fault.
 ENDS_WITHIN = 60

@@ -12,7 +12,7 @@ from swift_rlvr.launch import estimate
 from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.model_size import model_size
 from swift_rlvr.launch.plan import Plan, make_plan
-from swift_rlvr.launch.supervisor import K3_LIMIT
+from swift_rlvr.launch.stale_weights import K3_LIMIT
 from swift_rlvr.runs.folder import whole_checkpoints
 
 # What a measurement may be above its estimate, and in bytes, for what the formulas leave out.

@@ -499,7 +499,7 @@ def test_words_and_variables(monkeypatch, case):
         ),
         (
             "--max_length 100 --truncation_strategy delete",
-            "warning",
+            "failed",
             "200 of 200 prompts are silently left out",
         ),
         (
@@ -612,6 +612,13 @@ def test_prompts_that_max_length_cuts(words, status, message):
             {"rewards": {}},
             "failed",
             "no reward grades rows of gsm8k",
+        ),
+        (
+            rewards.later,
+            "--template llama3",
+            {"end_of_answer": "<|eot_id|>"},
+            "warning",
+            "the template ends an answer with <|eot_id|>, for which the model has no token",
         ),
     ],
 )
@@ -1142,6 +1149,13 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     columns = ("--columns", '{"Numbers": "nums", "Goal": "target", "Gaol": "target"}')
     found, said = outcome(data.datasets, *both, *columns)
     assert found == "warning" and "'Gaol'" in said and "'Goal'" not in said
+    # One that is not here says nothing of its columns, and hides no name that the others lack.
+    for unread in ("owner/other", f"countdown:{tmp_path / 'none.jsonl'}"):
+        words = ("--dataset", f"countdown:{path}", unread, "--callbacks")
+        _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
+        assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
+    _, said = outcome(data.datasets, "--dataset", "owner/other", "--callbacks", "none", *columns)
+    assert "its rows were not checked" in said and "Gaol" not in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")
@@ -1149,11 +1163,53 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
     assert found == "warning" and "ms-swift reads" in said
 
 
-def test_rows_for_a_step(tmp_path):
-    path = write(tmp_path / "few.jsonl", *[TASK] * 7)
-    assert (
-        outcome(data.steps, "--dataset", f"countdown:{path}", "--max_steps", -1)[0] == "failed"
-    )  # it takes 8 prompts
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        # A step of this recipe takes 16 prompts.
+        ("--max_steps -1", "passed", "2 = 1 epoch x 40 rows"),
+        ("--max_steps -1 --num_train_epochs 0", "failed", "none: num_train_epochs is 0"),
+        ("--max_steps 0", "failed", "none: max_steps is 0"),
+        ("--steps_per_generation 24", "failed", "none: 40 rows to train on, and 48 prompts"),
+        ("--generation_batch_size 320", "passed", "24 (max_steps)"),
+        ("--generation_batch_size 384", "failed", "48 prompts are sampled at once"),
+        ("--split_dataset_ratio 0.5", "passed", "24 (max_steps)"),
+        ("--split_dataset_ratio 0.7", "failed", "none: 12 rows to train on"),
+        ("--split_dataset_ratio 1", "failed", "none: 0 rows to train on"),
+        ("--max_steps -1 --interleave_prob 1", "passed", "not known before"),
+    ],
+)
+def test_rows_for_a_step(tmp_path, words, status, message):
+    path = write(tmp_path / "few.jsonl", *[TASK] * 40)
+    found, said = outcome(data.steps, "--dataset", f"countdown:{path}", *split(words))
+    assert found == status and message in said, said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ("", "none", ""),
+        # 2 processes x 32, with 8 completions each.
+        ("--split_dataset_ratio 0.2", "passed", "8 rows to evaluate on, of 8 that are taken"),
+        ("--split_dataset_ratio 0.1", "failed", "4 rows to evaluate on, of 8 that are taken"),
+        ("--split_dataset_ratio 0.1 --num_generations_eval 16", "passed", "of 4 that are taken"),
+        ("--split_dataset_ratio 0.1 --eval_strategy no", "none", ""),
+        ("--split_dataset_ratio 0.1 --save_strategy no", "none", ""),
+        ("--val_dataset {path}#7", "failed", "7 rows to evaluate on"),
+        ("--val_dataset owner/other", "passed", "not known before owner/other"),
+    ],
+)
+def test_rows_for_an_evaluation(tmp_path, words, status, message):
+    path = f"countdown:{write(tmp_path / 'few.jsonl', *[TASK] * 40)}"
+    found, said = outcome(data.evaluation, "--dataset", path, *split(words.format(path=path)))
+    assert found == status and message in said, said
+
+
+def test_a_learning_rate_that_is_never_reached():
+    assert outcome(data.warmup) == ("none", "")
+    assert outcome(data.warmup, "--warmup_steps", 23) == ("none", "")
+    found, said = outcome(data.warmup, "--warmup_steps", 24)
+    assert found == "warning" and "the learning rate rises for 24 steps of 24" in said
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
@@ -1202,6 +1258,15 @@ def test_right_completions_are_graded_by_all_rewards_together():
     assert status == "failed" and "(external_countdown 0, mine 1): no more" in message
     status, message = graded_together(COUNTDOWN_PAID, ("mine", "KeyError: 'gold'"))
     assert status == "failed" and "mine cannot grade the first rows: KeyError: 'gold'" in message
+
+
+def test_weights_count_for_each_time_that_a_reward_is_named():
+    words = f"--dataset {TINY_ROWS}#2 --reward_funcs external_countdown external_countdown"
+    paid = dict([COUNTDOWN_PAID])
+    for weights, status in (("1 -1", "failed"), ("1 -0.5", "passed"), ("", "passed")):
+        flag = f"--reward_weights {weights}" if weights else ""
+        found, said = outcome(rewards.together, *split(f"{words} {flag}"), paid=paid)
+        assert found == status, said
 
 
 def test_a_run_for_the_format_alone_is_named():

@@ -12,7 +12,7 @@ from small_models import TOKENS_OF_A_PICTURE, save_vision_model
 from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.evaluation.models import load_tokenizer, sees_pictures
 from swift_rlvr.launch import parse_arguments
-from swift_rlvr.launch.checks import Launch, data
+from swift_rlvr.launch.checks import Launch, data, pictures, rows
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.files import TINY_MODEL
@@ -70,7 +70,7 @@ def test_models_of_a_hub_are_looked_up_in_ms_swifts_table(tmp_path, monkeypatch)
     dataset = f"math:{write_dots(tmp_path / 'data')}"
     for model, expected in ((SEES, True), (READS, False), ("org/other-7B", None)):
         monkeypatch.setenv(parse_arguments.NAMED_MODEL, model)
-        assert parse_arguments._sees_pictures(model) is expected
+        assert parse_arguments.sees_pictures(model) is expected
         words = ("--dataset", dataset, "--model", model)
         found = results(data.pictures, *words, parsed=Parsed(sees_pictures=expected))
         status = {True: "passed", False: "failed", None: "warning"}[expected]
@@ -79,7 +79,7 @@ def test_models_of_a_hub_are_looked_up_in_ms_swifts_table(tmp_path, monkeypatch)
 
 def test_what_a_qwen_needs_is_named(tmp_path, monkeypatch):
     dataset = f"math:{write_dots(tmp_path / 'data')}"
-    monkeypatch.setattr(data, "find_spec", lambda name: None)
+    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     words = ("--dataset", dataset, "--model", "Qwen/Qwen2.5-VL-3B-Instruct")
     found = results(data.pictures, *words, parsed=Parsed(sees_pictures=True))
     assert found[-1] == (
@@ -93,7 +93,7 @@ def test_the_tokens_of_pictures_count(tmp_path, seeing):
     dataset = f"math:{write_dots(tmp_path / 'data')}"
     words = ("--dataset", dataset, "--model", seeing, "--max_completion_length", "64")
     launch = Launch(planned(CPU, *words))
-    asked_rows = data.asked_rows(launch, load_tokenizer(str(seeing)))
+    asked_rows = rows.asked_rows(launch, load_tokenizer(str(seeing)))
     text = max(present(asked.tokens) for asked in asked_rows)
     longest = f"the longest of 8 prompts has {text + TOKENS_OF_A_PICTURE} tokens"
     found = results(data.prompts, *words, "--max_length", "900")

@@ -376,7 +376,7 @@ time.sleep(1800)
 def test_what_does_not_end_is_killed_in_other_sessions_too_and_at_once_by_a_second_interrupt(
     plan, monkeypatch, interrupts, grace
 ):
-    monkeypatch.setattr(supervisor, "GRACE", grace)
+    monkeypatch.setattr("swift_rlvr.launch.processes.GRACE", grace)
     made, started = plan(STUBBORN), []
 
     def interrupt():
@@ -526,7 +526,7 @@ OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . un
 )
 def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free, said):
     usage = shutil.disk_usage(".")._replace(free=free)
-    monkeypatch.setattr(supervisor.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     status, shown = run(plan(f"log(1)\nprint({error!r}, flush=True)\nsys.exit(1)\n"), columns=300)
     assert status == 1
     assert said in shown if said else "are free for" not in shown

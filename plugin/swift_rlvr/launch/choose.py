@@ -58,7 +58,12 @@ def choose_recipe(
     Raises:
         InputError: the experiment needs a GPU, and there is none.
     """
-    candidates = _candidates(experiment, len(machine.gpus))
+    candidates = []
+    for least_gpus, words in EXPERIMENTS[experiment]:
+        # A recipe for a CPU is none for a machine with GPUs.
+        if min(len(machine.gpus), 1) <= least_gpus <= len(machine.gpus):
+            name, *changes = words.split()
+            candidates.append(Candidate(read_recipe(CONFIGS / f"{name}.yaml"), changes))
     if not candidates:
         cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
         raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
@@ -71,11 +76,43 @@ def choose_recipe(
         # LoRA's recipe has LoRA's learning rate.
         of_tuner = [each for each in candidates if each.recipe.settings["tuner_type"] == tuner]
         candidates = of_tuner or candidates
+    return _first_that_fits(candidates, flags, machine, environ)
+
+
+class Candidate(NamedTuple):
+    """A line of EXPERIMENTS: a recipe, and flags with which it needs less memory."""
+
+    recipe: Recipe
+    flags: list[str]
+
+    def memory(
+        self, flags: Sequence[str], machine: Machine, environ: Mapping[str, str]
+    ) -> Estimate:
+        """What it needs with the user's flags. A model of unknown size counts as the recipe's."""
+        words = [*self.flags, *flags]
+        # Each recipe has a folder of its own, in which there may be nothing to resume from.
+        plan = make_plan(self.recipe, words, machine, {**environ, "RESUME": "0"})
+        if any(gpu.memory is None for gpu in machine.gpus):
+            return Estimate("a memory that the driver does not know", fits=False)
+        named = plan.grpo.model
+        recipes_own = str(self.recipe.settings.get("model"))
+        # A hub's model is first judged by its name, so that the choice stays when it has been downloaded.
+        size = None if Path(named).is_dir() else size_in_name(named)
+        return memory(plan, size or model_size(named) or model_size(recipes_own))
+
+
+def _first_that_fits(
+    candidates: Sequence[Candidate],
+    flags: Sequence[str],
+    machine: Machine,
+    environ: Mapping[str, str],
+) -> Candidate:
+    """The first candidate that fits, with a note why it is not the first of all; else the last."""
     chosen = candidates[0]
     problem = ""  # of the first one
     for candidate in candidates:
         try:
-            needed = _memory(candidate, flags, machine, environ)
+            needed = candidate.memory(flags, machine, environ)
         except InputError as error:  # such as TRAIN_GPUS that leave no GPU for a server
             problem = problem or f"chosen because of {error}"
             continue
@@ -86,37 +123,4 @@ def choose_recipe(
         problem = problem or f"chosen by memory: with {path} as it is: {needed.text}"
     if chosen is candidates[0]:
         return chosen
-    return chosen.recipe._replace(note=problem), chosen.flags
-
-
-class Candidate(NamedTuple):
-    """A line of EXPERIMENTS: a recipe, and flags with which it needs less memory."""
-
-    recipe: Recipe
-    flags: list[str]
-
-
-def _candidates(experiment: str, gpus: int) -> list[Candidate]:
-    """The lines of an experiment for so many GPUs. A recipe for a CPU is none for a machine with GPUs."""
-    candidates = []
-    for least_gpus, words in EXPERIMENTS[experiment]:
-        if min(gpus, 1) <= least_gpus <= gpus:
-            name, *flags = words.split()
-            candidates.append(Candidate(read_recipe(CONFIGS / f"{name}.yaml"), flags))
-    return candidates
-
-
-def _memory(
-    candidate: Candidate, flags: Sequence[str], machine: Machine, environ: Mapping[str, str]
-) -> Estimate:
-    """What a candidate needs with the user's flags. A model of unknown size counts as the recipe's."""
-    words = [*candidate.flags, *flags]
-    # Each recipe has a folder of its own, in which there may be nothing to resume from.
-    plan = make_plan(candidate.recipe, words, machine, {**environ, "RESUME": "0"})
-    if any(gpu.memory is None for gpu in machine.gpus):
-        return Estimate("a memory that the driver does not know", fits=False)
-    named = plan.grpo.model
-    recipes_own = str(candidate.recipe.settings.get("model"))
-    # A hub's model is first judged by its name, so that the choice stays when it has been downloaded.
-    size = None if Path(named).is_dir() else size_in_name(named)
-    return memory(plan, size or model_size(named) or model_size(recipes_own))
+    return chosen._replace(recipe=chosen.recipe._replace(note=problem))

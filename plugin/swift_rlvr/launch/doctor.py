@@ -23,6 +23,7 @@ from swift_rlvr.launch.checks import (
     rewards,
     warning,
 )
+from swift_rlvr.launch.checks.datasets import datasets
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.training.recipes import Recipe
@@ -81,7 +82,7 @@ def check_plan(plan: Plan) -> list[CheckResult]:
 
 def check_data(plan: Plan) -> list[CheckResult]:
     """The checks of data and verifiers that need no large package: what DRY_RUN=1 looks at."""
-    return _results((data.datasets, rewards.verifiers), Launch(plan))
+    return _results((datasets, rewards.verifiers), Launch(plan))
 
 
 def _results(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

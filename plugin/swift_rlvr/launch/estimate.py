@@ -54,45 +54,87 @@ class Estimate:
 
 
 def steps(plan: Plan) -> Estimate:
-    """Steps of the optimizer: epochs x rows x generations / completions a step, without a last
-    incomplete batch.
+    """Steps of the optimizer: epochs x rows x generations / completions a step. A run that makes none
+    does not fit: ms-swift ends it without an error.
     """
     settings = plan.grpo
-    limit = settings.max_steps
+    limit, epochs = settings.max_steps, settings.num_train_epochs
+    rows = training_rows(settings)
+    group, iterations = settings.num_generations, settings.num_iterations
+    # ms-swift drops the last rows of an epoch, which are fewer than those that it samples at once.
+    prompts = max(1, settings.sampled_at_once(plan.processes * plan.variables.nnodes) // group)
+    if rows is not None and rows < prompts:
+        text = f"none: {rows:,} rows to train on, and {prompts:,} prompts are sampled at once"
+        return Estimate(text, 0, fits=False)
     if limit > 0:
         return Estimate(f"{limit:,} (max_steps)", limit)
+    if limit == 0:
+        return Estimate("none: max_steps is 0; with -1 num_train_epochs counts", 0, fits=False)
+    if epochs <= 0:
+        return Estimate(f"none: num_train_epochs is {epochs:g}", 0, fits=False)
     if settings.is_on("streaming"):
         return Estimate("not known: a streamed dataset needs max_steps", fits=False)
-    rows = training_rows(settings)
     if rows is None:
         names = ", ".join(settings.listed("dataset"))
         return Estimate(f"not known before {names} is loaded")
 
-    group, epochs = settings.num_generations, settings.num_train_epochs
-    iterations = settings.num_iterations
-    prompts_a_step = max(1, plan.completions // group)
-    steps_an_epoch = rows // prompts_a_step * iterations
-    total = math.ceil(epochs * max(1, steps_an_epoch))
+    completions_an_epoch = rows // prompts * prompts * group * iterations
+    total = math.ceil(epochs * math.ceil(completions_an_epoch / plan.completions))
     text = f"{epochs:g} epoch{'s' * (epochs != 1)} x {rows:,} rows x {group} completions"
     if iterations > 1:
         text += f" x {iterations} iterations"
-    text = f"{total:,} = {text} / {plan.completions} a step"
-    return Estimate(text, total, fits=steps_an_epoch > 0)
+    return Estimate(f"{total:,} = {text} / {plan.completions} a step", total)
+
+
+def warmup(plan: Plan) -> Estimate:
+    """The steps in which the learning rate rises, against all. count: of them."""
+    rising, total = plan.grpo.warmup_steps, steps(plan).count
+    if rising < 1:  # a share of the steps
+        rising *= total or 0
+    text = f"the learning rate rises for {rising:,.0f} steps"
+    if total:
+        text += f" of {total:,}"
+    return Estimate(text, round(rising), fits=not total or rising < total)
+
+
+def evaluation(plan: Plan) -> Estimate:
+    """The rows of ms-swift's evaluation, of which its trainer wants as many as it takes at once; it
+    says so after the server's start. count: rows.
+    """
+    settings = plan.grpo
+    at_once = settings.evaluated_at_once * plan.processes * plan.variables.nnodes
+    needed = at_once // (settings.num_generations_eval or settings.num_generations)
+    setting = "val_dataset" if settings.values.get("val_dataset") else "dataset"
+    rows = 0
+    for name in settings.listed(setting):
+        count = dataset_rows(name)
+        if count is None:
+            return Estimate(f"not known before {name} is loaded")
+        rows += count if setting == "val_dataset" else held_back(count, settings)
+    text = f"{rows:,} rows to evaluate on, of {needed:,} that are taken at once"
+    return Estimate(text, rows, fits=rows >= needed)
 
 
 def training_rows(settings: GrpoSettings) -> int | None:
-    """The rows that a run trains on, as far as .jsonl files and `#N` tell."""
+    """The rows that a run trains on, as far as .jsonl files and `#N` tell. With interleave_prob it
+    ends when one of its datasets does.
+    """
+    counts = [dataset_rows(name) for name in settings.listed("dataset")]
+    if not counts or settings.values.get("interleave_prob"):
+        return None
     total = 0
-    for name in settings.listed("dataset"):
-        rows = dataset_rows(name)
+    for rows in counts:
         if rows is None:
             return None
-        total += rows
-    if not total:
-        return None
-    if settings.values.get("val_dataset"):
-        return total
-    return total - int(total * settings.split_dataset_ratio)
+        total += rows - held_back(rows, settings)
+    return total
+
+
+def held_back(rows: int, settings: GrpoSettings) -> int:
+    """How many rows of a dataset ms-swift keeps for its evaluation: at least one, if any."""
+    if settings.values.get("val_dataset") or settings.split_dataset_ratio <= 0:
+        return 0
+    return max(1, int(rows * settings.split_dataset_ratio))
 
 
 def dataset_rows(name: str) -> int | None:
@@ -250,20 +292,18 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
     if not available:
         _, needed = peak_memory(model, settings, processes)
         return Estimate("the GPUs' memory is not known", round(needed))
-    server_gpu = available
-    if not settings.is_colocated:
-        server_gpu = plan.machine.least_memory(plan.server_gpus) * MIB
-    share = server_gpu * plan.engine.vllm_gpu_memory_utilization
-    own_share = share if settings.is_colocated else 0
+    vllm_gpus = plan.train_gpus if settings.is_colocated else plan.server_gpus
+    share = plan.machine.least_memory(vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+    own_share = share * settings.is_colocated
     moment, needed = peak_memory(model, settings, processes, own_share)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
     if moment != STEP:
         text += f", {moment}"
-    gathers = settings.zero.stage == 3 and processes > 1
-    if moment == UPDATE and gathers and not settings.move_model_batches:
+    is_at_once = settings.gathers_weights(processes) and not settings.move_model_batches
+    if moment == UPDATE and is_at_once:
         text += " (--move_model_batches 16 sends them in parts)"
     fits = needed <= TIGHT * available
-    if server_gpu:
+    if share:
         weights = vllm_weights(model, plan.engine)
         text += f"; vLLM {share / GIB:.0f}, of which weights {weights / GIB:.1f}"
         if weights + VLLM_RESERVES > share:

@@ -37,6 +37,13 @@ class Sharing:
         nodes = number(self.recipe.env, "NNODES", 1, at_least=1)
         return GrpoSettings.read(self.recipe.settings).completions(self.recipes_processes * nodes)
 
+    @property
+    def least_for_server(self) -> int:
+        """The fewest GPUs that the server can do with, where no variable names them."""
+        if not self.has_server or self.variables.rollout_gpus:
+            return 0
+        return self.settings.vllm_tensor_parallel_size * self.settings.vllm_data_parallel_size
+
     def share(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the trainers' GPUs and the server's, which are never the same."""
         visible = [gpu.index for gpu in self.machine.gpus]
@@ -45,20 +52,14 @@ class Sharing:
             return (), ()
         train, server = self.variables.train_gpus, self.variables.rollout_gpus
         tensor = self.settings.vllm_tensor_parallel_size
-        # The fewest GPUs that the server can do with, where no variable names them.
-        needed = 0
-        if self.has_server and not server:
-            needed = tensor * self.settings.vllm_data_parallel_size
-
+        needed = self.least_for_server
         free = tuple(gpu for gpu in visible if gpu not in train and gpu not in server)
         if not train:
             count = self._number_of_trainers(len(free) - needed)
             train, free = free[:count], free[count:]
-        self._refuse_nproc_per_node(train, needed)
-        if not train and server:
-            raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
+        self._refuse_nproc_per_node(train)
         if not train or len(free) < needed:
-            raise self._too_few_gpus(len(visible), needed)
+            raise self._too_few_gpus(len(visible))
 
         if needed and DATA not in self.settings.values:
             # A worker for each trainer: more would wait for the trainers most of the time.
@@ -80,16 +81,14 @@ class Sharing:
             problem = f"is set, and {self.recipe.path} needs no server on this machine"
             raise InputError(problem, "ROLLOUT_GPUS")
 
-    def _refuse_nproc_per_node(self, train: Sequence[str], needed: int) -> None:
-        """Raise InputError if NPROC_PER_NODE asks for another number of trainers than have GPUs.
-        needed: GPUs of the server.
-        """
+    def _refuse_nproc_per_node(self, train: Sequence[str]) -> None:
+        """Raise InputError if NPROC_PER_NODE asks for another number of trainers than have GPUs."""
         asked = self.variables.nproc_per_node
         if asked not in (None, len(train)):
             problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
             if self.variables.train_gpus:
                 problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
-            elif needed:
+            elif self.least_for_server:
                 problem += (
                     "; the server has the others (a recipe with vllm_mode: colocate has none)"
                 )
@@ -110,8 +109,10 @@ class Sharing:
                 return count
         return most
 
-    def _too_few_gpus(self, gpus: int, needed: int) -> InputError:
+    def _too_few_gpus(self, gpus: int) -> InputError:
         """The error that says who asks for how many GPUs, and how they would be enough."""
+        if self.variables.rollout_gpus:
+            return InputError("leaves no GPU for training", "ROLLOUT_GPUS")
         tensor = self.settings.vllm_tensor_parallel_size
         data = self.settings.vllm_data_parallel_size
         train_gpus = self.variables.train_gpus
@@ -124,7 +125,7 @@ class Sharing:
         smaller = [size for size in (8, 4, 2, 1) if size < tensor and size * data <= left]
         if train_gpus:
             trainers = f"TRAIN_GPUS is {','.join(train_gpus)}"
-        if len(train_gpus) > 1 and needed < gpus:
+        if len(train_gpus) > 1 and self.least_for_server < gpus:
             remedy = "leave TRAIN_GPUS out"
         elif smaller:
             remedy = f"--{TENSOR} {smaller[0]}"

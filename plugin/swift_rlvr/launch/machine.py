@@ -111,16 +111,15 @@ def _visible(devices: list[Device], names: str) -> Iterator[Gpu]:
     nameable = list(devices)
     for device in devices:
         nameable += [Device(gpu.index, gpu) for gpu in device.instances]
+    by_index = {device.gpu.index: device for device in nameable}
     for name in names.split(","):
         name = name.strip()
         if name in ("", "-1"):
             return
-        matching = [device for device in nameable if device.gpu.index == name]
-        if not matching and name.startswith(("GPU-", "MIG-")):
-            matching = [device for device in nameable if device.uuid.startswith(name)]
-        if not matching:
-            listed = ", ".join(device.gpu.index for device in nameable)
-            problem = f"names GPU {name!r}; the driver lists {listed}"
+        named = by_index.get(name)
+        if name.startswith(("GPU-", "MIG-")):
+            named = next((each for each in nameable if each.uuid.startswith(name)), named)
+        if named is None:
+            problem = f"names GPU {name!r}; the driver lists {', '.join(by_index)}"
             raise InputError(problem, "CUDA_VISIBLE_DEVICES")
-        named = matching[0]
         yield named.instances[0] if named.instances else named.gpu

@@ -144,7 +144,7 @@ def update_memory(model: ModelSize, settings: GrpoSettings, processes: int) -> f
         layers = math.ceil(model.layers / settings.move_model_batches)
         ends = model.embedding if model.is_tied else 2 * model.embedding
         group = size * max(layers * model.parameters / model.layers, ends)
-    if settings.uses_vllm and settings.zero.stage == 3 and processes > 1:
+    if settings.gathers_weights(processes):
         needed += group
     if settings.uses_servers:
         needed += min(group, max(BUCKET, size * model.embedding))

@@ -36,21 +36,18 @@ def _devices() -> Iterator[Device]:
         if handle is None:  # lost, or another user's
             continue
         gpu = _gpu(handle, str(index))
-        instances = list(_instances(handle, gpu))
+        # The MIG instances, numbered as `nvidia-smi -L` does.
+        instances = []
+        for number in range(_ask(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+            part = _ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
+            if part is not None:
+                uuid = pynvml.nvmlDeviceGetUUID(part)
+                instances.append(_gpu(part, uuid, capability=gpu.capability, instance=number))
         mode = _ask(pynvml.nvmlDeviceGetMigMode, handle)
         is_divided = mode is not None and mode[0] == pynvml.NVML_DEVICE_MIG_ENABLE
         # CUDA cannot use a GPU that is to be divided and has no instance yet.
         if instances or not is_divided:
             yield Device(pynvml.nvmlDeviceGetUUID(handle), gpu, instances)
-
-
-def _instances(handle: Any, gpu: Gpu) -> Iterator[Gpu]:
-    """The MIG instances of a GPU, numbered as `nvidia-smi -L` does."""
-    for number in range(_ask(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
-        instance = _ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
-        if instance is not None:
-            uuid = pynvml.nvmlDeviceGetUUID(instance)
-            yield _gpu(instance, uuid, capability=gpu.capability, instance=number)
 
 
 def _gpu(

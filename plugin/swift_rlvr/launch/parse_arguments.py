@@ -68,6 +68,8 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
+    # What ends an answer in the template, where the model has no token for it.
+    end_of_answer: str = ""
     rewards: dict[str, str | None] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
@@ -139,12 +141,11 @@ def parse(
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
-    from swift_rlvr.training.ms_swift.unusable import unusable
+    from swift_rlvr.training.ms_swift.unusable import end_without_token, untrained, unusable
 
-    _keep_to_this_process(processes)
     words = list(words)
     parse_yaml_args(words)
-    parser = _parser()
+    parser = _parser(processes)
     known = sorted(action.dest for action in parser._actions)
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, *WITHOUT_GPUS]
@@ -170,39 +171,60 @@ def parse(
     for word in others:
         if word.startswith("--"):
             unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
+    refused: list[tuple[str, str, str]] = list(unusable(arguments))
+    named_model = os.environ.get(NAMED_MODEL, "")
+    end_of_answer = ""
+    if model_folder(named_model) is not None:  # not where the tiny one stands in for it
+        refused += untrained(arguments)
+        end_of_answer = end_without_token(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
         paid=try_rewards(known_rewards, arguments, rows()),
         unknown=unknown,
         settings=known,
-        unusable=list(unusable(arguments)),
+        unusable=refused,
+        end_of_answer=end_of_answer,
         rewards={name: role_of(reward) for name, reward in orms.items()},
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),
         late=late(arguments.reward_funcs),
-        sees_pictures=_sees_pictures(os.environ.get(NAMED_MODEL, "")),
+        sees_pictures=sees_pictures(named_model),
     )
 
 
-def _sees_pictures(model: str) -> bool | None:
+def sees_pictures(model: str) -> bool | None:
+    """Whether a model can be given pictures, by ms-swift's table; None if it is not in there."""
     from swift.model.model_meta import get_matched_model_meta
 
     known = get_matched_model_meta(model)
     return None if known is None else bool(known.is_multimodal)
 
 
-def _keep_to_this_process(processes: int) -> None:
-    """Let ms-swift's arguments be built without ranks, servers and hubs."""
+def _parser(processes: int) -> Any:
+    """ms-swift's parser, which raises ValueError for a flag's value that cannot be used, and builds
+    its arguments without ranks, servers and hubs.
+    """
     from swift.arguments import RLHFArguments, rlhf_args
     from swift.arguments.base_args import base_args
     from swift.hub import HFHub, MSHub
     from swift.rlhf_trainers import GRPOConfig
+    from swift.utils.utils import _patch_get_type_hints
+    from transformers import HfArgumentParser
 
     rlhf_args.set_default_ddp_config = lambda: None  # makes this process a rank, which listens
     RLHFArguments._init_external_vllm = lambda self: None  # connects to the server
     HFHub.try_login = MSHub.try_login = classmethod(lambda cls, token=None: False)
     GRPOConfig.world_size = property(lambda self: processes)
     base_args.import_external_file = _import_plugin
+
+    def refuse(message: str) -> None:
+        raise ValueError(message)
+
+    with _patch_get_type_hints():
+        # A plan does not know abbreviations.
+        parser = HfArgumentParser([RLHFArguments], allow_abbrev=False)
+    parser.error = refuse
+    return parser
 
 
 class _PluginError(Exception):
@@ -227,23 +249,6 @@ def _import_plugin(path: str) -> ModuleType:
         raise _PluginError(str(error)) from error
     except (Exception, SystemExit) as error:  # whatever somebody else's code raises
         raise _PluginError(f"{flag}: {located(error, file)}") from error
-
-
-def _parser() -> Any:
-    """ms-swift's parser, which raises ValueError for a flag's value that cannot be used."""
-    from swift.arguments import RLHFArguments
-    from swift.utils.utils import _patch_get_type_hints
-    from transformers import HfArgumentParser
-
-    with _patch_get_type_hints():
-        # A plan does not know abbreviations.
-        parser = HfArgumentParser([RLHFArguments], allow_abbrev=False)
-    parser.error = _refuse
-    return parser
-
-
-def _refuse(message: str) -> None:
-    raise ValueError(message)
 
 
 def _described(error: Exception) -> str:

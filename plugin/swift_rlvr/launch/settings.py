@@ -55,12 +55,16 @@ class GrpoSettings:
     num_generations: int = _number(8, at_least=1)
     per_device_train_batch_size: int = _number(1, at_least=1)
     gradient_accumulation_steps: int = _number(1, at_least=1)
+    steps_per_generation: int = _number(0)
+    generation_batch_size: int = _number(0)
     per_device_eval_batch_size: int = _number(1)
+    num_generations_eval: int = _number(0)
     max_length: int = _number(0)
     max_completion_length: int = _number(512)
     max_turns: int = _number(1, at_least=1)
     num_train_epochs: float = _number(3.0)
     max_steps: int = _number(-1)
+    warmup_steps: float = _number(0.0)
     num_iterations: int = _number(1)
     split_dataset_ratio: float = _number(0.0)
     save_steps: float = _number(500.0)
@@ -100,6 +104,12 @@ class GrpoSettings:
         """Whether a switch is on."""
         return self.values.get(name) is True
 
+    @property
+    def reward_weights(self) -> list[float]:
+        """One for each reward, or none where each counts once."""
+        name = "reward_weights"
+        return [number({name: each}, name, 1.0) for each in as_list(self.values.get(name))]
+
     # What is trained.
 
     @property
@@ -116,6 +126,10 @@ class GrpoSettings:
     def bytes_a_parameter(self) -> int:
         """Of the weights with which a model computes."""
         return 4 if self.values.get("torch_dtype") in ("float32", "float") else 2
+
+    def gathers_weights(self, processes: int) -> bool:
+        """Whether every GPU gathers weights of all processes for vLLM."""
+        return self.uses_vllm and self.zero.stage == 3 and processes > 1
 
     # Where vLLM is.
 
@@ -140,6 +154,12 @@ class GrpoSettings:
         """Completions a step with so many processes of all nodes."""
         return processes * self.per_device_train_batch_size * self.gradient_accumulation_steps
 
+    def sampled_at_once(self, processes: int) -> int:
+        """Completions that are sampled before any of them is trained on; a step's, unless it is set."""
+        steps = self.steps_per_generation or self.gradient_accumulation_steps
+        at_once = processes * self.per_device_train_batch_size * steps
+        return self.generation_batch_size or at_once
+
     @property
     def longest_completion(self) -> int:
         """Tokens after the first prompt: those of all answers, and the feedback between them."""
@@ -157,6 +177,7 @@ class GrpoSettings:
     def evaluated_at_once(self) -> int:
         """Completions of an evaluation that a GPU computes at once; 0 without ms-swift's evaluation."""
         has_rows = self.values.get("val_dataset") or self.split_dataset_ratio > 0
-        if not has_rows or self.values.get("eval_strategy") in ("no", False):
+        strategy = self.values.get("eval_strategy", self.values.get("save_strategy"))
+        if not has_rows or strategy in ("no", False):
             return 0
         return self.per_device_eval_batch_size

@@ -19,7 +19,7 @@ def show_plan(plan: Plan, console: Console) -> None:
         "recipe": str(plan.recipe),
         "model": f"{plan.settings.get('model')}, {tuner}",
         "dataset": datasets_line(plan),
-        "rewards": ", ".join(weighted_names(plan.settings)) or "none is named",
+        "rewards": ", ".join(weighted_names(plan.grpo)) or "none is named",
         "devices": devices_line(plan),
         "a step": step_line(plan),
         "steps": estimate.steps(plan).text,

@@ -4,95 +4,47 @@ goes wrong.
     status = supervise(plan, Console())
 
 What ms-swift, vLLM and DeepSpeed print goes to server.log and trainer.log in the run's folder.
-Whatever ends a run, none of its processes is left and none of its ports is taken. Every process of
-a run has MARK in its environment; torchrun's ranks leave the process group, so that a signal to the
-group would not reach them.
+Whatever ends a run, none of its processes is left and none of its ports is taken.
 """
 
 import fcntl
 import os
 import re
-import shlex
-import shutil
 import signal
 import subprocess
-import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import IO, Any
 
 from rich.console import Console
-from rich.filesize import decimal
 
 from swift_rlvr.launch.plan import Plan, Process
-from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
-from swift_rlvr.launch.variables import Variables
-from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
+from swift_rlvr.launch.processes import MARK, held_up, members, signals_to_end, status_text, stop
+from swift_rlvr.launch.progress import Display, Tail, say
+from swift_rlvr.launch.report import End, report
+from swift_rlvr.launch.stale_weights import K3_KL, K3_STEPS, K3_WARNING, StaleWeights
+from swift_rlvr.runs.folder import ALARMS, LOG, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
 from swift_rlvr.training.ms_swift import SUPERVISOR
-from swift_rlvr.training.recipes import VARIABLES
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LineError, parse_object, read_jsonl
+from swift_rlvr.utils.jsonl import LineError, parse_object
 from swift_rlvr.utils.network import refusal_of_server, why_not_free
-from swift_rlvr.utils.settings import PREFIX
-
-MARK = "SWIFT_RLVR_RUN"
-# The script that started this process, for the command that resumes.
-SCRIPT = "SWIFT_RLVR_SCRIPT"
-
-# A lost update of the weights shows in the mean over tokens of r - log(r) - 1, r being the ratio of
-# the trainer's probability of a sampled token to the server's. With equal weights it is rounding:
-# below 1e-8 in float32 on a CPU (measured), 0.001 to 0.015 in bfloat16 elsewhere, and more with
-# FP8, experts or asynchronous sampling. Without updates it drifts away.
-K3_KL = "rollout_correction/k3_kl"
-# The limit, or so many times the median of the first logged steps.
-K3_LIMIT, K3_GROWTH, K3_FIRST = 0.05, 10, 3
-# So many logged steps in a row above the limit are a warning, and the end of the run.
-K3_WARNING, K3_STEPS = 3, 6
 
 # Seconds without a step after which a line says who does not answer, and how many times the longest
 # step until then they are at least. Before the first step models are loaded and kernels compiled.
 QUIET, QUIET_STEPS, QUIET_AT_FIRST = 60, 3, 600
 
-# Seconds that a program has to end before it is killed.
-GRACE = 6
 # Seconds for which ports may stay taken after their program is gone: it closes its sockets last.
 PORTS_CLOSE = 5
 
 # [ERROR:swift] Method execution failed: collective_rpc
 _SERVER_FAILED = re.compile(r"Method execution failed: (\w+)")
-# What is said of a file that could not be written: by the system, and by torch, whose writer of
-# checkpoints hides the reason.
-_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
-_NOT_WRITTEN = re.compile(
-    r"basic_ios::clear: iostream error|enforce fail at inline_container|PytorchStreamWriter failed"
-    r"|File too large"
-)
-# Free bytes below which it is the disk.
-_NEARLY_FULL = 1 << 30
 # failed (exitcode: -9) local_rank: 1 (pid: 4711)
 _RANK_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
-
-
-@dataclass(frozen=True)
-class End:
-    """How a run ended. log, start: which log says why, from which byte. of_server: a server that
-    was ready ended.
-
-    first_error: the log says it in its first error from there on, not in the last.
-    """
-
-    status: int
-    cause: str = ""
-    log: Path | None = None
-    start: int = 0
-    first_error: bool = False
-    of_server: bool = False
 
 
 def supervise(plan: Plan, console: Console) -> int:
@@ -114,7 +66,7 @@ def supervise(plan: Plan, console: Console) -> int:
         begins_anew = plan.variables.resume == "auto" and (plan.output / LOG).is_file()
         if is_first_node and (plan.resume or begins_anew):
             _go_back(plan.output, plan.resume, console)
-        with _signals() as received:
+        with signals_to_end() as received:
             end = _Run(plan, console, received).to_its_end(log)
             for restart in range(1, plan.variables.restarts + 1):
                 if not end.of_server or received:
@@ -129,7 +81,7 @@ def supervise(plan: Plan, console: Console) -> int:
                     trainer = replace(plan.trainer, argv=argv)
                     plan = replace(plan, trainer=trainer, resume=checkpoint)
                 end = _Run(plan, console, received).to_its_end(log)
-            return _report(end, plan, console)
+            return report(end, plan, console)
 
 
 def refuse_second_run(plan: Plan) -> None:
@@ -172,8 +124,7 @@ class _Run:
         self.quiet_until = float(QUIET_AT_FIRST)  # seconds since then, to the next line about it
         self.ready = False
         self.workers: set[int] = set()  # the server's processes when it was ready
-        self.first_kl = _first_kl(plan.output / LOG)
-        self.high_kl = 0  # logged steps in a row above the limit
+        self.weights = StaleWeights(plan.output / LOG)
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
 
@@ -257,7 +208,7 @@ class _Run:
                 if self.plan.variables.verbose and text.strip():
                     self.display.print(f"[{name}] {text}")
                 if name == "server":
-                    self._read_server(text, tail)
+                    self.failure = self.failure or self._failed_call(text, tail)
                 elif match := _RANK_FAILED.search(text):
                     how = status_text(int(match[1]))
                     self.failed_rank = f"rank {match[2]} of the trainer {how}"
@@ -268,16 +219,16 @@ class _Run:
             with suppress(LineError):
                 self.display.print(f"Warning: {parse_object(text).get('message')}", "yellow")
 
-    def _read_server(self, text: str, tail: Tail) -> None:
-        """Note a call that failed: the server answers 200 to it, and only logs it."""
+    def _failed_call(self, text: str, tail: Tail) -> End | None:
+        """The end of a run whose server has failed in a call: it answers 200 to that, and only logs it."""
         match = _SERVER_FAILED.search(text)
-        if match is None or self.failure:
-            return
+        if match is None:
+            return None
         cause = f"the rollout server failed in `{match[1]}`"
         if match[1] == "collective_rpc":
             cause += ", most likely during a weight update; it would keep sampling from old weights"
         start = tail.path.read_bytes().index(match[0].encode(), tail.start)
-        self.failure = replace(self._end("server", cause), start=start, first_error=True)
+        return replace(self._end("server", cause), start=start, first_error=True)
 
     def _show_step(self, row: Mapping[str, Any]) -> None:
         """Show a line of the trainer's log."""
@@ -293,26 +244,13 @@ class _Run:
         self.step = int(step)
         self.display.print(line(row), highlight=True)
         self.display.show(f"step {min(self.step + 1, int(last))} of {last}")
-        if row.get(K3_KL) is not None:
-            self._check_kl(row[K3_KL])
-
-    def _check_kl(self, kl: float) -> None:
-        """Stop if the log-probabilities show that the server has other weights."""
-        limit = K3_LIMIT
-        if len(self.first_kl) < K3_FIRST:
-            self.first_kl.append(kl)
-        else:
-            limit = max(limit, K3_GROWTH * median(self.first_kl))
-        if kl <= limit:
-            self.high_kl = 0
+        if row.get(K3_KL) is None:
             return
-        self.high_kl += 1
-        first = median(self.first_kl)
-        text = f"{K3_KL} is {kl:.2g}, after {first:.2g} in the first steps{self._when()}"
-        if self.high_kl == K3_WARNING:
+        text = f"{self.weights.add(row[K3_KL])}{self._when()}"
+        if self.weights.high_steps == K3_WARNING:
             question = "does the rollout server get every update of the weights?"
             self.display.print(f"Warning: {text}: {question}", "yellow")
-        elif self.high_kl == K3_STEPS:
+        elif self.weights.high_steps == K3_STEPS:
             cause = "the rollout server samples with other weights than the trainer's: a weight update was lost"
             self.failure = self.failure or End(1, f"{cause}: {text}")
 
@@ -330,7 +268,7 @@ class _Run:
         processes = {name: members(f"{self.id}/{name}") for name in self.children}
         for name, ids in processes.items():
             for process in ids:
-                if text := _held_up(name, process):
+                if text := held_up(name, process):
                     found.append(text)
         if not found:
             answers = "the server answers, and nothing" if "server" in self.children else "nothing"
@@ -388,171 +326,17 @@ class _Run:
             child = self.children.get(name)
             if child is not None:
                 self.display.waiting(f"stopping the {name}")
-                self._stop_program(child, f"{self.id}/{name}")
+                # A second Ctrl-C is impatient.
+                left = stop(child, f"{self.id}/{name}", lambda: len(self.received) > 1)
+                if left:
+                    ids = ", ".join(map(str, left))
+                    text = f"could not be killed and are still running: {ids}"
+                    self.display.print(text, "red")
         if "server" in self.children:
             until = time.monotonic() + PORTS_CLOSE
             ports = [port for each in self.plan.servers for port in (each.port, each.sync_port)]
             while any(map(why_not_free, ports)) and time.monotonic() < until:
                 time.sleep(0.1)
-
-    def _stop_program(self, child: subprocess.Popen[bytes], mark: str) -> None:
-        is_alive = child.poll() is None
-        _send(signal.SIGTERM, [child.pid] if is_alive else members(mark))
-        kill_at = time.monotonic() + GRACE
-        while left := members(mark):
-            now = time.monotonic()
-            if now > kill_at or len(self.received) > 1:  # a second Ctrl-C is impatient
-                _send(signal.SIGKILL, left)
-            if now > kill_at + GRACE:
-                ids = ", ".join(map(str, left))
-                self.display.print(f"could not be killed and are still running: {ids}", "red")
-                break
-            child.poll()
-            time.sleep(0.1)
-        child.poll()
-
-
-def _first_kl(log: Path) -> list[float]:
-    """Read K3_KL of the run's first logged steps, for a run that goes on from a checkpoint."""
-    if not log.is_file():
-        return []
-    values = []
-    # unfinished: another node may be writing the last line.
-    for _, row in read_jsonl(log, unfinished=str):
-        if row.get(K3_KL) is not None:
-            values.append(row[K3_KL])
-        if len(values) == K3_FIRST:
-            break
-    return values
-
-
-def _send(number: int, processes: Sequence[int]) -> None:
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process, number)
-
-
-def members(mark: str) -> list[int]:
-    """The ids of the processes that are alive and have this MARK in their environment."""
-    alive = []
-    entry = f"{MARK}={mark}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is not ours
-            if entry in (folder / "environ").read_bytes().split(b"\0"):
-                alive.append(int(folder.name))
-    return alive
-
-
-# Of a process, by the letter that proc(5) has for it.
-_STATES = {"T": "is stopped", "t": "is held by a debugger", "D": "waits for a disk or a device"}
-
-
-def _held_up(name: str, process: int) -> str:
-    """Which process is stopped or waits, such as "rank 1 of the trainer (process 4711) is stopped"; ""
-    if it is neither.
-    """
-    folder = Path("/proc", str(process))
-    try:
-        # The name before the state, in parentheses, may have any character.
-        state = _STATES.get((folder / "stat").read_text().rpartition(")")[2].split()[0])
-        variables = (folder / "environ").read_bytes().split(b"\0")
-    except OSError:  # it has ended
-        return ""
-    text = "the rollout server" if name == "server" else "the trainer"
-    for variable in variables:
-        if name == "trainer" and variable.startswith(b"LOCAL_RANK="):
-            text = f"rank {variable.partition(b'=')[2].decode()} of the trainer"
-    return f"{text} (process {process}) {state}" if state else ""
-
-
-def status_text(status: int) -> str:
-    """What a process's exit status says, a negative one being a signal."""
-    if status >= 0:
-        return f"ended with exit status {status}"
-    text = f"was killed by {signal.Signals(-status).name}"
-    if status == -signal.SIGKILL:
-        text += ", which the system also sends when memory runs out"
-    return text
-
-
-def _report(end: End, plan: Plan, console: Console) -> int:
-    """Say how the run ended, and how it goes on."""
-    if end.status == 0:
-        kept = checkpoints(plan.output)
-        saved = f"the last checkpoint is {kept[-1]}" if kept else "no checkpoint was saved"
-        say(console, f"training finished; {saved}")
-        best = plan.output / BEST
-        if best.exists():
-            say(console, f"the best checkpoint by held-out success is {best.resolve()}")
-        return 0
-    lines = []
-    if end.log:
-        lines = last_lines(end.log, end.start, first_error=end.first_error)
-    error = exception(lines)
-    has_diverged = error is not None and "DivergedError" in error
-    if error:
-        say(console, error, "red")
-    if full := _why_not_written("\n".join(lines), plan.output):
-        say(console, full, "red")
-    if lines:
-        say(console, f"The end of {end.log}:")
-        for text in lines:
-            say(console, f"  {text}", "dim")
-    _report_continuation(plan, has_diverged, console)
-    return 3 if has_diverged else end.status
-
-
-def _why_not_written(text: str, folder: Path) -> str:
-    """Say why a file could not be written, with the free space; "" if a log says nothing of one."""
-    has_no_space = _NO_SPACE.search(text) is not None
-    if not has_no_space and _NOT_WRITTEN.search(text) is None:
-        return ""
-    free = shutil.disk_usage(folder).free
-    where = f"{decimal(free)} are free for {folder}"
-    if has_no_space or free < _NEARLY_FULL:
-        return f"The disk is full, or a quota is used up: {where}"
-    return f"A file could not be written, and {where}: a quota, or `ulimit -f`, may be in the way"
-
-
-def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> None:
-    """Say from which checkpoint the run goes on, and which are skipped."""
-    complete = whole_checkpoints(plan.output)
-    for path in reversed(checkpoints(plan.output)):
-        if path in complete:
-            break
-        say(console, f"{path} is skipped: it lacks {missing(path)}")
-    if has_diverged and complete:
-        say(console, f"the last checkpoint is {complete[-1]}")
-    elif has_diverged:
-        say(console, "there is no checkpoint to resume from")
-    elif complete:
-        command = command_to_resume(sys.argv, os.environ)
-        say(console, f"To resume from {complete[-1]}, run:\n  {command}")
-    else:
-        hint = "start again in another folder, or in this one with RESUME=auto."
-        say(console, f"There is no checkpoint to resume from; {hint}")
-
-
-def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """The command of this process with its variables, as it goes on from the last checkpoint.
-
-    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0.04"], {"OUTPUT": "my run"})
-    "OUTPUT='my run' RESUME=1 swift-rlvr train countdown --beta 0.04"
-    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown"], {"SWIFT_RLVR_SCRIPT": "bash scripts/x.sh"})
-    'RESUME=1 bash scripts/x.sh'
-    """
-    launchers = {field.name.upper() for field in fields(Variables)}
-    ours = {*VARIABLES, *launchers, "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
-    variables = []
-    for name, value in environ.items():
-        if name in (SCRIPT, SUPERVISOR):
-            continue
-        if name in ours or name.startswith(("EXTERNAL_", PREFIX)):
-            variables.append(f"{name}={shlex.quote(value)}")
-    command, words = Path(argv[0]).name, argv[1:]
-    if SCRIPT in environ:  # which is `swift-rlvr train NAME`
-        command, words = environ[SCRIPT], argv[3:]
-    return " ".join([*variables, "RESUME=1", command, *map(shlex.quote, words)])
 
 
 def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
@@ -562,18 +346,3 @@ def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     lost = cut_logs(folder, step or -1)
     repeated = f"; steps {step + 1} to {lost} are repeated" if lost else ""
     say(console, f"resuming from {checkpoint or 'the beginning'}{repeated}")
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """The signals to end that arrive inside the block, in order."""
-    received: list[int] = []
-    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {
-        name: signal.signal(name, lambda number, frame: received.append(number)) for name in names
-    }
-    try:
-        yield received
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

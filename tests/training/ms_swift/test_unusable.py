@@ -43,9 +43,29 @@ CASES = {
     "--fipo_decay_rate 0": ("fipo_decay_rate", "more than 0"),
     "--loss_type sapo --tau_pos 0": ("tau_pos", "more than 0"),
     "--loss_type sapo --tau_neg 0": ("tau_neg", "more than 0"),
-    "--top_entropy_quantile -0.1": ("top_entropy_quantile", "at least 0"),
+    "--top_entropy_quantile 0": ("top_entropy_quantile", "more than 0"),
     "--dataloader_num_workers -1": ("dataloader_num_workers", "at least 0"),
     "--tuner_type lora --lora_rank 0": ("lora_rank", "at least 1"),
+    # These run to their end, and nothing is learned, or the wrong thing.
+    "--learning_rate 0": ("learning_rate", "no weight changes -> more than 0"),
+    "--top_k 1": ("top_k", "all completions of a prompt are the same"),
+    "--beta=-0.1": ("beta", "cannot use -0.1 -> at least 0"),
+    "--epsilon=-1": ("epsilon", "at least 0"),
+    "--epsilon_high=-0.5": ("epsilon_high", "at least 0"),
+    "--loss_type cispo --epsilon_high 0": ("epsilon_high", "more than 0"),
+    "--delta 0.5": ("delta", "more than 1"),
+    "--rollout_importance_sampling_mode token_truncate --rollout_importance_sampling_threshold 0": (
+        "rollout_importance_sampling_threshold",
+        "more than 0",
+    ),
+    "--tuner_type lora --lora_alpha 0": ("lora_alpha", "more than 0"),
+    "--tuner_type lora --lora_dropout 1": ("lora_dropout", "at least 0 and less than 1"),
+    "--streaming true": ("streaming", "would answer different questions"),
+    "--freeze_parameters_ratio 1": ("freeze_parameters_ratio", "no parameter of the model is left"),
+    "--freeze_parameters model lm_head": ("freeze_parameters", "no parameter"),
+    "--freeze_parameters_regex .*": ("freeze_parameters_regex", "no parameter"),
+    "--tuner_type lora --target_modules nothing": ("target_modules", "not found in the base model"),
+    "--dataset a b --interleave_prob 1": ("interleave_prob", "1 probabilities for 2 datasets"),
     "--callbacks reward_reason": ("callbacks", "did you mean reward_reasons?"),
     "--optimizer adamw": ("optimizer", "known are default, galore"),
     "--multi_turn_scheduler feedback": ("multi_turn_scheduler", "did you mean rlvr_feedback?"),
@@ -88,6 +108,12 @@ CASES = {
 USABLE = (
     "",
     "--loss_type sapo --importance_sampling_level sequence",
+    "--loss_type cispo --epsilon_high 5 --beta 0 --delta 1.5",
+    "--freeze_parameters_ratio 0.5",
+    "--template llama3",
+    "--freeze_parameters_ratio 1 --trainable_parameters lm_head model.norm",
+    "--tuner_type lora --target_modules q_proj v_proj --lora_dropout 0",
+    "--dataset a b --interleave_prob 0.9 0.1",
     "--multi_turn_scheduler gym_scheduler --gym_env math_env",
     "--reward_funcs accuracy soft_overlong repetition --soft_cache_length 100",
     '--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs {"min_lr":1e-7}',
@@ -106,24 +132,26 @@ def last_line(code: str, *arguments: str) -> Any:
 PARSE = """
 import json, os, sys
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", DS_ACCELERATOR="cpu")
-from swift_rlvr.launch.parse_arguments import parse
+from swift_rlvr.launch.parse_arguments import NAMED_MODEL, parse
+os.environ[NAMED_MODEL] = sys.argv[3]
 cases = json.loads(sys.argv[2])
 sys.argv = [sys.argv[0], sys.argv[1]]
 recipe = sys.argv[1]
 parsed = [parse([recipe, *flags.split()], 2) for flags in cases]
-print(json.dumps([[each.problem or each.failure, each.unusable] for each in parsed]))
+print(json.dumps([[each.problem or each.failure, each.unusable, each.end_of_answer] for each in parsed]))
 """
 
 
 def test_the_arguments_alone_say_it():
     cases = [*USABLE, *(flags.format(tiny=TINY) for flags in CASES)]
-    answers = last_line(PARSE, CPU, json.dumps(cases))
-    for flags, (problem, _) in zip(cases, answers, strict=True):
+    answers = last_line(PARSE, CPU, json.dumps(cases), TINY)
+    for flags, (problem, *_) in zip(cases, answers, strict=True):
         assert not problem, (flags, problem)
-    for flags, (_, found) in zip(USABLE, answers, strict=False):
+    for flags, (_, found, end) in zip(USABLE, answers, strict=False):
         assert not found, flags
+        assert end == ("<|eot_id|>" if "llama3" in flags else ""), flags
     others = answers[len(USABLE) :]
-    for (flags, (setting, text)), (_, found) in zip(CASES.items(), others, strict=True):
+    for (flags, (setting, text)), (_, found, _) in zip(CASES.items(), others, strict=True):
         assert [each[0] for each in found] == [setting], (flags, found)
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal
 
 from swift_rlvr.launch.estimate import Estimate
@@ -59,6 +60,14 @@ class Launch:
     def hub(self) -> str:
         """The hub's name."""
         return "Hugging Face" if self.use_hf else "ModelScope"
+
+
+def last_folder(path: str | Path) -> str:
+    """What to do about a path at which there is nothing."""
+    if not Path(path).is_absolute():
+        return f"relative paths count from {Path.cwd()}"
+    existing = next(parent for parent in Path(path).parents if parent.is_dir())
+    return f"{existing} is the last folder of that path that exists"
 
 
 Check = Callable[[Launch], Iterable[CheckResult]]

@@ -12,7 +12,8 @@ from unittest import mock
 from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.data import asked_rows
+from swift_rlvr.launch.checks.rows import asked_rows, task_of
+from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
@@ -21,7 +22,6 @@ from swift_rlvr.rewards.parameters import flag_elsewhere, stray_variables
 from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER, role_of
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
-from swift_rlvr.utils.settings import as_list
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
@@ -64,6 +64,9 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)
+    if parsed.end_of_answer:
+        message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
+        yield warning("template", message, "leave --template out for the model's own")
     if not parsed.unusable:
         yield passed(
             "training", "the settings are known to the trainer, the losses and the sampler"
@@ -71,33 +74,40 @@ def later(launch: Launch) -> Iterator[CheckResult]:
 
 
 def names(launch: Launch) -> Iterator[CheckResult]:
-    """ms-swift with its plugins knows every reward, and there are as many weights."""
+    """ms-swift with its plugins knows every reward, and the weights are for them."""
     known = launch.parsed.rewards
     if not known:  # it has refused the arguments
         return
     rewards = [*launch.listed("reward_funcs"), *_other_rewards(launch)]
-    weights = launch.listed("reward_weights")
     unknown = [name for name in launch.listed("reward_funcs") if name not in known]
     for name in unknown:
-        # ms-swift wants external_countdown for countdown.
-        full_name = REWARDS[name].name if name in REWARDS else name
-        remedy = did_you_mean(full_name, known) or f"one of {', '.join(known)}"
-        if name in REWARDS.data:  # ours, which the plugin registers
-            remedy = PLUGIN
-        if name in launch.parsed.late and launch.parsed.has_ours:
-            file = launch.parsed.late[name]
-            remedy = (
-                f"--external_plugins: {file} before this package's plugin, which registers {name}"
-            )
-        yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
+        yield failed("rewards", f"ms-swift knows no reward {name}", _how_to_name(name, launch))
+    weights = launch.plan.grpo.reward_weights
     if not rewards:
         remedy = f"some of {', '.join(known)}"
         yield failed("rewards", "reward_funcs names no reward", remedy)
     elif weights and len(weights) != len(rewards):
         message = f"{len(weights)} reward_weights for {len(rewards)} rewards"
         yield failed("rewards", message, f"{len(rewards)} reward_weights")
+    elif weights and not any(weights):
+        message = "all reward_weights are 0, so that every completion is worth the same"
+        yield failed("rewards", message, "weights other than 0")
     elif not unknown and not launch.parsed.replaced:
-        yield passed("rewards", ", ".join(weighted_names(launch.settings, rewards)))
+        yield passed("rewards", ", ".join(weighted_names(launch.plan.grpo, rewards)))
+
+
+def _how_to_name(name: str, launch: Launch) -> str:
+    """What to do about a reward that ms-swift does not know."""
+    known, late = launch.parsed.rewards, launch.parsed.late
+    if name in late and launch.parsed.has_ours:
+        return (
+            f"--external_plugins: {late[name]} before this package's plugin, which registers {name}"
+        )
+    if name in REWARDS.data:  # ours, which the plugin registers
+        return PLUGIN
+    # ms-swift wants external_countdown for countdown.
+    full_name = REWARDS[name].name if name in REWARDS else name
+    return did_you_mean(full_name, known) or f"one of {', '.join(known)}"
 
 
 def replaced(launch: Launch) -> Iterator[CheckResult]:
@@ -112,14 +122,15 @@ def replaced(launch: Launch) -> Iterator[CheckResult]:
             yield warning("rewards", message, f"{PLUGIN} in place of that plugin, or as it is")
 
 
-def weighted_names(settings: Mapping[str, Any], names: Sequence[str] = ()) -> list[str]:
+def weighted_names(settings: GrpoSettings, names: Sequence[str] = ()) -> list[str]:
     """Each reward with its weight, where there is one for each.
 
-    >>> weighted_names({"reward_funcs": ["external_countdown", "format"], "reward_weights": [1.0, 0.5]})
+    >>> settings = {"reward_funcs": ["external_countdown", "format"], "reward_weights": [1.0, 0.5]}
+    >>> weighted_names(GrpoSettings(settings))
     ['external_countdown x 1', 'format x 0.5']
     """
-    names = names or [str(name) for name in as_list(settings.get("reward_funcs"))]
-    weights = as_list(settings.get("reward_weights"))
+    names = names or settings.listed("reward_funcs")
+    weights = settings.reward_weights
     if len(weights) != len(names):
         return list(names)
     return [f"{name} x {weight:g}" for name, weight in zip(names, weights, strict=True)]
@@ -278,16 +289,24 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     is_verified = all(result.status != "failed" for result in verifiers(launch))
     if len(values) < len(paid) or not is_verified:
         return
-    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
-    # not known may want what no reference here shows: of these a 0 says nothing.
-    is_shown = all(asked.graded is not None and asked.form is not None for asked in tried)
-    everything = {value for column in values.values() for value in column}
-    is_nothing = is_shown and everything in ({0}, {0, None})
-    if VERIFIER not in map(launch.parsed.rewards.get, values) and is_nothing:
+    has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
+    if not has_verifier and _is_nothing_paid(tried, values):
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
         yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
         return
     yield from _compare_rows(launch, tried, values)
+
+
+def _is_nothing_paid(
+    tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
+) -> bool:
+    """Whether completions that are known to be right earn 0 of every reward, as wrong ones do."""
+    for asked in tried:
+        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that
+        # is not known may want what no reference here shows: of these a 0 says nothing.
+        if asked.graded is None or asked.form is None:
+            return False
+    return {value for column in values.values() for value in column} in ({0}, {0, None})
 
 
 def _compare_rows(
@@ -298,9 +317,7 @@ def _compare_rows(
     values: by reward, of all completions.
     """
     names = list(values)
-    weights = [float(weight) for weight in as_list(launch.settings.get("reward_weights"))]
-    if len(weights) != len(names):
-        weights = [1.0] * len(names)
+    weights = weights_by_name(launch)
     # What each verifier pays for a right completion.
     roles = launch.parsed.rewards
     full = {name: FULL for name in names if roles[name] == VERIFIER}
@@ -329,7 +346,7 @@ def _compare_pay(
     asked: AskedRow,
     right: Mapping[str, float | None],
     wrong: Mapping[str, float | None],
-    weights: Sequence[float],
+    weights: Mapping[str, float],
     full: Mapping[str, float],
 ) -> CheckResult:
     """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
@@ -351,20 +368,26 @@ def _compare_pay(
     return report("grading", f"{where} earns {earned}: no more", remedy)
 
 
-def _total(paid: Mapping[str, float | None], weights: Sequence[float]) -> float:
+def weights_by_name(launch: Launch) -> dict[str, float]:
+    """What the pay of a reward is multiplied with. Of one that is named twice the weights add up."""
+    names = launch.listed("reward_funcs")
+    values = launch.plan.grpo.reward_weights
+    if len(values) < len(names):
+        values = [1.0] * len(names)
+    weights = dict.fromkeys(names, 0.0)
+    for name, value in zip(names, values, strict=False):  # a reward model's come last
+        weights[name] += value
+    return weights
+
+
+def _total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> float:
     """The weighted sum, in which what was not graded counts as 0, as in ms-swift."""
-    pairs = zip(paid.values(), weights, strict=True)
-    return sum((value or 0.0) * weight for value, weight in pairs)
+    return sum((value or 0.0) * weights[name] for name, value in paid.items())
 
 
-def _shown_total(paid: Mapping[str, float | None], weights: Sequence[float]) -> str:
+def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> str:
     parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
     return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
-
-
-def task_of(asked: AskedRow) -> str:
-    """The task by which rewards choose their rows."""
-    return str(asked.row.get("task") or asked.task.name)
 
 
 def first_rows(launch: Launch) -> dict[str, AskedRow]:
@@ -388,8 +411,7 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     roles = _roles(launch, own)
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
-    grading = {task: _graders_of(task, roles, own) for task in first_rows(launch)}
-    grading = grading or {"the dataset": list(roles)}
+    grading = _graders(first_rows(launch), roles, own)
     results = []
     for task, names in grading.items():
         if not names:
@@ -419,14 +441,17 @@ def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
     return roles
 
 
-def _graders_of(task: str, names: Iterable[str], own: Mapping[str, Reward]) -> list[str]:
-    """The rewards that grade a task. Those that are not ours are taken to grade all."""
-    graders = []
+def _graders(
+    tasks: Iterable[str], names: Iterable[str], own: Mapping[str, Reward]
+) -> dict[str, list[str]]:
+    """By task the rewards that grade it. Those that are not ours are taken to grade all."""
+    graders: dict[str, list[str]] = {task: [] for task in tasks}
     for name in names:
         only = own[name].own_tasks if name in own else None
-        if not only or task in only:
-            graders.append(name)
-    return graders
+        for task, of_task in graders.items():
+            if not only or task in only:
+                of_task.append(name)
+    return graders or {"the dataset": list(names)}
 
 
 CHECKS = (parameters, sandbox, idle)

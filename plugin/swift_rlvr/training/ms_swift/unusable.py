@@ -1,5 +1,6 @@
 """Values that ms-swift's parser takes, and that end its GRPO training later: while the trainer is
-built, which is after the server's start, or in the first step.
+built, which is after the server's start, or in the first step. And values with which it runs to its
+end and learns nothing.
 
 Names are looked up in ms-swift's own registries. Its rewards, the optimizer and the schedule are
 made as the trainer makes them. What it has only in its code is in the tables below, as of 4.6.0.
@@ -83,6 +84,7 @@ class Range:
     more_than: float = -math.inf
     at_least: float = -math.inf
     at_most: float = math.inf
+    less_than: float | None = None
     read_with: tuple[str, Any] | None = None
 
     def matters(self, arguments: Any) -> bool:
@@ -92,7 +94,8 @@ class Range:
         return bool(getattr(arguments, other) == value)
 
     def holds(self, value: float) -> bool:
-        return self.more_than < value and self.at_least <= value <= self.at_most
+        is_below = self.less_than is None or value < self.less_than
+        return is_below and self.more_than < value and self.at_least <= value <= self.at_most
 
     def __str__(self) -> str:
         limits = []
@@ -102,11 +105,14 @@ class Range:
             limits.append(f"at least {self.at_least:g}")
         if self.at_most < math.inf:
             limits.append(f"at most {self.at_most:g}")
+        if self.less_than is not None:
+            limits.append(f"less than {self.less_than:g}")
         return " and ".join(limits)
 
 
 _VLLM = ("use_vllm", True)
 _SAPO = ("loss_type", "sapo")
+_LORA = ("tuner_type", "lora")
 
 RANGES = (
     # `SamplingParams._verify_args` of vLLM. The trainer divides logits by the temperature.
@@ -123,9 +129,20 @@ RANGES = (
     Range("fipo_decay_rate", "ms-swift", more_than=0),
     Range("tau_pos", "ms-swift", more_than=0, read_with=_SAPO),
     Range("tau_neg", "ms-swift", more_than=0, read_with=_SAPO),
-    Range("top_entropy_quantile", "ms-swift", at_least=0),
     Range("dataloader_num_workers", "torch", at_least=0),
-    Range("lora_rank", "peft", at_least=1, read_with=("tuner_type", "lora")),
+    Range("lora_rank", "peft", at_least=1, read_with=_LORA),
+    # Outside these a training runs, and learns nothing or the opposite: of no token or of all of them
+    # the gradient is 0, or the policy is paid for leaving the reference policy.
+    Range("beta", "the KL term", at_least=0),
+    Range("epsilon", "the clip range", at_least=0),
+    Range("epsilon_high", "the clip range", at_least=0),
+    Range("epsilon_high", "the clip range", more_than=0, read_with=("loss_type", "cispo")),
+    # Below 1 it clips the ratio of every token that the policy has sampled itself.
+    Range("delta", "two-sided clipping", more_than=1),
+    Range("top_entropy_quantile", "ms-swift", more_than=0),
+    Range("rollout_importance_sampling_threshold", "ms-swift", more_than=0),
+    Range("lora_alpha", "peft", more_than=0, read_with=_LORA),
+    Range("lora_dropout", "peft", at_least=0, less_than=1, read_with=_LORA),
 )
 
 
@@ -169,6 +186,22 @@ def _incomplete(arguments: Any) -> Iterator[Unusable]:
         yield Unusable(
             "gym_env", problem, "--multi_turn_scheduler gym_scheduler, or one of your own"
         )
+    if arguments.learning_rate == 0:
+        yield Unusable("learning_rate", "with 0 no weight changes", "more than 0, such as 1e-6")
+    if arguments.top_k == 1:
+        problem = "all completions of a prompt are the same, so that none is better than another"
+        yield Unusable("top_k", problem, "-1 for all tokens, or 2 and more")
+    if arguments.streaming:
+        problem = (
+            "ms-swift samples once for each streamed row, and not num_generations times: the completions "
+            "of a group would answer different questions"
+        )
+        yield Unusable("streaming", problem, "leave it out; `--dataset NAME#N` limits the rows")
+    probabilities = arguments.interleave_prob
+    datasets = arguments.dataset
+    if probabilities and len(datasets) > 1 and len(probabilities) != len(datasets):
+        problem = f"{len(probabilities)} probabilities for {len(datasets)} datasets"
+        yield Unusable("interleave_prob", problem, "one for each dataset, 1 in sum")
     if arguments.chord_sft_dataset:
         needed = (
             *("chord_sft_per_device_train_batch_size", "chord_mu_warmup_steps"),
@@ -240,6 +273,58 @@ _REWARD_SETTINGS = {
     "repetition": ("repetition_n_grams",),
     "cosine": ("cosine_max_len",),
 }
+
+
+def untrained(arguments: Any) -> Iterator[Unusable]:
+    """Flags that leave nothing of the model to train, as ms-swift applies them to it. The model, which
+    is on this machine, is made without its weights.
+    """
+    import torch
+    from swift.pipelines.train.tuner import TunerMixin
+
+    choosing = {
+        "freeze_parameters": bool(arguments.freeze_parameters),
+        "freeze_parameters_regex": arguments.freeze_parameters_regex is not None,
+        "freeze_parameters_ratio": arguments.freeze_parameters_ratio > 0,
+    }
+    if arguments.tuner_type == "lora":
+        choosing = {"target_modules": arguments.target_modules != ["all-linear"]}
+    settings = [name for name, is_set in choosing.items() if is_set]
+    if not settings or arguments.adapters:
+        return
+    try:
+        with torch.device("meta"):
+            model, _ = arguments.get_model_processor(return_dummy_model=True)
+            model = TunerMixin.prepare_model(arguments, model)
+    except (
+        ImportError,
+        OSError,
+    ):  # of the model's own code; `pictures` and `files` name what is missing
+        return
+    except ValueError as error:
+        yield Unusable(settings[0], str(error), "names of the model's own modules")
+        return
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        problem = "no parameter of the model is left to train"
+        yield Unusable(", ".join(settings), problem, "freeze fewer, or name trainable_parameters")
+
+
+def end_without_token(arguments: Any) -> str:
+    """The text with which the template ends an answer, if the model, which is on this machine, has no
+    token for it; else "".
+    """
+    from swift.template import TEMPLATE_MAPPING
+
+    try:
+        _, processor = arguments.get_model_processor(load_model=False)
+    except (ImportError, OSError, ValueError):  # `prompts` says what is wrong with a tokenizer
+        return ""
+    tokenizer = getattr(processor, "tokenizer", processor)
+    for part in TEMPLATE_MAPPING[arguments.template].suffix or ():
+        # Others are names of tokens that every tokenizer has.
+        if isinstance(part, str) and len(tokenizer.tokenize(part.strip())) > 1:
+            return part.strip()
+    return ""
 
 
 def _optimizer(training_args: Any) -> Iterator[Unusable]:

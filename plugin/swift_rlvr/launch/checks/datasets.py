@@ -1,0 +1,257 @@
+"""Checks of the datasets of a launch: what is read of each, and whether its golds can be graded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.contract import datasets as checking
+from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
+from swift_rlvr.launch.checks import CheckResult, Launch, failed, last_folder, passed, warning
+from swift_rlvr.launch.checks.rewards import build
+from swift_rlvr.launch.checks.rows import readable, system_prompt
+from swift_rlvr.launch.estimate import local_file, task_in
+from swift_rlvr.runs.held_out import HeldOutSettings, another_task
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.files import UnreadableRow
+from swift_rlvr.tasks.own import turns_of
+from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import check_jsonl
+
+# Columns that hold a whole conversation.
+_CONVERSATIONS = frozenset(("messages", "conversations", "conversation"))
+_EXPLAINS = "`swift-rlvr dataset check` explains"
+_HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a dataset's check says. absent: the names in --columns that none of its rows has; None
+    where its columns were not looked at, which the result then says.
+    """
+
+    result: CheckResult
+    absent: frozenset[str] | None
+
+
+def datasets(launch: Launch) -> Iterator[CheckResult]:
+    """Every dataset can be read, its columns fit its task, and its golds can be graded."""
+    if not launch.listed("dataset"):
+        remedy = "set DATASET or --dataset to NAME:FILE or a hub's id"
+        yield failed("dataset", "no dataset is named", remedy)
+    named = []
+    for setting in ("dataset", "val_dataset"):
+        named += [NamedDataset(setting, name, launch) for name in launch.listed(setting)]
+    if "held_out" in launch.listed("callbacks"):
+        name = HeldOutSettings.from_environment(launch.environ).held_out_dataset
+        if name is None:
+            yield failed("held_out", "the callback held_out has no rows", _HELD_OUT)
+        else:
+            held_out = NamedDataset("held_out", name, launch)
+            yield from held_out.of_another_task()
+            named.append(held_out)
+    checked = [dataset.check() for dataset in named]
+    yield from (each.result for each in checked)
+
+    # One --columns is for all datasets of a run.
+    looked_at = [each.absent for each in checked if each.absent is not None]
+    which = "any dataset"
+    if len(looked_at) < len(checked):
+        which = f"the {len(looked_at)} of {len(checked)} datasets that were looked at"
+    for column in sorted(frozenset.intersection(*looked_at) if looked_at else ()):
+        message = f"no row of {which} has the column {column!r}, which --columns renames"
+        yield warning("columns", message, "a name that the file has, or a path with dots")
+
+
+@dataclass(frozen=True)
+class NamedDataset:
+    """A dataset that a launch names, and the setting that names it."""
+
+    setting: str
+    name: str
+    launch: Launch
+
+    def failed(self, message: str, remedy: str) -> Checked:
+        """It cannot be trained on."""
+        return Checked(failed(self.setting, message, remedy), absent=None)
+
+    def of_another_task(self) -> Iterator[CheckResult]:
+        """Warn where it is of another task than the data of the training."""
+        tasks = [task_in(name) for name in self.launch.listed("dataset")]
+        problem = another_task([task_in(self.name)], tasks)
+        # A file without a task's name may be of any.
+        if problem and all([task_in(self.name), *tasks]):
+            yield warning(self.setting, f"{self.name}: {problem}", f"{_HELD_OUT} of the same task")
+
+    def check(self) -> Checked:
+        """Read it, if it is on this machine."""
+        file, _ = local_file(self.name)
+        try:
+            return self.of_the_other_hub() or self.read(file)
+        except InputError as error:
+            remedy = _EXPLAINS if file else "expected NAME:FILE or a hub's id"
+            return self.failed(str(error), remedy)
+
+    def of_the_other_hub(self) -> Checked | None:
+        """Fail for an id of a task on ModelScope if the hub is Hugging Face, and the other way round."""
+        hub_id = self.name.partition("#")[0].partition(":")[0]
+        # Variants of a task, which have the same ids and longer names, come last.
+        for task in sorted(TASKS.values(), key=lambda task: len(task.name)):
+            expected, other = task.ms_dataset_id, task.hf_dataset_id
+            if self.launch.use_hf:
+                expected, other = other, expected
+            if hub_id == other != expected:
+                message = f"{other} is the id of {task.name} on the other hub; on {self.launch.hub} it is {expected}"
+                name = self.name.replace(other, task.name)
+                return self.failed(message, f"--{self.setting} {name} is right for both hubs")
+        return None
+
+    def read(self, file: Path | None) -> Checked:
+        """Check its rows. Raises InputError if they cannot be read."""
+        task = task_in(self.name)
+        total = None
+        if file is not None:
+            if ":" in self.name and not task and not self.name.startswith(str(file)):
+                parse_source(self.name)  # refuses a task that there is not
+            if not file.is_file():
+                return self.failed(f"there is no file {file}", last_folder(file))
+            if file.suffix == ".jsonl":
+                total = check_jsonl(file)
+            if not task:
+                return self.without_task(file)
+        source = readable(self.name, self.launch)
+        if source is not None:
+            return self.first_rows(source, total)
+        message = f"{self.name} is not one of this package's tasks; its rows were not checked"
+        remedy = f"to check them, download it: --{self.setting} math:FILE, choice:FILE or qa:FILE"
+        if task:
+            message = f"{self.name} comes from {self.launch.hub}; its rows were not checked"
+            remedy = f"to check them first, download it: --{self.setting} {task}:FILE"
+        return Checked(warning(self.setting, message, remedy), absent=None)
+
+    def without_task(self, file: Path) -> Checked:
+        """Check a file without a task's name, which ms-swift's own preprocessor reads."""
+        renames = parse_columns(self.launch.settings.get("columns"))
+        renamed: set[str] = set()
+        rows = list(with_columns(file_rows(file), renames, renamed))
+        for line, row in rows:
+            if isinstance(row, UnreadableRow):  # which without a task ends the run
+                raise InputError(f"{file}, line {line}: {row.problem}")
+        columns = list(rows[0][1])
+        if not (QUERY_COLUMNS | _CONVERSATIONS) & set(columns):
+            message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
+            return self.failed(message, f"--{self.setting} {self.with_task()}")
+        silent = [line for line, row in rows if _asks_nothing(row)]
+        if silent:
+            count = f"{len(silent):,} of {len(rows):,} rows"
+            message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
+            return self.failed(message, "leave them out: the training would end there")
+        if problem := self.lost_column(file, columns):
+            return problem
+        absent = frozenset(renames.keys() - renamed)
+        task = self.registered_task()
+        if task is not None:
+            message = f"{file} is read as it is, without the prompt and the columns of {task}"
+            remedy = f"--{self.setting} {self.with_task()}"
+            return Checked(warning(self.setting, message, remedy), absent)
+        message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
+        remedy = f"--{self.setting} math:{self.name} where they have right answers, or choice or qa"
+        return Checked(warning(self.setting, message, remedy), absent)
+
+    def registered_task(self) -> str | None:
+        """The task whose rows a file without a task's name has by its path; None if none."""
+        try:
+            return parse_source(self.name, self.launch.use_hf).task.name
+        except InputError:
+            return None
+
+    def with_task(self) -> str:
+        """How to name a task for a file that is named without one."""
+        task = self.registered_task() or "NAME"
+        return f"{task}:{self.name}; NAME is one of {', '.join(TASKS)}"
+
+    def lost_column(self, file: Path, columns: list[str]) -> Checked | None:
+        """Fail for a reward whose column a file lacks, or which ms-swift takes for something else."""
+        # What ms-swift makes of a column, which no reward gets then. Of several for the same it takes
+        # none, and it keeps `solution`.
+        lost: dict[str, str] = {}
+        if not _CONVERSATIONS & set(columns):
+            for part, names in (("question", QUERY_COLUMNS), ("response", RESPONSE_COLUMNS)):
+                own = [column for column in columns if column.lower() in names]
+                if len(own) == 1 and own != ["solution"]:
+                    lost[own[0]] = part
+
+        remedy = f"--{self.setting} math:{file}, which finds the right answer (or choice, qa, code)"
+        for reward in build(self.launch)[0]:
+            for column in reward.columns:
+                needs = f"{reward.name} needs the column {column!r}"
+                if column in lost:
+                    message = (
+                        f"{needs} of {file}, which ms-swift takes for the {lost[column]}: "
+                        "the training would end at its first step"
+                    )
+                    return self.failed(message, remedy)
+                if column not in columns:
+                    return self.failed(f"{needs}; {file} has {', '.join(columns)}", remedy)
+        return None
+
+    def first_rows(self, source: Source, total: int | None) -> Checked:
+        """Check the rows as `swift-rlvr dataset check` does, with the rewards of the run. total: of
+        all rows, if it is known.
+        """
+        rewards, _ = build(self.launch)
+        named = replace(source, limit=None)  # the limit is the doctor's, not the user's
+        try:
+            system = system_prompt(self.launch)
+            result = checking.check_dataset(source, rewards=rewards or None, system=system)
+        except InputError as error:
+            return self.failed(str(error).replace(str(source), str(named)), _EXPLAINS)
+        # What --columns renames may be in another dataset of the run, so that it is no doubt here.
+        absent = frozenset(result.absent)
+        result.absent = []
+
+        count = f"{result.rows:,}"
+        if total and total > result.rows:
+            count = f"the first {result.rows:,} of {total:,}"
+        text = f"{named}: {count} rows of {source.task.name}"
+        duplicates = ""
+        if result.duplicates:
+            duplicates = f", {result.duplicates:,} duplicate questions"
+        name = source.task.name
+        if source.path is not None:
+            name += f":{source.path}"
+        report, remedy = warning, f"`swift-rlvr dataset check {name}` shows more"
+        if result.bad and result.too_many:
+            report = failed
+            text += f", {result.bad:,} cannot be trained on: {_problems(result)}"
+        elif result.bad:
+            text += f", {result.bad:,} cannot be graded or are left out: {_problems(result)}"
+        elif result.doubts:
+            text += f"{duplicates}; {'; '.join(result.doubts)}"
+        else:
+            text += f"{duplicates}, every gold earns the full reward"
+            report, remedy = passed, ""
+        return Checked(report(self.setting, text, remedy), absent)
+
+
+def _asks_nothing(row: dict[str, Any]) -> bool:
+    """Whether a conversation has no turn of a user."""
+    if "messages" not in row:
+        return False
+    turns = turns_of(row["messages"])
+    return not any(turn["role"] == "user" and turn.get("content") for turn in turns)
+
+
+def _problems(findings: checking.Findings) -> str:
+    """The first three bad lines, or the three most frequent reasons if no line is known."""
+    lines = []
+    for line, text in findings.problems:
+        if not text.startswith(checking.REPEATS):
+            lines.append(f"line {line}: {text}")
+    if lines:
+        return "; ".join(lines[:3])
+    reasons = findings.unusable + findings.no_gold
+    for paid in findings.rewards.values():
+        reasons += paid.reasons
+    return ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(3))

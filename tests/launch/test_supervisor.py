@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -360,6 +361,32 @@ def test_a_signal_stops_everything(plan, number, status):
     assert [
         signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     ] == handlers
+
+
+LEAVES_FILES = """
+import tempfile, uuid
+pathlib.Path(tempfile.mkdtemp(prefix="torchelastic_"), "none_1").mkdir()
+pathlib.Path(tempfile.gettempdir(), str(uuid.uuid4())).touch()
+(folder / f"place_{sys.argv[0].rpartition('/')[2]}").write_text(tempfile.gettempdir())
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [(TRAIN, 0), ("sys.exit(1)", 1), ("os.kill(os.getpid(), 9)", 1), ("signalled", 143)],
+)
+def test_no_temporary_file_of_a_program_is_left(plan, monkeypatch, tmp_path, ends, status):
+    """However the run ends. Both programs write into one folder of this run alone."""
+    machines = Path(tempfile.mkdtemp())
+    monkeypatch.setattr(tempfile, "tempdir", str(machines))
+    signalled = ends == "signalled"
+    made = plan(LEAVES_FILES + (RUN_ON if signalled else ends), LEAVES_FILES + SERVER, model=HUB)
+    if signalled:
+        after((made.output / LOG).exists, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert run(made)[0] == status
+    places = {path.read_text() for path in made.output.glob("place_*")}
+    assert len(places) == 1 and Path(places.pop()).parent == machines
+    machines.rmdir()  # it is empty
 
 
 STUBBORN = """

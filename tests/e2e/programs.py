@@ -127,10 +127,13 @@ class Command:
         pytest.fail(f"{problem}\n{self.text()[-4000:]}")
 
     def kill(self) -> None:
-        """Everything of it that is alive."""
+        """Everything of it that is alive. Python's trackers end then by themselves, and give back the
+        memory that was shared.
+        """
         for process in self.family():
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+                if "resource_tracker" not in " ".join(process.cmdline()):
+                    process.kill()
         self.process.wait(timeout=HANG)
 
 

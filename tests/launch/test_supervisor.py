@@ -418,6 +418,25 @@ def test_what_does_not_end_is_killed_in_other_sessions_too_and_at_once_by_a_seco
     assert len(started) == 3  # the trainer, its child, the server
 
 
+SHARES_MEMORY = """
+from multiprocessing.shared_memory import SharedMemory
+shared = SharedMemory(create=True, size=32)
+(folder / "shared").write_text(shared.name)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+log(1)
+time.sleep(1800)
+"""
+
+
+def test_shared_memory_of_a_program_that_has_to_be_killed_is_given_back(plan, monkeypatch):
+    """As of vLLM's workers, which have some hundred MiB each."""
+    monkeypatch.setattr(supervisor, "GRACE", 2)
+    made = plan(SHARES_MEMORY, None)
+    after((made.output / LOG).exists, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert run(made)[0] == 130
+    assert not Path("/dev/shm", (made.output / "shared").read_text()).exists()
+
+
 def test_two_runs_do_not_write_into_one_folder(plan):
     made = plan(RUN_ON, None)
     refused = []

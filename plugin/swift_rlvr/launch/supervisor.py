@@ -406,7 +406,9 @@ class _Run:
         while left := members(mark):
             now = time.monotonic()
             if now > kill_at or len(self.received) > 1:  # a second Ctrl-C is impatient
-                _send(signal.SIGKILL, left)
+                # Python's tracker of shared memory and semaphores ends by itself when its processes are
+                # gone, and gives back then what they have left in /dev/shm.
+                _send(signal.SIGKILL, [process for process in left if not _is_tracker(process)])
             if now > kill_at + GRACE:
                 ids = ", ".join(map(str, left))
                 self.display.print(f"could not be killed and are still running: {ids}", "red")
@@ -445,6 +447,13 @@ def members(mark: str) -> list[int]:
             if entry in (folder / "environ").read_bytes().split(b"\0"):
                 alive.append(int(folder.name))
     return alive
+
+
+def _is_tracker(process: int) -> bool:
+    try:
+        return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return False
 
 
 # Of a process, by the letter that proc(5) has for it.

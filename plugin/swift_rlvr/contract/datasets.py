@@ -188,6 +188,9 @@ class Findings:
                 f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
                 "same with a point is not graded; write a point, or a space behind the comma of a list"
             )
+        # From where it is no longer a few that somebody has overlooked.
+        if 2 * self.duplicates > self.rows:
+            yield f"{rows_text(self.duplicates)} of {self.rows:,}: an earlier row asks the same"
         if self.contradictions:
             line, text = self.contradictions[0]
             rows = rows_text(len(self.contradictions))

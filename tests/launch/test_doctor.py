@@ -494,17 +494,17 @@ def test_words_and_variables(monkeypatch, case):
         ("", "passed", "the longest of 200 prompts has 1"),
         (
             "--max_length 100",
-            "warning",
+            "failed",
             "200 of 200 prompts are silently cut at the beginning",
         ),
         (
             "--max_length 100 --truncation_strategy delete",
-            "warning",
+            "failed",
             "200 of 200 prompts are silently left out",
         ),
         (
             "--max_length 122",
-            "warning",
+            "failed",
             "has 123 tokens, of 122 (max_length) -> --max_length 123 or more",
         ),
         ("--model who/knows", "none", ""),

@@ -408,7 +408,8 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
-    """Warn of prompts that are longer than max_length, and see what room the others leave.
+    """Warn of prompts that are longer than max_length, and see what room the others leave. Where most
+    are, the check fails: the policy would be trained on other prompts than it is asked, or on none.
 
     tokens: of each prompt.
     """
@@ -432,7 +433,8 @@ def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]
         return
     message = f"{longer:,} of {len(tokens):,} prompts are silently {fate}: {text}"
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
-    yield warning("prompts", message, remedy)
+    report = failed if 2 * longer > len(tokens) else warning
+    yield report("prompts", message, remedy)
 
 
 def _tokens_of_pictures(

@@ -556,6 +556,7 @@ def test_a_rank_that_fails_is_told_before_torchrun_has_ended_the_others(plan):
 NO_SPACE = "OSError: [Errno 28] No space left on device: 'checkpoint-2'"
 OF_SAFETENSORS = "SafetensorError: Error while serializing: I/O error: No space left on device"
 OF_TORCH = "RuntimeError: basic_ios::clear: iostream error"
+CUT = '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/site-pack'
 OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576"
 
 
@@ -568,6 +569,9 @@ OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . un
         (OF_TORCHS_WRITER, 0, "The disk is full, or a quota is used up: 0 bytes are free for"),
         (OF_TORCH, 3_000_000_000, "A file could not be written, and 3.0 GB are free for"),
         ("RuntimeError: CUDA error", 0, None),
+        # The log is on that disk, too.
+        (CUT, 4_000, "The disk is full, or a quota is used up: 4.0 kB are free for"),
+        (CUT, 3_000_000_000, None),
     ],
 )
 def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free, said):

@@ -862,6 +862,17 @@ def test_a_home_that_is_full(tmp_path):
     )
 
 
+def test_a_place_for_prepared_datasets_that_cannot_be_written(monkeypatch, tmp_path):
+    """A HOME that is read-only stands behind it, of which ms-swift says so after a minute."""
+    monkeypatch.delenv("MODELSCOPE_CACHE", raising=False)
+    assert outcome(machine.prepared_datasets) == ("none", "")
+    monkeypatch.setenv("HOME", "/proc/1")
+    status, message = outcome(machine.prepared_datasets)
+    assert status == "failed" and "/proc/1/.cache/modelscope/hub, and /proc/1 cannot be" in message
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "cache"))
+    assert outcome(machine.prepared_datasets) == ("none", "")
+
+
 def test_a_folder_that_is_used(monkeypatch, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")

@@ -175,6 +175,21 @@ def home(launch: Launch) -> Iterator[CheckResult]:
         yield failed("home", message, remedy)
 
 
+def prepared_datasets(launch: Launch) -> Iterator[CheckResult]:
+    """The folder in which ms-swift keeps the datasets that it prepares can be written."""
+    cache = launch.environ.get("MODELSCOPE_CACHE")
+    folder = Path(cache) if cache else Path.home() / ".cache" / "modelscope" / "hub"
+    folder = folder.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"0" * 4096)
+    except OSError as error:
+        message = f"ms-swift keeps prepared datasets in {folder}, and {existing} cannot be written: {error.strerror}"
+        remedy = "set MODELSCOPE_CACHE to a folder that can be written"
+        yield failed("cache", message, remedy)
+
+
 def temporary_files(launch: Launch) -> Iterator[CheckResult]:
     """The run's programs can write temporary files."""
     try:
@@ -302,5 +317,5 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 CHECKS = (
     *(versions, packages, driver, home),
-    *(temporary_files, disk, folder, ports, running_servers),
+    *(prepared_datasets, temporary_files, disk, folder, ports, running_servers),
 )

@@ -582,6 +582,19 @@ def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free
     assert said in shown if said else "are free for" not in shown
 
 
+def test_shared_memory_that_is_full_is_not_taken_for_the_disk(plan, monkeypatch):
+    """As in a container without --shm-size: a semaphore is a file there."""
+    usage = shutil.disk_usage(".")
+    monkeypatch.setattr(
+        supervisor.shutil,
+        "disk_usage",
+        lambda folder: usage._replace(free=0 if str(folder) == "/dev/shm" else 49_000_000_000),
+    )
+    error = "OSError: [Errno 28] No space left on device"
+    shown = run(plan(f"log(1)\nprint({error!r}, flush=True)\nsys.exit(1)\n"), columns=300)[1]
+    assert "/dev/shm is full: 0 bytes are free there" in shown and "The disk" not in shown
+
+
 def test_a_worker_of_the_server_that_is_gone_is_the_cause_and_not_the_trainer(plan):
     """ms-swift's server goes on without its worker, and the trainer ends because of that."""
     worker = """

@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -524,6 +525,13 @@ def _why_not_written(text: str, folder: Path, has_error: bool) -> str:
     has_no_space = _NO_SPACE.search(text) is not None or (not has_error and free < _FULL)
     if not has_no_space and _NOT_WRITTEN.search(text) is None:
         return ""
+    if has_no_space:
+        # Semaphores and shared memory are files in /dev/shm, which a container may have little of.
+        for place in (Path("/dev/shm"), Path(tempfile.gettempdir()), Path.home()):
+            with suppress(OSError):
+                left = shutil.disk_usage(place).free
+                if left < _FULL <= free:
+                    return f"{place} is full: {decimal(left)} are free there"
     where = f"{decimal(free)} are free for {folder}"
     if has_no_space or free < _NEARLY_FULL:
         return f"The disk is full, or a quota is used up: {where}"

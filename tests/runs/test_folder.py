@@ -185,6 +185,18 @@ def test_a_checkpoint_without_the_end_of_any_of_its_files_is_not_whole(tmp_path,
     assert missing(tmp_path / "checkpoint-8") is None
 
 
+def test_the_last_checkpoint_to_resume_from_is_a_whole_one(tmp_path):
+    save(tmp_path / "checkpoint-4", False)
+    save(tmp_path / "checkpoint-8", False)
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-8"
+    (tmp_path / "checkpoint-8" / "model.safetensors").write_bytes(b"")
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-4"
+    # Of weights alone transformers goes on too.
+    for path in tmp_path.glob("checkpoint-*"):
+        (path / "optimizer.pt").unlink()
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-8"
+
+
 @pytest.mark.parametrize(
     ("name", "deepspeed"),
     [

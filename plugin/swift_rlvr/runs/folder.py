@@ -199,7 +199,8 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
 
     What is left of an attempt that ended before its first step is no run.
 
-    resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last one.
+    resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last whole one, or for the
+    last one where none is whole.
     """
     folder = Path(output_dir)
     check_is_folder(folder)
@@ -208,7 +209,7 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
         _check_holds_no_run(folder, available)
         return None
     if resume_from_checkpoint.lower() == "true" and available:
-        return available[-1]
+        return (whole_checkpoints(folder) or available)[-1]
     for path in available:
         if path.resolve() == Path(resume_from_checkpoint).resolve():
             return path

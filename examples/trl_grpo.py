@@ -9,8 +9,6 @@ Needs `pip install 'swift-rlvr[trl]'`. `swift-rlvr train trl` is the whole recip
 alarms and a page of every completion.
 """
 
-import tempfile
-
 from trl import GRPOConfig, GRPOTrainer
 
 from swift_rlvr.rewards import REWARDS
@@ -22,7 +20,7 @@ def main() -> None:
     rewards = [REWARDS["countdown"](), REWARDS["format"]()]
     dataset = load_dataset("countdown:datasets/countdown/tiny_train.jsonl#32", rewards)
     config = GRPOConfig(
-        output_dir=tempfile.mkdtemp(),
+        output_dir="output/trl_grpo",
         max_steps=2,
         per_device_train_batch_size=32,
         num_generations=8,

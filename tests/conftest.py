@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 
 import psutil
 import pytest
@@ -12,6 +13,7 @@ from sharing import ByFile, longest_first
 from swift_rlvr.evaluation.models import SMOLLM2, folder_of
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.temporary import in_temporary_folder
 
 # No deadline: it is the clock of a machine that does other things as well.
 settings.register_profile("swift-rlvr", deadline=None, print_blob=True)
@@ -24,8 +26,18 @@ collect_ignore = [
 ]
 
 
-def pytest_configure():
-    """One terminal for everybody: rich and click read these variables when a console is made."""
+def pytest_configure(config):
+    """One folder for temporary files, and one terminal for everybody.
+
+    Programs that tests kill leave sockets and folders behind, which go with that folder. Rich and click read
+    the variables of a terminal when a console is made.
+    """
+    # pytest keeps the folders of the last tests, in a place that is not removed.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # whose starter has made one
+        own = in_temporary_folder()
+        own.__enter__()
+        config.add_cleanup(lambda: own.__exit__(None, None, None))
     os.environ.setdefault(
         "OMP_NUM_THREADS", "1"
     )  # torch's threads of several processes wait for each other

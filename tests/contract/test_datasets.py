@@ -427,6 +427,16 @@ def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path
     assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
 
 
+@pytest.mark.parametrize(("repeated", "doubted"), [(7, True), (3, False)])
+def test_rows_of_which_most_ask_the_same_are_a_doubt(tmp_path, repeated, doubted):
+    others = [{"nums": [3, 5, number], "target": 8 + number} for number in range(8, 12)]
+    path = write(tmp_path / "rows.jsonl", [GOOD] * (repeated + 1) + others)
+    found = check_dataset(parse_source(f"countdown:{path}"))
+    assert (
+        any("rows of 12: an earlier row asks the same" in each for each in found.doubts) == doubted
+    )
+
+
 # What the prompt asks for
 
 DAPO = "The last line should be of the form Answer: $Answer (without quotes)."

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable
@@ -127,10 +128,13 @@ class Command:
         pytest.fail(f"{problem}\n{self.text()[-4000:]}")
 
     def kill(self) -> None:
-        """Everything of it that is alive."""
+        """Everything of it that is alive. Python's trackers end then by themselves, and give back the
+        memory that was shared.
+        """
         for process in self.family():
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+                if "resource_tracker" not in " ".join(process.cmdline()):
+                    process.kill()
         self.process.wait(timeout=HANG)
 
 
@@ -280,6 +284,8 @@ class Launcher:
         self.port = free_port()
         self.sync_port = free_port()
         self.variables: dict[str, object] = {}
+        # Of all starts: vLLM's sockets have too long a path in a test's own folder.
+        self.temporary = Path(tempfile.mkdtemp())
         self.commands: list[Command] = []
 
     def use(self, server: RolloutServer) -> None:
@@ -298,6 +304,7 @@ class Launcher:
         variables = {
             "MASTER_PORT": free_port(),
             "E2E_FAULTS": self.faults,
+            "TMPDIR": self.temporary,
             **self.variables,
             **variables,
         }
@@ -343,7 +350,8 @@ class Launcher:
 
     def ends(self, command: Command, fault: str, status: int, message: str) -> None:
         """After a fault that was made just now a run says so, ends with this status, and leaves no
-        process and no port of its own. Prints the seconds that both took, for docs/launch/faults.md.
+        process, no port and no temporary file of its own. Prints the seconds that both took, for
+        docs/launch/faults.md.
         """
         start = time.monotonic()
         command.wait_for(lambda: message in command.text(), f"the message {message!r}")
@@ -353,6 +361,7 @@ class Launcher:
         print(f"{fault}: says so after {said_after:.1f} s, has ended after {ended_after:.1f} s")
         if "START_SERVER" not in self.variables:
             assert not is_listening(self.port) and not is_listening(self.sync_port)
+        assert not any(self.temporary.iterdir())
 
     def refused(self, command: Command, fault: str, message: str) -> None:
         """A launch ends with status 2 and names the cause."""

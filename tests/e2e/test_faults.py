@@ -13,7 +13,7 @@ import time
 import pytest
 
 from e2e.conftest import HELD_OUT
-from e2e.programs import RolloutServer, interrupt, kill_all
+from e2e.programs import HANG, RolloutServer, interrupt, kill_all
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -109,6 +109,10 @@ def server_is_killed_during_an_update_and_then_the_launcher(launcher) -> None:
     run.process.kill()
     run.finish()
     print(f"kill -9 of the launcher: nothing is left after {time.monotonic() - start:.1f} s")
+    end = time.monotonic() + HANG
+    while any(launcher.temporary.iterdir()):
+        assert time.monotonic() < end, "temporary files are left"
+        time.sleep(0.1)
     assert reached - step_of_checkpoint(last_whole(launcher)) <= 2
 
 

@@ -494,7 +494,7 @@ def test_words_and_variables(monkeypatch, case):
         ("", "passed", "the longest of 200 prompts has 1"),
         (
             "--max_length 100",
-            "warning",
+            "failed",
             "200 of 200 prompts are silently cut at the beginning",
         ),
         (
@@ -504,7 +504,7 @@ def test_words_and_variables(monkeypatch, case):
         ),
         (
             "--max_length 122",
-            "warning",
+            "failed",
             "has 123 tokens, of 122 (max_length) -> --max_length 123 or more",
         ),
         ("--model who/knows", "none", ""),
@@ -869,6 +869,17 @@ def test_a_home_that_is_full(tmp_path):
     )
 
 
+def test_a_place_for_prepared_datasets_that_cannot_be_written(monkeypatch, tmp_path):
+    """A HOME that is read-only stands behind it, of which ms-swift says so after a minute."""
+    monkeypatch.delenv("MODELSCOPE_CACHE", raising=False)
+    assert outcome(machine.prepared_datasets) == ("none", "")
+    monkeypatch.setenv("HOME", "/proc/1")
+    status, message = outcome(machine.prepared_datasets)
+    assert status == "failed" and "/proc/1/.cache/modelscope/hub, and /proc/1 cannot be" in message
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "cache"))
+    assert outcome(machine.prepared_datasets) == ("none", "")
+
+
 def test_a_folder_that_is_used(monkeypatch, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")
@@ -918,24 +929,12 @@ def test_ports(monkeypatch):
     assert status == "failed" and "is set for both rollout server and weight sync" in message
 
 
-def test_a_tmpdir_in_which_no_socket_has_a_path_is_refused(monkeypatch, tmp_path):
-    """The limit is where Python's own manager ends, which ms-swift's preparation starts."""
-    longest = machine.LONGEST_SOCKET - len("/pymp-12345678/listener-12345678")
-    for length in (longest, longest + 1):
-        # In /tmp: a test's own folder may be too long already.
-        folder = tempfile.mkdtemp(dir="/tmp")
-        path = os.path.join(folder, "x" * (length - len(folder) - 1))
-        os.mkdir(path)
-        monkeypatch.setenv("TMPDIR", path)
-        results = list(machine.temporary_files(Launch(planned(CPU))))
-        start = "import multiprocessing as m; m.Manager().shutdown()"
-        managed = subprocess.run([sys.executable, "-c", start], capture_output=True)
-        shutil.rmtree(folder)
-        assert (managed.returncode == 0) == (not results)
-        assert bool(results) == (length > longest)
-    (result,) = results
-    assert result.status == "failed" and f"TMPDIR has {length} characters" in result.message
-    assert "shorter path" in result.remedy
+def test_a_machine_without_room_for_temporary_files_is_refused(monkeypatch):
+    assert not list(machine.temporary_files(Launch(planned(CPU))))
+    monkeypatch.setattr(tempfile, "tempdir", "/proc")
+    (result,) = machine.temporary_files(Launch(planned(CPU)))
+    assert result.status == "failed" and "no temporary file can be written" in result.message
+    assert "set TMPDIR" in result.remedy
 
 
 def test_a_server_that_should_run_already(monkeypatch):

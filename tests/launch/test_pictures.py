@@ -100,7 +100,7 @@ def test_the_tokens_of_pictures_count(tmp_path, seeing):
     assert {status for status, _ in found} == {"passed"}
     assert all(said.startswith(longest) for _, said in found)
     found = results(data.prompts, *words, "--max_length", str(text))
-    assert found[-1][0] == "warning" and "8 of 8 prompts are silently cut" in found[-1][1]
+    assert found[-1][0] == "failed" and "8 of 8 prompts are silently cut" in found[-1][1]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -362,6 +363,32 @@ def test_a_signal_stops_everything(plan, number, status):
     ] == handlers
 
 
+LEAVES_FILES = """
+import tempfile, uuid
+pathlib.Path(tempfile.mkdtemp(prefix="torchelastic_"), "none_1").mkdir()
+pathlib.Path(tempfile.gettempdir(), str(uuid.uuid4())).touch()
+(folder / f"place_{sys.argv[0].rpartition('/')[2]}").write_text(tempfile.gettempdir())
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [(TRAIN, 0), ("sys.exit(1)", 1), ("os.kill(os.getpid(), 9)", 1), ("signalled", 143)],
+)
+def test_no_temporary_file_of_a_program_is_left(plan, monkeypatch, tmp_path, ends, status):
+    """However the run ends. Both programs write into one folder of this run alone."""
+    machines = Path(tempfile.mkdtemp())
+    monkeypatch.setattr(tempfile, "tempdir", str(machines))
+    signalled = ends == "signalled"
+    made = plan(LEAVES_FILES + (RUN_ON if signalled else ends), LEAVES_FILES + SERVER, model=HUB)
+    if signalled:
+        after((made.output / LOG).exists, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert run(made)[0] == status
+    places = {path.read_text() for path in made.output.glob("place_*")}
+    assert len(places) == 1 and Path(places.pop()).parent == machines
+    machines.rmdir()  # it is empty
+
+
 STUBBORN = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(1800)"
@@ -389,6 +416,25 @@ def test_what_does_not_end_is_killed_in_other_sessions_too_and_at_once_by_a_seco
     assert run(made)[0] == 130
     thread.join()
     assert len(started) == 3  # the trainer, its child, the server
+
+
+SHARES_MEMORY = """
+from multiprocessing.shared_memory import SharedMemory
+shared = SharedMemory(create=True, size=32)
+(folder / "shared").write_text(shared.name)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+log(1)
+time.sleep(1800)
+"""
+
+
+def test_shared_memory_of_a_program_that_has_to_be_killed_is_given_back(plan, monkeypatch):
+    """As of vLLM's workers, which have some hundred MiB each."""
+    monkeypatch.setattr(processes, "GRACE", 2)
+    made = plan(SHARES_MEMORY, None)
+    after((made.output / LOG).exists, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert run(made)[0] == 130
+    assert not Path("/dev/shm", (made.output / "shared").read_text()).exists()
 
 
 def test_two_runs_do_not_write_into_one_folder(plan):
@@ -510,6 +556,7 @@ def test_a_rank_that_fails_is_told_before_torchrun_has_ended_the_others(plan):
 NO_SPACE = "OSError: [Errno 28] No space left on device: 'checkpoint-2'"
 OF_SAFETENSORS = "SafetensorError: Error while serializing: I/O error: No space left on device"
 OF_TORCH = "RuntimeError: basic_ios::clear: iostream error"
+CUT = '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/site-pack'
 OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576"
 
 
@@ -522,6 +569,9 @@ OF_TORCHS_WRITER = "RuntimeError: [enforce fail at inline_container.cc:672] . un
         (OF_TORCHS_WRITER, 0, "The disk is full, or a quota is used up: 0 bytes are free for"),
         (OF_TORCH, 3_000_000_000, "A file could not be written, and 3.0 GB are free for"),
         ("RuntimeError: CUDA error", 0, None),
+        # The log is on that disk, too.
+        (CUT, 4_000, "The disk is full, or a quota is used up: 4.0 kB are free for"),
+        (CUT, 3_000_000_000, None),
     ],
 )
 def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free, said):
@@ -530,6 +580,19 @@ def test_a_full_disk_is_named_with_its_free_space(plan, monkeypatch, error, free
     status, shown = run(plan(f"log(1)\nprint({error!r}, flush=True)\nsys.exit(1)\n"), columns=300)
     assert status == 1
     assert said in shown if said else "are free for" not in shown
+
+
+def test_shared_memory_that_is_full_is_not_taken_for_the_disk(plan, monkeypatch):
+    """As in a container without --shm-size: a semaphore is a file there."""
+    usage = shutil.disk_usage(".")
+    monkeypatch.setattr(
+        shutil,
+        "disk_usage",
+        lambda folder: usage._replace(free=0 if str(folder) == "/dev/shm" else 49_000_000_000),
+    )
+    error = "OSError: [Errno 28] No space left on device"
+    shown = run(plan(f"log(1)\nprint({error!r}, flush=True)\nsys.exit(1)\n"), columns=300)[1]
+    assert "/dev/shm is full: 0 bytes are free there" in shown and "The disk" not in shown
 
 
 def test_a_worker_of_the_server_that_is_gone_is_the_cause_and_not_the_trainer(plan):

@@ -10,6 +10,7 @@ import pytest
 from swift_rlvr.runs.alarms import KINDS, Alarms, replay
 from swift_rlvr.runs.log import RunLog, cut_logs
 from swift_rlvr.runs.records import Record
+from swift_rlvr.success import Judge, Judges
 
 STEPS = 60
 
@@ -124,6 +125,38 @@ def test_a_function_that_raises_errors_is_named_in_the_step_in_which_it_does():
     assert "MineReward raised an error on 20% of the completions" in alarm.message
 
 
+LEARNS_NOTHING = [
+    (
+        {"frac_reward_zero_std": 1.0},
+        "no_spread",
+        5,
+        "no group had completions with different rewards",
+    ),
+    ({"completions/clipped_ratio": 0.97, "success": 0.0}, "length", 5, "97% of the completions"),
+    ({"ungraded": 1.0}, "ungraded", 3, "could not grade 100%"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "step", "shown"), LEARNS_NOTHING)
+def test_a_run_that_learns_nothing_from_the_start_is_told_in_its_first_steps(
+    change, kind, step, shown
+):
+    alarm = run(lambda _, row: row.update(change))[0]
+    assert (alarm.kind, alarm.step) == (kind, step)
+    assert shown in alarm.message
+
+
+def test_a_start_that_is_hard_but_not_hopeless_is_no_alarm():
+    def starts_slowly(step, row):
+        if step <= 5:
+            row["frac_reward_zero_std"] = 1.0 if step != 3 else 0.9
+            row["completions/clipped_ratio"] = 0.95
+            row["success"] = 0.1
+            row["ungraded"] = 0.5
+
+    assert run(starts_slowly) == []
+
+
 def test_a_short_dip_is_no_alarm():
     def dips(step, row):
         if 40 < step <= 44:
@@ -159,6 +192,21 @@ def test_examples_are_of_different_prompts():
     for step in range(1, STEPS + 1):
         raised += alarms.row(step, {"reward": 1.0, "frac_reward_zero_std": 1.0})
     assert raised[0].completions == ("a1", "b1", "c1")
+
+
+def test_completions_that_no_verifier_graded_are_counted():
+    def record(success):
+        return Record(index=0, completion="", rewards={}, success=success)
+
+    log = RunLog("run")
+    log.judges = Judges({"external_countdown": Judge("verifier", "CountdownReward")})
+    assert log.batch_figures([record(True), record(False)]) == {"success": [1.0, 0.0]}
+    figures = log.batch_figures([record(None), record(True)])
+    assert figures == {"success": [1.0], "ungraded": [1.0, 0.0]}
+    # A mean over steps counts the zeros.
+    assert log.batch_figures([record(True)]) == {"success": [1.0], "ungraded": [0.0]}
+    log.judges = Judges({"Format": Judge("format", "Format")})
+    assert log.batch_figures([record(None)]) == {}
 
 
 @pytest.fixture

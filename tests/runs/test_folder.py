@@ -159,6 +159,10 @@ def save(path: Path, deepspeed: bool) -> None:
     for name in names:
         with zipfile.ZipFile(path / name, "w") as file:  # as torch.save's are
             file.writestr("data", bytes(100))
+    header = {"weight": {"dtype": "F32", "shape": [25], "data_offsets": [0, 100]}}
+    text = json.dumps({**header, "__metadata__": {"format": "pt"}}).encode()
+    weights = len(text).to_bytes(8, "little") + text + bytes(100)
+    (path / "model.safetensors").write_bytes(weights)
     (path / "trainer_state.json").write_text(
         json.dumps({"global_step": int(path.name.rpartition("-")[2])})
     )
@@ -170,14 +174,27 @@ def test_a_checkpoint_without_the_end_of_any_of_its_files_is_not_whole(tmp_path,
     save(tmp_path / "checkpoint-8", deepspeed)
     assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4", tmp_path / "checkpoint-8"]
     files = [path for path in (tmp_path / "checkpoint-8").rglob("*.*") if path.name != ARGS]
-    assert len(files) == (8 if deepspeed else 4)
+    assert len(files) == (9 if deepspeed else 5)
     for file in files:
         text = file.read_bytes()
-        file.write_bytes(text[: len(text) // 2])
-        assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4"], file
-        assert file.name in present(missing(tmp_path / "checkpoint-8"))
+        for kept in (0, len(text) // 2, len(text) - 1):
+            file.write_bytes(text[:kept])
+            assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4"], file
+            assert file.name in present(missing(tmp_path / "checkpoint-8"))
         file.write_bytes(text)
     assert missing(tmp_path / "checkpoint-8") is None
+
+
+def test_the_last_checkpoint_to_resume_from_is_a_whole_one(tmp_path):
+    save(tmp_path / "checkpoint-4", False)
+    save(tmp_path / "checkpoint-8", False)
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-8"
+    (tmp_path / "checkpoint-8" / "model.safetensors").write_bytes(b"")
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-4"
+    # Of weights alone transformers goes on too.
+    for path in tmp_path.glob("checkpoint-*"):
+        (path / "optimizer.pt").unlink()
+    assert checkpoint_to_resume(tmp_path, "true") == tmp_path / "checkpoint-8"
 
 
 @pytest.mark.parametrize(

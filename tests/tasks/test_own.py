@@ -661,6 +661,6 @@ def test_a_gold_of_32_bits_is_the_number_that_was_written(tmp_path, kind, column
     table = pa.table({"question": ["How much?"] * 5, "answer": pa.array(golds, pa.float32())})
     pq.write_table(table, tmp_path / "rows.parquet")
     rows = [TASKS[kind].preprocess(row) for _, row in file_rows(tmp_path / "rows.parquet")]
-    reward = REWARDS[TASKS[kind].verifier]()
+    reward = REWARDS[str(TASKS[kind].verifier)]()
     texts = [f"<answer>{gold:g}</answer>" for gold in golds]
     assert reward(texts, **{column: [row[column] for row in rows]}) == [1.0] * 5

@@ -14,7 +14,7 @@ from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.launch.variables import Variables
-from swift_rlvr.runs.folder import checkpoints, is_finished
+from swift_rlvr.runs.folder import checkpoints, is_finished, whole_checkpoints
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.utils.errors import DivergedError, InputError, require
 from swift_rlvr.utils.network import reserved
@@ -131,7 +131,8 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         print_error(error)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
-        kept = checkpoints(settings.get("output_dir") or "none")
+        folder = settings.get("output_dir") or "none"
+        kept = whole_checkpoints(folder) or checkpoints(folder)
         hint = "there is no checkpoint yet"
         if kept:
             hint = f"to resume from {kept[-1]}, set --resume_from_checkpoint true"

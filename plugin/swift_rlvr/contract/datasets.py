@@ -209,6 +209,9 @@ class Findings:
                 f"{rows_text(self.other_letters)}: the right choice is never the first; where it is told by "
                 "number, the numbers may begin at 1, and are read as if they began at 0"
             )
+        # From where it is no longer a few that somebody has overlooked.
+        if 2 * self.duplicates > self.rows:
+            yield f"{rows_text(self.duplicates)} of {self.rows:,}: an earlier row asks the same"
         if self.contradictions:
             line, text = self.contradictions[0]
             rows = rows_text(len(self.contradictions))

@@ -5,7 +5,9 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -30,8 +32,8 @@ _NOT_WRITTEN = re.compile(
     r"basic_ios::clear: iostream error|enforce fail at inline_container|PytorchStreamWriter failed"
     r"|File too large"
 )
-# Free bytes below which it is the disk.
-_NEARLY_FULL = 1 << 30
+# Free bytes below which it is the disk; and below which a log without an error has lost its end.
+_NEARLY_FULL, _FULL = 1 << 30, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def report(end: End, plan: Plan, console: Console) -> int:
     has_diverged = error is not None and "DivergedError" in error
     if error:
         say(console, error, "red")
-    if full := _why_not_written("\n".join(lines), plan.output):
+    if lines and (full := _why_not_written("\n".join(lines), plan.output, error is not None)):
         say(console, full, "red")
     if lines:
         say(console, f"The end of {end.log}:")
@@ -77,12 +79,22 @@ def report(end: End, plan: Plan, console: Console) -> int:
     return 3 if has_diverged else end.status
 
 
-def _why_not_written(text: str, folder: Path) -> str:
-    """Say why a file could not be written, with the free space; "" if a log says nothing of one."""
-    has_no_space = _NO_SPACE.search(text) is not None
+def _why_not_written(text: str, folder: Path, has_error: bool) -> str:
+    """Say why a file could not be written, with the free space; "" if a log says nothing of one.
+
+    has_error: the log has an error. On the full disk it may end before.
+    """
+    free = shutil.disk_usage(folder).free
+    has_no_space = _NO_SPACE.search(text) is not None or (not has_error and free < _FULL)
     if not has_no_space and _NOT_WRITTEN.search(text) is None:
         return ""
-    free = shutil.disk_usage(folder).free
+    if has_no_space:
+        # Semaphores and shared memory are files in /dev/shm, which a container may have little of.
+        for place in (Path("/dev/shm"), Path(tempfile.gettempdir()), Path.home()):
+            with suppress(OSError):
+                left = shutil.disk_usage(place).free
+                if left < _FULL <= free:
+                    return f"{place} is full: {decimal(left)} are free there"
     where = f"{decimal(free)} are free for {folder}"
     if has_no_space or free < _NEARLY_FULL:
         return f"The disk is full, or a quota is used up: {where}"

@@ -4,7 +4,8 @@ goes wrong.
     status = supervise(plan, Console())
 
 What ms-swift, vLLM and DeepSpeed print goes to server.log and trainer.log in the run's folder.
-Whatever ends a run, none of its processes is left and none of its ports is taken.
+Whatever ends a run, none of its processes is left, none of its ports is taken and none of its
+temporary files stays.
 """
 
 import fcntl
@@ -33,6 +34,7 @@ from swift_rlvr.training.ms_swift import SUPERVISOR
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, parse_object
 from swift_rlvr.utils.network import refusal_of_server, why_not_free
+from swift_rlvr.utils.temporary import temporary_folder, variables_of
 
 # Seconds without a step after which a line says who does not answer, and how many times the longest
 # step until then they are at least. Before the first step models are loaded and kernels compiled.
@@ -55,7 +57,7 @@ def supervise(plan: Plan, console: Console) -> int:
         SIGTERM.
 
     Raises:
-        InputError: another run writes into the same folder.
+        InputError: another run writes into the same folder, or no temporary file can be written.
     """
     plan.trainer.log.parent.mkdir(parents=True, exist_ok=True)
     with plan.trainer.log.open("ab") as log:
@@ -66,8 +68,8 @@ def supervise(plan: Plan, console: Console) -> int:
         begins_anew = plan.variables.resume == "auto" and (plan.output / LOG).is_file()
         if is_first_node and (plan.resume or begins_anew):
             _go_back(plan.output, plan.resume, console)
-        with signals_to_end() as received:
-            end = _Run(plan, console, received).to_its_end(log)
+        with signals_to_end() as received, temporary_folder() as temporary:
+            end = _Run(plan, console, received, temporary).to_its_end(log)
             for restart in range(1, plan.variables.restarts + 1):
                 if not end.of_server or received:
                     break
@@ -80,7 +82,7 @@ def supervise(plan: Plan, console: Console) -> int:
                     argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
                     trainer = replace(plan.trainer, argv=argv)
                     plan = replace(plan, trainer=trainer, resume=checkpoint)
-                end = _Run(plan, console, received).to_its_end(log)
+                end = _Run(plan, console, received, temporary).to_its_end(log)
             return report(end, plan, console)
 
 
@@ -108,9 +110,10 @@ def _lock(log: IO[bytes], plan: Plan) -> None:
 class _Run:
     """One start of the programs. step: the last one that was logged."""
 
-    def __init__(self, plan: Plan, console: Console, received: list[int]):
+    def __init__(self, plan: Plan, console: Console, received: list[int], temporary: Path):
         self.plan = plan
         self.received = received
+        self.temporary = temporary
         self.display = Display(console)
         self.id = uuid.uuid4().hex
         self.started = time.monotonic()
@@ -186,7 +189,9 @@ class _Run:
             direct += filter(None, os.environ.get(variable, "").split(","))
         direct += ["127.0.0.1", "localhost", *(server.host for server in self.plan.servers)]
         no_proxy = ",".join(dict.fromkeys(direct))
-        env = {**os.environ, "no_proxy": no_proxy, "NO_PROXY": no_proxy, **process.env}
+        env = {**os.environ, "no_proxy": no_proxy, "NO_PROXY": no_proxy}
+        env |= variables_of(self.temporary, os.environ)
+        env |= process.env
         env["PYTHONUNBUFFERED"] = "1"
         env[SUPERVISOR] = str(os.getpid())
         env[MARK] = f"{self.id}/{process.name}"

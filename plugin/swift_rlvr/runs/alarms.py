@@ -31,6 +31,7 @@ KINDS = (
     "kl",
     "length",
     "no_spread",
+    "ungraded",
     "errors",
 )
 REMEDY = "a smaller learning_rate or a larger beta may help."
@@ -71,8 +72,12 @@ GROWTH = 2.0
 SHRINKAGE = 1 / 3
 # The share of completions at the longest length.
 CUT_OFF = 0.5
+# The share that is cut off from the start on, of a run without success.
+CUT_OFF_FROM_START, NO_SUCCESS = 0.9, 0.05
 # The share of groups without spread.
 NO_SPREAD = 0.9
+# The share of completions that the verifier could not grade, in so many logged steps in a row.
+UNGRADED, UNGRADED_STEPS = 0.9, 3
 # The share of the completions of a step on which a function raises.
 ERRORS = 0.1
 
@@ -115,6 +120,8 @@ class Alarms:
         self._low = Counter[str]()
         # The shares of completions that were cut off in the first steps.
         self._first_cut_off: list[float] = []
+        # The shares of groups without spread in the first steps.
+        self._first_no_spread: list[float] = []
         self._examples: tuple[str, ...] = ()
 
     def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
@@ -144,6 +151,7 @@ class Alarms:
                 self._of_cut_off(),
                 self._of_length(),
                 self._of_spread(),
+                self._of_ungraded(),
                 self._of_errors(),
             )
         else:
@@ -227,6 +235,7 @@ class Alarms:
         shares = self._last("completions/clipped_ratio", SHORT)
         if len(self._first_cut_off) < SHORT:
             self._first_cut_off += shares[-1:]
+            yield from self._of_cut_off_from_the_start()
             return
         if len(shares) < SHORT:
             return
@@ -238,6 +247,20 @@ class Alarms:
                 f"off at max_completion_length, up from {at_first:.0%} at the start: they no longer "
                 "end, or need more tokens.",
             )
+
+    def _of_cut_off_from_the_start(self) -> Warnings:
+        shares = self._first_cut_off
+        success = self._last("success", SHORT)
+        if len(shares) < SHORT or min(shares) < CUT_OFF_FROM_START:
+            return
+        if success and fmean(success) > NO_SUCCESS:
+            return
+        yield (
+            "length",
+            f"{fmean(shares):.0%} of the completions of the first {SHORT} logged steps are cut off at "
+            "max_completion_length, and none or few are right: allow more tokens, or look at the "
+            "completions in records.jsonl.",
+        )
 
     def _of_length(self) -> Warnings:
         rows = list(self._rows)
@@ -262,6 +285,16 @@ class Alarms:
     def _of_spread(self) -> Warnings:
         shares = self._last("frac_reward_zero_std", WINDOW)
         success = self._last("success", WINDOW)
+        if len(self._first_no_spread) < SHORT:
+            self._first_no_spread += shares[-1:]
+            if len(self._first_no_spread) == SHORT and min(self._first_no_spread) == 1:
+                why = f" (success is {fmean(success):.2f})" if success else ""
+                yield (
+                    "no_spread",
+                    f"in the first {SHORT} logged steps no group had completions with different "
+                    f"rewards{why}, so nothing was learned. Use tasks that the model solves sometimes, "
+                    "and rewards that tell completions apart; `swift-rlvr probe` measures both.",
+                )
         if len(shares) == WINDOW and fmean(shares) >= NO_SPREAD:
             why = f" (success is {fmean(success):.2f})" if success else ""
             yield (
@@ -269,6 +302,17 @@ class Alarms:
                 f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all "
                 f"completions got the same reward{why}, so these groups give no gradient. Use tasks "
                 "that the model solves sometimes, neither always nor never.",
+            )
+
+    def _of_ungraded(self) -> Warnings:
+        shares = [row.get("ungraded", 0.0) for row in list(self._rows)[-UNGRADED_STEPS:]]
+        if len(shares) == UNGRADED_STEPS and min(shares) >= UNGRADED:
+            yield (
+                "ungraded",
+                f"the verifier could not grade {fmean(shares):.0%} of the completions of the last "
+                f"{UNGRADED_STEPS} logged steps: its gold is missing, unreadable or of another task, "
+                "and the run does not learn to be right. `swift-rlvr dataset check` says which rows "
+                "and why.",
             )
 
     def _of_errors(self) -> Warnings:

@@ -115,7 +115,28 @@ def missing(checkpoint: Path) -> str | None:
         # torch saves zip files, whose table of contents stands at the end.
         if not zipfile.is_zipfile(path):
             return f"the end of {path.name}"
+    for path in checkpoint.glob("*.safetensors"):
+        if not _is_whole_safetensors(path):
+            return f"the end of {path.name}"
     return None
+
+
+def _is_whole_safetensors(path: Path) -> bool:
+    """Whether a file is as long as its header says: the length of it in 8 bytes, then JSON with each
+    tensor's place behind it.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = 8 + int.from_bytes(file.read(8), "little")
+        if start > size:
+            return False
+        try:
+            header = json.loads(file.read(start - 8))
+        except ValueError:
+            return False
+    header.pop("__metadata__", None)
+    ends = [tensor["data_offsets"][1] for tensor in header.values()]
+    return size == start + max(ends, default=0)
 
 
 def _missing_optimizer_state(checkpoint: Path, ranks: int) -> str | None:
@@ -178,7 +199,8 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
 
     What is left of an attempt that ended before its first step is no run.
 
-    resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last one.
+    resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last whole one, or for the
+    last one where none is whole.
     """
     folder = Path(output_dir)
     check_is_folder(folder)
@@ -187,7 +209,7 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
         _check_holds_no_run(folder, available)
         return None
     if resume_from_checkpoint.lower() == "true" and available:
-        return available[-1]
+        return (whole_checkpoints(folder) or available)[-1]
     for path in available:
         if path.resolve() == Path(resume_from_checkpoint).resolve():
             return path

@@ -55,6 +55,8 @@ class RunLog(ExitStack):
         self.judges = Judges({})
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
+        # Whether a verifier has left a completion ungraded.
+        self._seen_ungraded = False
         # The reasons so far, by reward.
         self._seen_reasons: defaultdict[str, set[str]] = defaultdict(set)
         # Without the time left, which `line` shows.
@@ -174,9 +176,10 @@ class RunLog(ExitStack):
         """By name, the values of a batch whose mean is to be logged.
 
         `success`, `strict` and `format` have a value for each completion, 0 or 1, so that a mean
-        over several batches is one over completions. `memorised` has one for each completion of a
-        row with added tests: 1 where it passes only the visible ones. Each reason has its share. A
-        reason that was seen once is there in every step from then on, so that a mean over steps
+        over several batches is one over completions. So has `ungraded`, 1 where the run has a verifier
+        that could not grade the completion, from the first such one on. `memorised` has one for each
+        completion of a row with added tests: 1 where it passes only the visible ones. Each reason has
+        its share. A reason that was seen once is there in every step from then on, so that a mean over steps
         counts the zeros.
 
         >>> log = RunLog("run")
@@ -194,6 +197,12 @@ class RunLog(ExitStack):
             known = [float(value) for value in values if value is not None]
             if known:
                 figures[measure] = known
+
+        if self.judges.has_verifier:
+            ungraded = [float(record.success is None) for record in records]
+            self._seen_ungraded |= any(ungraded)
+            if self._seen_ungraded:
+                figures["ungraded"] = ungraded
 
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         memorised = []
@@ -226,11 +235,11 @@ def line(row: Mapping[str, Any]) -> str:
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
     success is logged; the loss where there is no reward either, as in `swift sft`. memorised: the
     share that passes only the visible tests, where tests were added. length: tokens of a
-    completion. only together: the share of code that passes its tests only in one process with
-    them, which `external_code` grades with together=true alone. errors: the share on which a
-    function raised, and which one. Then the seconds that the step took, or the mean step, and the
-    time that is left. grading: the seconds that slow rewards took, where that is a good part of the
-    step.
+    completion. not graded: the share that the verifier could not grade. only together: the share of
+    code that passes its tests only in one process with them, which `external_code` grades with
+    together=true alone. errors: the share on which a function raised, and which one. Then the seconds
+    that the step took, or the mean step, and the time that is left. grading: the seconds that slow
+    rewards took, where that is a good part of the step.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
@@ -243,6 +252,8 @@ def line(row: Mapping[str, Any]) -> str:
     >>> share = {"reasons/CodeReward/passes_only_together_with_its_tests": 0.25}
     >>> line({"success": 0.5, **share, "global_step/max_steps": "7/60"})
     'step  7/60 success 0.50 only together 0.25'
+    >>> line({"success": 0.5, "ungraded": 0.75, "global_step/max_steps": "7/60"})
+    'step  7/60 success 0.50 not graded 0.75'
     >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
     'step  7/60 reward 1.20'
     >>> line({"loss": 0.8123, "global_step/max_steps": "7/60"})
@@ -300,6 +311,8 @@ def _step_parts(known: Mapping[str, float]) -> list[str]:
         parts.append(f"length {known['completions/mean_length']:3.0f}")
     if "kl" in known:
         parts.append(f"KL {known['kl']:<6.2g}")
+    if known.get("ungraded"):
+        parts.append(f"not graded {known['ungraded']:.2f}")
     together = shares_of(ONLY_TOGETHER, known)
     if together:
         parts.append(f"only together {max(together.values()):.2f}")

@@ -40,8 +40,10 @@ from swift_rlvr.runs.folder import (
     as_json,
     check_same_settings,
     checkpoint_to_resume,
+    checkpoints,
     diverged,
     is_finished,
+    missing,
 )
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
@@ -186,6 +188,11 @@ def run(command: Command, console: Console) -> str:
     settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
     info = as_json({"trainer": "trl", **config.to_dict(), **settings})
     if checkpoint is not None:
+        available = checkpoints(folder)
+        for path in available[available.index(checkpoint) + 1 :]:
+            if lost := missing(path):
+                text = f"{path} is skipped: it lacks {lost}"
+                console.print(text, markup=False, soft_wrap=True)
         check_same_settings(checkpoint, info)
         if is_finished(checkpoint, config.to_dict()):
             text = f"nothing to do: {checkpoint} is the checkpoint of the last step"

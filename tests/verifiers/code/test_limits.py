@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import textwrap
 import time
 from contextlib import closing
@@ -361,9 +362,9 @@ def test_forty_threads_work_at_a_time_in_the_default_memory():
 
 def mounts_can_be_given_up() -> bool:
     code = """
-    import sys, tempfile
+    import sys
     from swift_rlvr.verifiers.code import lockdown
-    folder = tempfile.mkdtemp()
+    folder = sys.argv[1]
     lockdown.give_up_mounts(folder)
     open(folder + "/x", "w").close()
     try:
@@ -371,9 +372,10 @@ def mounts_can_be_given_up() -> bool:
     except OSError as error:
         sys.exit(error.errno)
     """
-    command = [sys.executable, "-c", textwrap.dedent(code)]
     environment = os.environ | {"PYTHONPATH": str(PLUGIN)}
-    return subprocess.run(command, env=environment, timeout=600).returncode == 30  # EROFS
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", textwrap.dedent(code), folder]
+        return subprocess.run(command, env=environment, timeout=600).returncode == 30  # EROFS
 
 
 @pytest.fixture

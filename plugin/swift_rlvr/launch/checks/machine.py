@@ -19,6 +19,7 @@ from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
+from swift_rlvr.utils.temporary import place_for_temporary_files
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -174,25 +175,28 @@ def home(launch: Launch) -> Iterator[CheckResult]:
         yield failed("home", message, remedy)
 
 
-# The path of a Unix socket has at most 107 bytes on Linux (unix(7)).
-LONGEST_SOCKET = 107
-# What Python's multiprocessing adds for the socket of a manager.
-_SOCKET_BELOW_TMPDIR = "/pymp-12345678/listener-12345678"
+def prepared_datasets(launch: Launch) -> Iterator[CheckResult]:
+    """The folder in which ms-swift keeps the datasets that it prepares can be written."""
+    cache = launch.environ.get("MODELSCOPE_CACHE")
+    folder = Path(cache) if cache else Path.home() / ".cache" / "modelscope" / "hub"
+    folder = folder.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"0" * 4096)
+    except OSError as error:
+        message = f"ms-swift keeps prepared datasets in {folder}, and {existing} cannot be written: {error.strerror}"
+        remedy = "set MODELSCOPE_CACHE to a folder that can be written"
+        yield failed("cache", message, remedy)
 
 
 def temporary_files(launch: Launch) -> Iterator[CheckResult]:
-    """The folder for temporary files has a path that leaves room for a socket: ms-swift prepares
-    datasets in several processes, which end with EOFError otherwise.
-    """
-    folder = launch.environ.get("TMPDIR") or tempfile.gettempdir()
-    longest = LONGEST_SOCKET - len(_SOCKET_BELOW_TMPDIR)
-    length = len(os.fsencode(folder))
-    if length > longest:
-        message = (
-            f"TMPDIR has {length} characters ({folder}); ms-swift's dataset preparation opens a Unix "
-            f"socket there and fails above {longest}"
-        )
-        yield failed("temporary files", message, "set TMPDIR to a shorter path, such as /tmp")
+    """The run's programs can write temporary files."""
+    try:
+        place_for_temporary_files()
+    except InputError as error:
+        remedy = "free some space there, or set TMPDIR to a folder that can be written"
+        yield failed("temporary files", str(error), remedy)
 
 
 disk = judged(
@@ -313,5 +317,5 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 CHECKS = (
     *(versions, packages, driver, home),
-    *(temporary_files, disk, folder, ports, running_servers),
+    *(prepared_datasets, temporary_files, disk, folder, ports, running_servers),
 )

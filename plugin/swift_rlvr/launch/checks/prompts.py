@@ -50,7 +50,8 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
 
 
 def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
-    """Warn of prompts that are longer than max_length, and see what room the others leave.
+    """Warn of prompts that are longer than max_length, and see what room the others leave. Where most
+    are cut, the check fails: the policy would be trained on other prompts than it is asked.
 
     tokens: of each prompt.
     """
@@ -60,16 +61,15 @@ def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]
         return
     fate = "cut at the beginning"
     sampled = [min(count, limit) for count in tokens]
-    report = warning
+    longest = max(tokens)
+    longer = sum(count > limit for count in tokens)
+    report = failed if 2 * longer > len(tokens) else warning
     if launch.settings.get("truncation_strategy") == "delete":
         fate = "left out"
         sampled = [count for count in tokens if count <= limit]
         # ms-swift draws others for them, and ends the training where it has to do that too often.
-        if len(tokens) > DRAWN * len(sampled):
-            report = failed
+        report = failed if len(tokens) > DRAWN * len(sampled) else warning
     yield from _without_room(launch, sampled)
-    longest = max(tokens)
-    longer = sum(count > limit for count in tokens)
     text = (
         f"the longest of {len(tokens):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
     )

@@ -11,6 +11,7 @@ import runpy
 import sys
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import nullcontext
 from importlib.metadata import entry_points
 from itertools import dropwhile
 from typing import Any
@@ -25,6 +26,7 @@ from swift_rlvr.utils.network import LOOPBACK, free_port, is_held, is_loopback, 
 from swift_rlvr.utils.nvcc import choose_sampler
 from swift_rlvr.utils.parallel import end_with_parent
 from swift_rlvr.utils.settings import as_list
+from swift_rlvr.utils.temporary import in_temporary_folder
 
 PLUGIN = "swift_rlvr_patches"
 
@@ -63,7 +65,7 @@ def main() -> None:
         if os.getppid() != int(supervisor):  # it died before the line above
             raise SystemExit(1)
     # Only now: these imports take seconds.
-    from swift.cli.main import ROUTE_MAPPING, cli_main, get_torchrun_args, parse_yaml_args
+    from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args
 
     from swift_rlvr.training.ms_swift.table import TABLES
 
@@ -75,20 +77,32 @@ def main() -> None:
     if not is_patched:
         cli_main()
         return
-    table = TABLES[device]
     argv = sys.argv[2:]
-    if "LOCAL_RANK" in os.environ:  # a rank that torchrun has started below
+    if "LOCAL_RANK" in os.environ and method != "rollout":  # a rank that torchrun has started below
         end_with_parent()
-    else:
-        parse_yaml_args(argv)
-        set_environment(device, method, argv, os.environ)
-        torchrun_args = get_torchrun_args()
-        if torchrun_args is not None and method in ("pt", "sft", "rlhf", "infer"):
-            if "MASTER_PORT" not in os.environ and os.environ.get("NNODES", "1") == "1":
-                torchrun_args += ["--master_port", str(free_port())]
-            ranks = ["-m", "swift_rlvr.training.ms_swift", method, *argv]
-            run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
-            return
+        run(ROUTE_MAPPING[method], argv, TABLES[device].trainer)
+        return
+    parse_yaml_args(argv)
+    set_environment(device, method, argv, os.environ)
+    # A supervisor has made one for all its programs.
+    with nullcontext() if supervisor else in_temporary_folder():
+        run_command(method, argv, device)
+
+
+def run_command(method: str, argv: list[str], device: str) -> None:
+    """Run a patched command of ms-swift: with several ranks through torchrun, else in this process."""
+    from swift.cli.main import ROUTE_MAPPING, get_torchrun_args
+
+    from swift_rlvr.training.ms_swift.table import TABLES
+
+    table = TABLES[device]
+    torchrun_args = get_torchrun_args()
+    if torchrun_args is not None and method in ("pt", "sft", "rlhf", "infer"):
+        if "MASTER_PORT" not in os.environ and os.environ.get("NNODES", "1") == "1":
+            torchrun_args += ["--master_port", str(free_port())]
+        ranks = ["-m", "swift_rlvr.training.ms_swift", method, *argv]
+        run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
+        return
     if method != "rollout":
         run(ROUTE_MAPPING[method], argv, table.trainer)
         return

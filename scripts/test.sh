@@ -38,15 +38,35 @@ ruff check plugin tests scripts examples
 ruff format --check plugin tests scripts examples
 for script in scripts/*.sh .ci/run; do bash -n "$script"; done
 
-# Beside the tests, with which they have nothing to do.
+# Types and imports beside the tests, with which they have nothing to do. Each is a process group of its own, which
+# ends as a whole when this script is stopped: the tests' processes start others.
+set -m
 types=$(mktemp)
 { mypy && lint-imports; } >"$types" 2>&1 &
 types_pid=$!
-trap 'kill "$types_pid" 2>/dev/null || true; rm -f "$types"' EXIT
+say "$title"
+python -m pytest "${selected[@]}" -n "${WORKERS:-$CORES}" --dist loadfile --durations 20 "$@" &
+tests_pid=$!
+
+# stop SIGNAL: the tests have 30 seconds to end the servers that they have started.
+stop() {
+  trap - EXIT
+  trap '' INT TERM HUP
+  rm -f "$types"
+  kill -KILL -- "-$types_pid" 2>/dev/null || true
+  kill "-$1" -- "-$tests_pid" 2>/dev/null || true
+  for _ in {1..300}; do
+    kill -0 -- "-$tests_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  kill -KILL -- "-$tests_pid" 2>/dev/null || true
+  exit $((128 + $(kill -l "$1")))
+}
+for signal in INT TERM HUP; do trap "stop $signal" "$signal"; done
+trap 'kill -- "-$types_pid" 2>/dev/null || true; rm -f "$types"' EXIT
 
 failed=0
-say "$title"
-python -m pytest "${selected[@]}" -n "${WORKERS:-$CORES}" --dist loadfile --durations 20 "$@" || failed=$?
+wait "$tests_pid" || failed=$?
 say "types, imports"
 wait "$types_pid" || failed=$?
 cat "$types"

@@ -19,6 +19,13 @@ ONE_SERVER = (
     "tests/e2e/test_held_out.py",
     "tests/e2e/test_curriculum.py",
 )
+# These run programs in forks of one process that has imported ms-swift.
+ONE_IMPORT = (
+    "tests/training/ms_swift/test_reward_names.py",
+    "tests/training/ms_swift/test_megatron.py",
+)
+# The file with which each of them goes to a process.
+FIRST = {file: group[0] for group in (ONE_SERVER, ONE_IMPORT) for file in group}
 # Before all others. Those with servers take minutes, half of which they wait, while other tests use the processor.
 LONGEST = (
     "tests/e2e/test_faults.py",
@@ -29,13 +36,22 @@ LONGEST = (
     "tests/e2e/test_multi_turn.py",
     "tests/e2e/test_refusals.py",
     # Few tests that train, build or import much.
+    "tests/launch/test_doctor.py",
     "tests/test_examples.py",
+    "tests/test_scripts.py",
+    "tests/evaluation/test_added_tests.py",
+    "tests/evaluation/test_models.py",
     "tests/grpo/test_against_trainers.py",
     "tests/training/test_trl.py",
+    *ONE_IMPORT,
     "tests/training/ms_swift/test_unusable.py",
     "tests/training/ms_swift/test_confirmation.py",
     "tests/test_docs.py",
     "tests/test_wheel.py",
+    "tests/test_install.py",
+    "tests/training/ms_swift/test_sampler.py",
+    "tests/training/ms_swift/test_rewards.py",
+    "tests/cli/test_new.py",
     "tests/verifiers/reasoning_gym/test_rows.py",
     "tests/verifiers/reasoning_gym/test_audit.py",
     "tests/grpo/test_walkthrough.py",
@@ -55,8 +71,8 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 class ByFile(LoadFileScheduling):
-    """xdist's `--dist loadfile`, but the files with one server count as one."""
+    """xdist's `--dist loadfile`, but the files that share a server or a process count as one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return ONE_SERVER[0] if file in ONE_SERVER else file
+        return FIRST.get(file, file)

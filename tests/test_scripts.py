@@ -163,23 +163,14 @@ def test_another_recipe_comes_first_and_flags_follow(tmp_path):
         assert "gone.yaml" in shown.stderr
 
 
-@pytest.mark.parametrize(
-    ("script", "gpus", "name"),
-    [
-        ("train_trl.sh", 2, "r1_zero_trl"),
-        ("train_trl.sh", 0, "countdown_trl_cpu"),
-    ],
-)
-def test_the_command_of_the_other_trainers(script, gpus, name, tmp_path):
-    shown = run(
-        script, "--seed", "7", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT="out", USE_HF="1"
-    )
+def test_the_command_of_the_other_trainer(tmp_path):
+    """What it chooses without GPUs is in tests/launch/test_choose.py."""
+    variables = {"DRY_RUN": "1", "OUTPUT": "out", "USE_HF": "1"}
+    shown = run("train_trl.sh", "--seed", "7", gpus=2, folder=tmp_path, **variables)
     assert shown.returncode == 0, shown.stderr
-    device = "CUDA_VISIBLE_DEVICES=0 " if gpus else ""
-    command = (
-        f"{device}swift-rlvr train scripts/configs/{name}.yaml --output_dir out --use_hf 1 --seed 7"
-    )
-    assert shown.stdout.splitlines()[-1] == command
+    recipe = "scripts/configs/r1_zero_trl.yaml"
+    command = f"swift-rlvr train {recipe} --output_dir out --use_hf 1 --seed 7"
+    assert shown.stdout.splitlines()[-1] == f"CUDA_VISIBLE_DEVICES=0 {command}"
 
 
 def test_the_server_alone(tmp_path):

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from e2e.programs import Launcher, RolloutServer, Training, train_on
+from e2e.programs import PLUGINS, Launcher, RolloutServer, Training, train_on
 from paths import DATASETS, words
 from sharing import ONE_SERVER
 from swift_rlvr.runs.folder import whole_checkpoints
@@ -142,7 +142,22 @@ HELD_OUT: dict[str, Any] = {
     "SWIFT_RLVR_HELD_OUT_EVERY": 2,
 }
 LEVELS = DATASETS / "countdown" / "tiny_levels_train.jsonl"
+OWN = PLUGINS / "own_rewards.py"
+# The same reward in every form that one of one's own may have: what the trainer is told, and the name that is logged.
+OWN_REWARDS = {
+    "external_single": "SingleReward",
+    "external_single_later": "SingleLaterReward",
+    "external_batch": "BatchReward",
+    "external_batch_later": "BatchLaterReward",
+    "external_of_messages": "OfMessagesReward",
+    f"{OWN}:by_path": "by_path",
+    f"{OWN}:ByPathLater": "ByPathLater",
+    "synchronous": "Synchronous",
+    "asynchronous": "Asynchronous",
+}
 CURRICULUM = f"""
+    --external_plugins {OWN} plugin/rlvr_plugin.py
+    --reward_funcs external_countdown format external_sometimes {" ".join(OWN_REWARDS)}
     --dataset countdown:{LEVELS} --dataset_shuffle false --dataloader_num_workers 2
     --callbacks reward_reasons curriculum held_out --log_completions true
     --max_completion_length 64
@@ -152,8 +167,8 @@ CURRICULUM = f"""
 
 @pytest.fixture(scope="session")
 def curriculum(rollout_server, tmp_path_factory) -> Training:
-    """Six steps with a curriculum and held-out evaluations before the first and after every second:
-    test_curriculum.py, test_held_out.py.
+    """Six steps with a curriculum, rewards of one's own, and held-out evaluations before the first and
+    after every second: test_curriculum.py, test_held_out.py, test_own_rewards.py.
     """
     folder = tmp_path_factory.mktemp("curriculum")
     flags = words(f"{CURRICULUM} --max_steps 6")

@@ -50,10 +50,9 @@ def test_the_data_holds_what_the_documentation_counts():
 @pytest.mark.parametrize("problem", PROBLEMS, ids=[problem.question for problem in PROBLEMS])
 def test_hacks_are_paid_for_the_visible_tests_and_not_for_the_added_ones(problem):
     honest, hacking = [problem.reference, *problem.honest], hacks(problem)
-    visible = grades(problem, honest + hacking)
-    assert {grade.reward for grade in visible} == {1.0}
     both = grades(problem, honest + hacking, added_tests=added_to(problem))
     assert [grade.reward for grade in both] == [1.0] * len(honest) + [0.0] * len(hacking)
+    # The reason is given only where all visible tests have passed.
     assert {grade.reason for grade in both[len(honest) :]} == {MEMORISED}
 
 

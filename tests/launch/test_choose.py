@@ -8,6 +8,8 @@ import pytest
 
 from helpers import planned
 from paths import ROOT
+from present import present
+from swift_rlvr.launch.choose import read_words
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
@@ -164,3 +166,10 @@ def test_a_recipe_after_an_experiments_name_takes_its_place():
 def test_a_word_that_names_no_recipe(word, message):
     with pytest.raises(InputError, match=message):
         planned(word)
+
+
+@pytest.mark.parametrize(("gpus", "name"), [(0, "countdown_trl_cpu"), (1, "r1_zero_trl")])
+def test_trl_stands_for_a_recipe_of_its_own(gpus, name):
+    recipe, flags = read_words(["trl", "--seed", "7"], machine(gpus))
+    assert present(recipe).path.name == f"{name}.yaml"
+    assert flags == ["--seed", "7"]

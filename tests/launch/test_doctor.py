@@ -174,21 +174,14 @@ def test_the_tiny_run_passes_everything():
 
 
 @pytest.mark.slow
-def test_what_ms_swift_does_not_know_is_named():
-    said = {
-        each["name"]: each
-        for each in report("--learning_rat", 1, "--reward_funcs", "external_countdwn")
-    }
+def test_what_ms_swift_does_not_know_and_what_only_the_training_refuses_is_named():
+    words = """--learning_rat 1 --reward_funcs external_countdwn --loss_type gspo --temperature 2.5
+        --callbacks reward_reasons mine"""
+    said = {each["name"]: each for each in report(*split(words)) if each["status"] == "failed"}
+    assert said.keys() == {"settings", "rewards", "loss_type", "temperature", "callbacks"}
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
-
-
-@pytest.mark.slow
-def test_what_only_the_training_refuses_is_named():
-    words = "--loss_type gspo --temperature 2.5 --callbacks reward_reasons mine"
-    said = {each["name"]: each for each in report(*split(words)) if each["status"] == "failed"}
     assert "importance_sampling_level sequence" in said["loss_type"]["remedy"]
-    assert said.keys() == {"loss_type", "temperature", "callbacks"}
 
 
 @pytest.mark.slow
@@ -220,7 +213,7 @@ def test_the_table_fits_the_terminal(monkeypatch):
         "--output_dir",
         OUTPUT,
     ]
-    results = results_of(words[1:])
+    results = list(data.files(Launch(planned(*words[1:]))))
     monkeypatch.setattr("swift_rlvr.cli.doctor.results_of", lambda words: results)
     for columns in (80, 120):
         result = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
@@ -582,6 +575,13 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "external_countdown -> --external_plug",
         ),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": None}}, "passed", "mine"),
+        (
+            rewards.names,
+            "--reward_funcs mine",
+            {"rewards": {"format": "format"}, "late": {"mine": "mine.py"}},
+            "failed",
+            "--external_plugins: mine.py before this package's plugin, which registers mine",
+        ),
         (
             rewards.replaced,
             "--reward_funcs external_countdown",
@@ -1331,11 +1331,8 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
     (tmp_path / "mine.py").write_text(OWN_REWARDS)
     plugins = ["plugin/rlvr_plugin.py", str(tmp_path / "mine.py")]
     names = ["external_countdown", "external_own_batch", "external_own_failing"]
-    late = report("--external_plugins", *plugins, "--reward_funcs", *names[1:2])
-    (failure,) = [each for each in late if each["status"] == "failed" and each["name"] == "rewards"]
-    assert f"{plugins[1]} before this package's plugin" in failure["remedy"]
-    right = report("--external_plugins", *reversed(plugins), "--reward_funcs", *names)
-    (failure,) = [each for each in right if each["status"] == "failed"]
+    said = report("--external_plugins", *reversed(plugins), "--reward_funcs", *names)
+    (failure,) = [each for each in said if each["status"] == "failed"]
     assert failure["name"] == "grading"
     assert "external_own_failing raised on every completion so far: ZeroDiv" in failure["message"]
     assert f"{tmp_path / 'mine.py'}, line 10: return target / 0" in failure["message"]
@@ -1448,7 +1445,10 @@ PARSES: dict[str, dict] = {  # flags after the tiny recipe's, and what comes of 
     },
     "--reward_funcs external_countdown trl.rewards:think_format_reward": {
         "problem": "",
-        "late": {},
+    },
+    "--external_plugins plugin/rlvr_plugin.py {mine} --reward_funcs external_mine": {
+        "problem": "",
+        "late": {"external_mine": "{mine}"},
     },
     "--async_generate true --multi_turn_scheduler gym_scheduler": {
         "problem": "async_generate is not supported"
@@ -1479,7 +1479,17 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
     )
     (no_syntax := tmp_path / "no_syntax.py").write_text("x = 1\ndef f(:\n")
     (no_module := tmp_path / "no_module.py").write_text("import os\nimport no_such_module\n")
-    files = {"silent": silent, "other": other, "no_syntax": no_syntax, "no_module": no_module}
+    (mine := tmp_path / "mine.py").write_text(
+        "from swift_rlvr.rewards import reward\n\n"
+        "@reward('external_mine', role='shaping')\ndef mine(completion):\n    return 1.0\n"
+    )
+    files = {
+        "mine": mine,
+        "silent": silent,
+        "other": other,
+        "no_syntax": no_syntax,
+        "no_module": no_module,
+    }
     words = [CPU, ""]
     for flags in PARSES:
         words.append(f"--output_dir {output} {flags.format(**files)}")
@@ -1493,6 +1503,8 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         problem, broken_plugin = expected.pop("problem"), expected.pop("broken_plugin")
         assert problem in result["problem"] and bool(problem) == bool(result["problem"]), flags
         assert result["broken_plugin"] == broken_plugin.format(**files), flags
+        late = expected.pop("late", {})
+        assert result["late"] == {name: file.format(**files) for name, file in late.items()}, flags
         assert {name: result[name] for name in expected} == expected, flags
     assert parsed[0]["replaced"] == {}
     assert parsed[-1]["replaced"] == {"external_countdown": f"CountdownORM of {other}"}

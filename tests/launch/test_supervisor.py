@@ -430,7 +430,7 @@ time.sleep(1800)
 
 def test_shared_memory_of_a_program_that_has_to_be_killed_is_given_back(plan, monkeypatch):
     """As of vLLM's workers, which have some hundred MiB each."""
-    monkeypatch.setattr(processes, "GRACE", 2)
+    monkeypatch.setattr("swift_rlvr.launch.processes.GRACE", 2)
     made = plan(SHARES_MEMORY, None)
     after((made.output / LOG).exists, lambda: os.kill(os.getpid(), signal.SIGINT))
     assert run(made)[0] == 130

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from paths import DATASETS
+from pictures import write_dots
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.arguments import RunArguments
@@ -87,3 +88,10 @@ def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
     assert system == TASKS["numina_math_tir"].system == rows[0]["prompt"][0]["content"]
     assert "`system` is not used" in capsys.readouterr().out
     assert rows[0].keys() == {"prompt", "solution", "task"}
+
+
+def test_pictures_are_refused_by_a_trainer_that_does_not_show_them(tmp_path):
+    dataset = f"math:{write_dots(tmp_path / 'data')}"
+    arguments = RunArguments(model="model", dataset=dataset, reward_funcs=["accuracy"])
+    with pytest.raises(InputError, match="rows have images, which this trainer does not show"):
+        read_data(arguments, build_rewards(["accuracy"]), QUIET)

@@ -194,6 +194,56 @@ def refused_dataset() -> str:
     return refusal(as_dataset, rows)
 
 
+def train_with_pictures(folder: Path) -> dict:
+    """Two steps of the same rows under TRL's own trainer, whose processor gets the pictures."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+    from trl import GRPOConfig, GRPOTrainer
+
+    from small_models import save_vision_model
+    from swift_rlvr.training.trl import load_dataset
+
+    path = save_vision_model(folder / "vision_model")
+    rewards = [REWARDS["accuracy"]()]
+    processor = AutoProcessor.from_pretrained(path)
+    name = f"math:{DATASETS / 'pictures' / 'dots.jsonl'}"
+    dataset = load_dataset(name, rewards, processing_class=processor)
+
+    def digits(completions, **columns):
+        texts = [turns[0]["content"] for turns in completions]
+        return [sum(map(str.isdigit, text)) / max(1, len(text)) for text in texts]
+
+    weight = "model.multi_modal_projector.linear_1.weight"
+    model = AutoModelForImageTextToText.from_pretrained(path)
+    before = model.state_dict()[weight].clone()
+    settings = GRPOConfig(
+        str(folder / "with_pictures"),
+        per_device_train_batch_size=8,
+        num_generations=4,
+        max_completion_length=16,
+        max_steps=2,
+        learning_rate=1e-2,
+        use_cpu=True,
+        bf16=False,
+        report_to="none",
+        logging_steps=1,
+        dataloader_pin_memory=False,
+        save_strategy="no",
+        gradient_checkpointing=False,
+    )
+    trainer = GRPOTrainer(
+        model, [*rewards, digits], settings, train_dataset=dataset, processing_class=processor
+    )
+    trainer.train()
+    after = trainer.model.state_dict()[weight]
+    return {
+        "parts": [part["type"] for part in dataset[0]["prompt"][-1]["content"]],
+        "size": dataset[0]["images"][0].size,
+        "steps": len([line for line in trainer.state.log_history if "reward" in line]),
+        "eyes have learned": not torch.equal(before, after),
+    }
+
+
 def run_commands(folder: Path) -> dict:
     """Everything that needs TRL, in one process: importing it takes longer than to train."""
     import torch
@@ -231,6 +281,7 @@ def run_commands(folder: Path) -> dict:
         folder / "opened", "--model", opening_model(folder), "--max_steps", 1, *HELD_OUT
     )
     script = train_in_a_script(folder / "script")
+    pictures = train_with_pictures(folder)
     os.chdir(folder)
     Path("empty.jsonl").touch()
     mistakes = {flags: command("new", *words(flags)) for flags in MISTAKES}
@@ -246,6 +297,7 @@ def run_commands(folder: Path) -> dict:
         ],
         "held_out": held_out.output,
         "script": script,
+        "pictures": pictures,
         "refused dataset": refused_dataset(),
         "loaded": loaded_rows(folder),
         "page": script_of_the_page(folder),
@@ -418,6 +470,15 @@ def test_in_a_script_without_our_callback_the_reasons_are_in_trls_own_log(result
         name = f"reasons/CountdownReward/{reason.replace(' ', '_')}"
         assert shares[name] == pytest.approx(count / BATCH)
     assert logged["rewards/CountdownReward/mean"] == pytest.approx(counts["correct"] / BATCH)
+
+
+def test_the_trainer_gets_the_pictures_of_its_rows(results):
+    assert results["pictures"] == {
+        "parts": ["image", "text"],
+        "size": (112, 112),
+        "steps": 2,
+        "eyes have learned": True,
+    }
 
 
 def test_the_script_of_the_page_trains(results):

@@ -17,6 +17,7 @@ from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import checkpoints, is_finished, whole_checkpoints
 from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.utils.errors import DivergedError, InputError, require
+from swift_rlvr.utils.imports import without_collecting
 from swift_rlvr.utils.network import reserved
 
 
@@ -115,7 +116,8 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
     try:
         command = read_command(words)
         # After what can be refused: importing TRL takes seconds.
-        from swift_rlvr.training import trl
+        with without_collecting():
+            from swift_rlvr.training import trl
 
         if Variables.from_environment().dry_run:
             trl.check(command, Console(stderr=True, highlight=False))

@@ -55,6 +55,7 @@ from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.imports import without_collecting
 from swift_rlvr.utils.jsonl import write_json
 from swift_rlvr.utils.settings import Accepts, setting
 from swift_rlvr.verifiers.thinking import opens_thinking, with_opening
@@ -370,7 +371,8 @@ def trainer_class_of(use_vllm: bool) -> Any:
     try:
         if not use_vllm:
             import_utils.is_vllm_available = lambda *args, **options: False
-        from trl import GRPOTrainer
+        with without_collecting():
+            from trl import GRPOTrainer
     finally:
         import_utils.is_vllm_available = is_vllm_available
     return GRPOTrainer

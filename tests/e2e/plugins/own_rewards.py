@@ -28,7 +28,7 @@ async def single_later(completion, **kwargs):
 
 @reward("external_batch", role="shaping")
 def batch(completions, target, trainer_state):
-    assert trainer_state.max_steps == 2 and len(target) == len(completions)
+    assert trainer_state.max_steps > 1 and len(target) == len(completions)
     return list(map(share, completions))
 
 

@@ -4,8 +4,6 @@ is a stand-in, with the attributes and the order of events of swift/megatron/tra
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -82,14 +80,9 @@ print(json.dumps(lines))
 """
 
 
-def run(code: str, *arguments: object) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
-
-
-def test_success_and_reasons_are_logged_in_the_step_that_they_are_of(tmp_path):
+def test_success_and_reasons_are_logged_in_the_step_that_they_are_of(ms_swift, tmp_path):
     names = ["external_countdown", "trl.rewards:think_format_reward", "format"]
-    done = run(PROCESS + TRAINING, tmp_path, json.dumps(names))
+    done = ms_swift.run(PROCESS + TRAINING, tmp_path, json.dumps(names), cwd=ROOT)
     assert done.stdout, done.stderr[-3000:]
     first, second, evaluation = json.loads(done.stdout.splitlines()[-1])
     assert (first["success"], second["success"], evaluation["eval_success"]) == (0.5, 1.0, 0.5)
@@ -106,15 +99,17 @@ def test_success_and_reasons_are_logged_in_the_step_that_they_are_of(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["held_out", "curriculum"])
-def test_callbacks_that_are_not_for_it_are_refused_before_a_model_is_built(name):
+def test_callbacks_that_are_not_for_it_are_refused_before_a_model_is_built(ms_swift, name):
     code = PROCESS + "import_external_file('plugin/rlvr_plugin.py')"
-    done = run(code, "--callbacks", "reward_reasons", name)
+    done = ms_swift.run(code, "--callbacks", "reward_reasons", name, cwd=ROOT)
     assert done.returncode == 1
     assert f"InputError: --callbacks: {name} is for `swift rlhf`" in done.stderr
 
 
 @pytest.mark.parametrize("place", ["{names}", "reward_funcs: format\ntrain:\n  gpus: 4\n  {names}"])
-def test_an_import_path_in_the_file_of_the_pipeline_on_ray_becomes_a_reward(tmp_path, place):
+def test_an_import_path_in_the_file_of_the_pipeline_on_ray_becomes_a_reward(
+    ms_swift, tmp_path, place
+):
     """In the registry, where `resolve_reward_funcs` looks; it leaves other texts as they are."""
     config = tmp_path / "ray.yaml"
     names = "reward_funcs: [trl.rewards:think_format_reward, external_countdown]\n"
@@ -125,5 +120,5 @@ import_external_file("plugin/rlvr_plugin.py")
 from swift.rewards import orms
 print(callable(orms["trl.rewards:think_format_reward"]()))
 """
-    done = run(PROCESS + code, "--config", config)
+    done = ms_swift.run(PROCESS + code, "--config", config, cwd=ROOT)
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr[-3000:]

@@ -3,8 +3,6 @@ named and refused whichever is loaded first.
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -45,15 +43,19 @@ def other(tmp_path) -> Path:
     return tmp_path / "other_plugin.py"
 
 
-def loaded(*plugins, reward="external_countdown"):
+@pytest.fixture
+def loaded(ms_swift):
     """What a process says last that loads these plugins and then rows of ours."""
-    names = json.dumps([str(plugin) for plugin in plugins])
-    command = [sys.executable, "-c", PROGRAM, names, ROWS, "--reward_funcs", reward]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    return (done.stdout or done.stderr).splitlines()[-1]
+
+    def run(*plugins, reward="external_countdown"):
+        names = json.dumps([str(plugin) for plugin in plugins])
+        done = ms_swift.run(PROGRAM, names, ROWS, "--reward_funcs", reward, cwd=ROOT)
+        return (done.stdout or done.stderr).splitlines()[-1]
+
+    return run
 
 
-def test_a_reward_of_ones_own_in_a_plugin_after_ours_is_named(tmp_path):
+def test_a_reward_of_ones_own_in_a_plugin_after_ours_is_named(loaded, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from swift_rlvr.rewards import reward\n\n"
         "@reward('external_mine', role='shaping')\ndef mine(completion):\n    return 1.0\n"
@@ -64,18 +66,18 @@ def test_a_reward_of_ones_own_in_a_plugin_after_ours_is_named(tmp_path):
     assert loaded(tmp_path / "mine.py", PLUGIN, reward="external_mine") == "4 rows"
 
 
-def test_a_plugin_that_comes_later_does_not_replace_our_reward(other):
+def test_a_plugin_that_comes_later_does_not_replace_our_reward(loaded, other):
     said = loaded(PLUGIN, other)
     assert f"CountdownORM of {other} has replaced this package's reward external_countdown" in said
     assert "remove that plugin from --external_plugins" in said
 
 
-def test_a_plugin_that_comes_first_is_named(other):
+def test_a_plugin_that_comes_first_is_named(loaded, other):
     said = loaded(other, PLUGIN)
     problem = f"the reward external_countdown is registered already, as CountdownORM of {other}"
     assert f"{problem}: remove that plugin from --external_plugins" in said
 
 
-def test_a_name_that_no_reward_of_the_run_has_is_left_alone(other):
+def test_a_name_that_no_reward_of_the_run_has_is_left_alone(loaded, other):
     assert loaded(PLUGIN, other, reward="format") == "4 rows"
     assert loaded(PLUGIN) == "4 rows"

@@ -28,6 +28,7 @@ from swift_rlvr.evaluation.sampling.interface import (
 from swift_rlvr.evaluation.sampling.server import open_server
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError, require
+from swift_rlvr.utils.imports import without_collecting
 from swift_rlvr.utils.inductor import avoid_inductor
 from swift_rlvr.utils.nvcc import choose_sampler
 from swift_rlvr.verifiers.thinking import with_opening
@@ -335,6 +336,7 @@ def _load_vllm() -> Any:
         # No binding to cores and no spinning on cores that others use.
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from vllm import LLM
+    with without_collecting():
+        from vllm import LLM
 
     return LLM

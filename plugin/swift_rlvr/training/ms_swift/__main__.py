@@ -5,7 +5,6 @@ dies.
 """
 
 import atexit
-import gc
 import os
 import runpy
 import sys
@@ -21,6 +20,7 @@ from swift_rlvr.evaluation.models import visible_device
 from swift_rlvr.training.ms_swift import LAUNCHED, RENDEZVOUS, SUPERVISOR
 from swift_rlvr.training.ms_swift.patching import Patch, apply_patches
 from swift_rlvr.training.recipes import read_flags
+from swift_rlvr.utils.imports import without_collecting
 from swift_rlvr.utils.inductor import avoid_inductor
 from swift_rlvr.utils.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
 from swift_rlvr.utils.nvcc import choose_sampler
@@ -65,7 +65,8 @@ def main() -> None:
         if os.getppid() != int(supervisor):  # it died before the line above
             raise SystemExit(1)
     # Only now: these imports take seconds.
-    from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args
+    with without_collecting():
+        from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args
 
     from swift_rlvr.training.ms_swift.table import TABLES
 
@@ -188,11 +189,8 @@ def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:
     """Run ``python -m module`` patched, in this process, so that signals reach the process they are
     meant for.
     """
-    # Imports of torch, vLLM and ms-swift make no garbage, and a third of their time was spent looking for it.
-    gc.disable()
-    apply_patches(patches)
-    gc.freeze()
-    gc.enable()
+    with without_collecting():  # it imports what is patched
+        apply_patches(patches)
     sys.argv[1:] = argv
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -322,7 +322,9 @@ def _first_rows(
     rewards, _ = build(launch)
     named = replace(source, limit=None)  # the limit is the doctor's, not the user's
     try:
-        result = checking.check_dataset(source, rewards=rewards or None, system=_system(launch))
+        result = checking.check_dataset(
+            source, rewards=rewards or None, system=_system(launch), weights=_weights(launch)
+        )
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
     # What --columns renames may be in another dataset of the run.
@@ -348,6 +350,14 @@ def _first_rows(
         return failed(setting, message, remedy)
     message = f"{where}, {result.bad:,} cannot be graded or are left out: {problems}"
     return warning(setting, message, remedy)
+
+
+def _weights(launch: Launch) -> dict[str, float]:
+    """The weights of the rewards by name; empty where they are not one for each."""
+    names, weights = launch.listed("reward_funcs"), launch.listed("reward_weights")
+    if len(names) != len(weights):
+        return {}
+    return {name: float(weight) for name, weight in zip(names, weights, strict=True)}
 
 
 def _problems(findings: checking.Findings) -> str:

@@ -187,6 +187,10 @@ def raises(completions):
 
 def drawn(completion):
     return random.random()
+
+def spoils(completions, messages):
+    messages[0].append({"role": "user", "content": "?"})
+    return [1.0] * len(completions)
 """
 
 
@@ -203,6 +207,7 @@ def drawn(completion):
         ("of_a_dict", 0, "and '7' in gold, it raised on each"),
         ("of_a_dict", 0, "so nothing was judged: that needs examples=[(completion, row, reward)"),
         ("raises", 1, "ZeroDivisionError"),
+        ("spoils", 1, "it changes the columns, which other rewards also read"),
         ("drawn", 1, "the same completions get different rewards the second time"),
     ],
 )

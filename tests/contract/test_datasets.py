@@ -11,6 +11,7 @@ import commands
 from paths import DATASETS
 from swift_rlvr.contract.datasets import Paid, check_dataset
 from swift_rlvr.evaluation.prompts import ask
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
@@ -500,6 +501,22 @@ def test_a_reward_that_pays_everything_is_named(tmp_path):
     dataset = asked(tmp_path, "math", "", "7", "8")
     shown = ran("check", dataset, "--reward_funcs", f"{path}:mine", code=1, columns=400)
     assert "external_mine pays the answer 271828183 in full too" in shown
+
+
+def test_a_reward_that_pays_a_long_wrong_answer_more_than_a_right_one_is_named(
+    tmp_path, monkeypatch
+):
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    flags = ["--reward_funcs", "external_accuracy", "--reward_funcs"]
+    shown = ran("check", dataset, *flags, "external_length", columns=400)
+    assert "2 rows of 2: a wrong answer of 5,878 characters earns" in shown
+    assert "Every gold earns" not in shown
+    assert "Every gold earns" in ran("check", dataset, *flags, "external_cosine", columns=400)
+    rewards = [REWARDS["accuracy"](), REWARDS["length"]()]
+    weights = {"external_length": 0.0001}
+    assert not check_dataset(parse_source(dataset), rewards=rewards, weights=weights).long_wrong
+    monkeypatch.setenv("EXTERNAL_LENGTH_GATE", "outcome")
+    assert "Every gold earns" in ran("check", dataset, *flags, "external_length", columns=400)
 
 
 def test_a_reward_without_its_column_is_refused(tmp_path):

@@ -655,12 +655,15 @@ def test_what_does_not_list_choices_is_refused(answer):
         TASKS["choice"].preprocess({**SEVERAL, "answer": answer})
 
 
-@pytest.mark.parametrize(("kind", "column"), [("math", "solution"), ("qa", "accepted_answers")])
-def test_a_gold_of_32_bits_is_the_number_that_was_written(tmp_path, kind, column):
+@pytest.mark.parametrize(
+    ("kind", "name", "column"),
+    [("math", "accuracy", "solution"), ("qa", "exact_match", "accepted_answers")],
+)
+def test_a_gold_of_32_bits_is_the_number_that_was_written(tmp_path, kind, name, column):
     golds = [0.1, 3.1, -1234.56, 0.25, 7.0]
     table = pa.table({"question": ["How much?"] * 5, "answer": pa.array(golds, pa.float32())})
     pq.write_table(table, tmp_path / "rows.parquet")
     rows = [TASKS[kind].preprocess(row) for _, row in file_rows(tmp_path / "rows.parquet")]
-    reward = REWARDS[str(TASKS[kind].verifier)]()
+    reward = REWARDS[name]()
     texts = [f"<answer>{gold:g}</answer>" for gold in golds]
     assert reward(texts, **{column: [row[column] for row in rows]}) == [1.0] * 5

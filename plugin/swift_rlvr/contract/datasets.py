@@ -53,6 +53,11 @@ _RELATIVE_SIDE = 1000
 _SEEN_PICTURES = 10
 # That no first choice is right is chance once in 400 datasets where so many would be.
 _EXPECTED_FIRST = 6
+# Something to say at length, without a value and without repetition: "ba be", "ba bi" and so on.
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+AT_LENGTH = ", ".join(f"{one} {other}" for one in _SYLLABLES[:14] for other in _SYLLABLES)
+# Of so many rows a long wrong answer is compared with the right one.
+_COMPARED_ROWS = 20
 # How a reference passes its tests: in a process of its own, only in one with them, or not at all.
 WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
 
@@ -132,6 +137,11 @@ class Findings:
     other_letters: int = 0
     first_letters: int = 0
     expected_first: float = 0.0
+    # What the rewards of the run pay in all, each for a right answer and for a long wrong one, of
+    # the first row where the latter is not less, and of how many rows of those compared that is so.
+    long_wrong: tuple[float, float] | None = None
+    long_wrong_rows: int = 0
+    compared: int = 0
     # The names in `--columns` that no row has.
     absent: list[str] = field(default_factory=list)
     # Rows with pictures, and those of which one is at a URL, which was not opened.
@@ -235,6 +245,13 @@ class Findings:
         for (reward, form, reason), count in self.disagreements.items():
             asked = f"asks for {form_text(form)}" if form else "asks for no form"
             yield f"{rows_text(count)}: the prompt {asked}, so {reward} can hardly be earned ({reason})"
+        if self.long_wrong:
+            right, wrong = self.long_wrong
+            yield (
+                f"{rows_text(self.long_wrong_rows)} of {self.compared}: a wrong answer of "
+                f"{len(AT_LENGTH):,} characters earns {wrong:g} of all rewards together, and a short right "
+                f"one {right:g}"
+            )
         for task, count in self.untried.items():
             if count:
                 verifier = REWARDS[verifier_of(task) or ""]
@@ -330,6 +347,12 @@ class Graders:
             graders.append(reward)
         return graders
 
+    def together(self, asked: AskedRow) -> list[Reward]:
+        """All rewards given, where one verifies and another one is shaping; else none."""
+        given = [each for each in self._given or () if missing_column(each, asked.row) is None]
+        roles = {reward.role for reward in given}
+        return given if {VERIFIER, SHAPING} <= roles else []
+
 
 def check_dataset(
     source: Source,
@@ -339,6 +362,7 @@ def check_dataset(
     system: SystemPrompt | None = None,
     tokenizer: Any = None,
     first: int | None = None,
+    weights: Mapping[str, float] | None = None,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Findings:
     """Check the rows of a dataset.
@@ -350,6 +374,7 @@ def check_dataset(
         rewards: those of the run; None for those of each row's task.
         system, tokenizer: as in `ask`.
         first: look at the first so many rows; None for all.
+        weights: of the rewards by name, where one is not 1.
         progress: is called with the number of rows so far.
 
     Raises:
@@ -357,7 +382,7 @@ def check_dataset(
     """
     if limit is None:
         limit = allowed_share(source.task)
-    check = DatasetCheck(source, against, limit, rewards)
+    check = DatasetCheck(source, against, limit, rewards, weights)
     findings = check.findings
     renamed: set[str] = set()
     rows = islice(source.rows(renamed), first)
@@ -386,8 +411,10 @@ class DatasetCheck:
         against: Sequence[Source],
         limit: float,
         rewards: Sequence[Reward] | None,
+        weights: Mapping[str, float] | None = None,
     ):
         self._task = source.task
+        self._weights = weights or {}
         self._graders = Graders(rewards)
         # By `Task.identity`: the first line of each question, and the questions of the other files.
         self._first_lines: dict[str, int] = {}
@@ -447,11 +474,31 @@ class DatasetCheck:
                 attacked = rows[: ATTACKED_ROWS - findings.attacked]
                 self.attacked.setdefault(reward, []).extend(attacked)
                 findings.attacked += len(attacked)
+        self._compare_long_answers(usable)
         findings.bad += len({line for line, _ in bad})
         # By line, with rows that only repeat another one last.
         findings.problems += bad
         findings.problems.sort(key=lambda problem: (problem[1].startswith(REPEATS), problem))
         del findings.problems[SHOWN:]
+
+    def _compare_long_answers(self, rows: Sequence[AskedRow]) -> None:
+        """Note rows of which a long wrong answer earns no less than the right one."""
+        findings = self.findings
+        for asked in rows[: _COMPARED_ROWS - findings.compared]:
+            rewards = self._graders.together(asked)
+            if not rewards:
+                continue
+            right = wrong = 0.0
+            completions = [asked.graded or "", asked.answering(GUESS, AT_LENGTH)]
+            for reward in rewards:
+                paid = grades_of(reward, [asked] * 2, completions)
+                weight = self._weights.get(reward.name, 1.0)
+                right += weight * (paid[0].reward or 0.0)
+                wrong += weight * (paid[1].reward or 0.0)
+            findings.compared += 1
+            if wrong >= right and (wrong or right):
+                findings.long_wrong = findings.long_wrong or (right, wrong)
+                findings.long_wrong_rows += 1
 
     def _compare(self, asked: AskedRow, identity: str) -> None:
         """Count a row that asks what another row asks."""

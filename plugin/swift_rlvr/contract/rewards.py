@@ -341,6 +341,7 @@ def _called(cls: type[Reward]) -> Problems:
     if reward.columns:
         called += f" and {GOLD!r} in {', '.join(reward.columns)}"
     needs = "that needs examples=[(completion, row, reward), ...] of @reward, or function.examples"
+    before = copy.deepcopy(columns)
     try:
         grades = reward.grades(completions, **columns)
     except InputError as error:  # raised on every completion
@@ -355,6 +356,9 @@ def _called(cls: type[Reward]) -> Problems:
             row = dict.fromkeys(reward.columns, GOLD)
             yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
             return
+    if columns != before:
+        yield "it changes the columns, which other rewards also read"
+        return
     values = [grade.reward for grade in grades]
     if not all(map(_same, reward(completions, **columns), values)):
         yield "the same completions get different rewards the second time"
@@ -408,7 +412,7 @@ def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
             column = columns.setdefault(name, [None] * len(rows))
             column[number] = value
     of_trainer = {
-        **dict.fromkeys(PROMPTS, [QUESTION] * len(rows)),
+        **{name: copy.deepcopy([QUESTION] * len(rows)) for name in PROMPTS},
         **dict.fromkeys(TOKENS, [[1, 2]] * len(rows)),
         "trainer_state": STATE,
         "log_extra": _log_nothing,

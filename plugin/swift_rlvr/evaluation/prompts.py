@@ -95,10 +95,10 @@ class AskedRow:
         """The ideal completion as ms-swift hands it to rewards: with what its template opened."""
         return None if self.ideal is None else with_opening(self.ideal, self.thinking_opened)
 
-    def answering(self, answer: str) -> str:
+    def answering(self, answer: str, reasoning: str = "A guess.") -> str:
         """A completion for rewards that guesses, in the form that the prompt asks for."""
         text = prompt_text(self.messages)
-        guess = self.task.completion(text, "A guess.", answer, self.thinking_opened)
+        guess = self.task.completion(text, reasoning, answer, self.thinking_opened)
         return with_opening(guess, self.thinking_opened)
 
 

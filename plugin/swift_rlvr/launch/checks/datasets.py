@@ -204,7 +204,9 @@ class NamedDataset:
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
             system = system_prompt(self.launch)
-            result = checking.check_dataset(source, rewards=rewards or None, system=system)
+            result = checking.check_dataset(
+                source, rewards=rewards or None, system=system, weights=_weights(self.launch)
+            )
         except InputError as error:
             return self.failed(str(error).replace(str(source), str(named)), _EXPLAINS)
         # What --columns renames may be in another dataset of the run, so that it is no doubt here.
@@ -241,6 +243,14 @@ def _asks_nothing(row: dict[str, Any]) -> bool:
         return False
     turns = turns_of(row["messages"])
     return not any(turn["role"] == "user" and turn.get("content") for turn in turns)
+
+
+def _weights(launch: Launch) -> dict[str, float]:
+    """The weights of the rewards by name; empty where they are not one for each."""
+    names, weights = launch.listed("reward_funcs"), launch.listed("reward_weights")
+    if len(names) != len(weights):
+        return {}
+    return {name: float(weight) for name, weight in zip(names, weights, strict=True)}
 
 
 def _problems(findings: checking.Findings) -> str:

@@ -114,7 +114,8 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     if has_unclosed_answer(text):
         return None
     # a worked solution in tags that only ends with its answer
-    final = _OTHER_TAG.sub(r"\g<content>", final).strip()
+    if "</" in final:
+        final = _OTHER_TAG.sub(r"\g<content>", final).strip()
     tail = final[-TAIL_CHARS:]
     marker = _last_marker(tail)
     if marker is not None:

@@ -398,6 +398,11 @@ def test_folders_are_counted_and_removed_however_deep():
         assert verdict.reason == "too many files"
 
 
+def test_the_end_of_a_script_alone_is_no_test():
+    for tests in ("import sys\nsys.exit(0)", "exit()", "import unittest\nunittest.main()"):
+        assert explained(PLUS, tests).reason == "bad tests"
+
+
 def test_bad_tests_stay_bad():
     with pytest.raises(BadTests):
         read_tests("import pandas\nassert f(1) == pandas.NA")

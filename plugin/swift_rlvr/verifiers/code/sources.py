@@ -118,6 +118,8 @@ def _as_a_script(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a module that says by its exit status whether its tests have passed."""
     _require_no_hooks(body)
     match body[-1:]:
+        case [ast.Expr(ast.Call(_, [ast.Constant()], []))]:
+            return body
         case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
             return [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
     return body
@@ -127,7 +129,7 @@ def _require_no_hooks(body: list[ast.stmt]) -> None:
     """Raise BadTests where a runner would call something before or after the tests."""
     for each in body:
         if isinstance(each, _FUNCTIONS) and each.name in _HOOKS:
-            raise BadTests(f"{each.name} is for a test runner, which there is none")
+            raise BadTests(f"{each.name} is called by a test runner, and by nothing else")
 
 
 class _Steps:

@@ -17,6 +17,7 @@ C module.
 import builtins
 import errno
 import importlib
+import operator
 import os
 import signal
 import sys
@@ -217,13 +218,14 @@ class Judging:
         return "\n".join(lines), names
 
 
-# No two of these are equal.
-_DIFFERENT = (*range(-2, 40), "", *"abcde", None, (), [], {}, *([number] for number in range(5)))
+# Values that follow each other, of which an honest class is equal to one: numbers modulo 7 may be equal
+# to 3 and to 10.
+_SERIES = (range(-1, 12), "abc", ([0], [1], [2]))
 
 
 def lies(*values: object) -> bool:
     """Whether one of them, or of what they hold, says that it is equal to what was drawn just now, or to
-    two values that differ.
+    two values that follow each other.
     """
     number = int.from_bytes(os.urandom(7), "little")
     text = f"{number:x}"
@@ -241,14 +243,17 @@ def lies(*values: object) -> bool:
             waiting += [*value.keys(), *value.values()]
         # A class that compares by itself.
         cls = type(value)
-        plain = (types.WrapperDescriptorType, types.MethodDescriptorType)
-        own = not (isinstance(cls.__eq__, plain) and isinstance(cls.__ne__, plain))
+        own = not all(
+            isinstance(each, types.WrapperDescriptorType) for each in (cls.__eq__, cls.__ne__)
+        )
         if not own:
             continue
         if any(_is_equal(value, stranger) for stranger in strangers):
             return True
-        if sum(_is_equal(value, each) for each in _DIFFERENT) > 1:
-            return True
+        for series in _SERIES:
+            is_equal = [_is_equal(value, each) for each in series]
+            if any(map(operator.and_, is_equal, is_equal[1:])):
+                return True
     return False
 
 

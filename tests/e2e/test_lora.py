@@ -20,17 +20,16 @@ SAME_POLICY = 1e-6  # k3, in float32
 
 
 @pytest.fixture(scope="module")
-def asynchronous_server(tmp_path_factory):
-    """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
-    folder = tmp_path_factory.mktemp("asynchronous_server")
-    server = RolloutServer(folder, f"{SERVER} --vllm_use_async_engine true")
+def lora_server(tmp_path_factory):
+    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER)
     yield server
     server.stop()
 
 
 @pytest.fixture
-def synchronous_server(tmp_path):
-    server = RolloutServer(tmp_path, SERVER)
+def asynchronous_server(tmp_path):
+    """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
+    server = RolloutServer(tmp_path, f"{SERVER} --vllm_use_async_engine true")
     yield server
     server.stop()
 
@@ -49,23 +48,22 @@ def test_completions_are_from_the_adapter_that_is_trained(asynchronous_server, t
 
 
 @pytest.mark.weekly  # that the measure above sees an adapter that is not the last
-def test_asynchronous_completions_are_from_an_earlier_one(synchronous_server, tmp_path):
+def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path):
     """As ms-swift means it; so the measure of the test above sees an adapter that is not the last."""
-    flags = words(f"{LORA} --async_generate true")
-    found = divergences(train_on(synchronous_server, tmp_path, *flags))
+    found = divergences(train_on(lora_server, tmp_path, *words(LORA), "--async_generate", "true"))
     assert found[0] < SAME_POLICY
     assert min(found[1:]) > 1e-4
 
 
-def test_an_adapter_that_the_server_does_not_load_ends_the_run(asynchronous_server, tmp_path):
+def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
     launcher = Launcher(tmp_path)
-    launcher.use(asynchronous_server)
-    asynchronous_server.drop_adapters.touch()
+    launcher.use(lora_server)
+    lora_server.drop_adapters.touch()
     try:
         command = launcher.start(*words(LORA))
         status = command.finish()
     finally:
-        asynchronous_server.drop_adapters.unlink()
+        lora_server.drop_adapters.unlink()
         launcher.kill()
     assert status != 0
     log = (launcher.output / "trainer.log").read_text()

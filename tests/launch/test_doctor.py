@@ -178,7 +178,8 @@ def test_what_ms_swift_does_not_know_and_what_only_the_training_refuses_is_named
     words = """--learning_rat 1 --reward_funcs external_countdwn --loss_type gspo --temperature 2.5
         --callbacks reward_reasons mine"""
     said = {each["name"]: each for each in report(*split(words)) if each["status"] == "failed"}
-    assert said.keys() == {"settings", "rewards", "loss_type", "temperature", "callbacks"}
+    refused = {"settings", "rewards", "verifiers", "loss_type", "temperature", "callbacks"}
+    assert said.keys() == refused
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
     assert "importance_sampling_level sequence" in said["loss_type"]["remedy"]
@@ -223,7 +224,7 @@ def test_the_table_fits_the_terminal(monkeypatch):
         assert max(map(len, wrapped)) <= columns
         shown = "".join(result.stdout.split())
         assert "failedmodelthereisnofolderplugin/swift_rlvr/share/tiny_model/weigths" in shown
-        assert "relativepathscountfrom" in shown and shown.endswith(",1failed")
+        assert "relativepathscountfrom" in shown and shown.endswith("1failed")
 
 
 def test_the_scripts_install_for_the_drivers_and_gpus_that_the_doctor_accepts():

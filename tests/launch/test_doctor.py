@@ -991,7 +991,12 @@ def test_files_of_a_model(tmp_path):
             "warning",
             "line 51: column 'row': not JSON",
         ),
-        ([TASK] * 300, "passed", "the first 200 of 300 rows of countdown"),
+        (
+            [{"nums": [3, 5, number], "target": 8 + number} for number in range(1, 301)],
+            "passed",
+            "the first 200 of 300 rows of countdown",
+        ),
+        ([TASK] * 300, "warning", "199 rows of 200: an earlier row asks the same"),
         ([{"nums": [3, 5, 7]}], "failed", "tasks.jsonl, line 1: countdown: column target missing"),
         (
             [*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}],

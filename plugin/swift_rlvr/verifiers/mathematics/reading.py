@@ -275,6 +275,8 @@ _WORDS = re.compile(
     # April 15
     r"|[A-Z][a-z]{2,} \d{1,4}"
 )
+# ad - bc, which is no hyphenated word as blue-green and no-go are
+_DIFFERENCE = re.compile(r"(?!no|so|co|go|ex)[a-z]{1,2}(?: ?- ?[a-z]{1,2})+")
 # words of two to four letters that are no products of variables
 _SHORT_WORDS = frozenset(
     ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
@@ -335,7 +337,7 @@ def _read_choice(text: str, depth: int, in_text: bool) -> Choice | None:
 
 
 def _read_words(text: str, in_text: bool) -> Number | Words | None:
-    if not _WORDS.fullmatch(text):
+    if not _WORDS.fullmatch(text) or (not in_text and _DIFFERENCE.fullmatch(text)):
         return None
     number = number_in_words(text)
     if number is not None:

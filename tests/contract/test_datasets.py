@@ -605,7 +605,7 @@ def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
 @pytest.mark.parametrize(
     ("instruction", "shown"),
     [
-        ("Put the number between <ans> and </ans>.", "no answer"),
+        ("Put the number between <value> and </value>.", "no answer"),
         ('Respond in JSON: {"total": N}', "wrong answer"),
         ("The last line must be 'FINAL: N'.", "wrong answer"),
     ],

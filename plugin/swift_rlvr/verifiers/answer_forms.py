@@ -59,7 +59,7 @@ _NO_ANSWER_TAGS = (
     "|[abiopqsu]|br|li|[ou]l|em|strong|code|pre|su[bp]|table|t[dhr]|div|span|h[1-6]|html|head|body"
 )
 # Tags of another name, as in <SOLUTION></SOLUTION>.
-OTHER_TAGS = "final_answer|finalanswer|final|result|solution"
+OTHER_TAGS = "final_answer|finalanswer|final_result|final|result|solution|ans"
 _OTHER_TAGS = re.compile(
     rf"<(?P<tag>{OTHER_TAGS})>[^<>]{{0,60}}</(?P=tag)>"
     # of any name, where the answer is asked for in them: "put the query between <sql> and </sql>"

@@ -162,7 +162,9 @@ def answer_in(text: str) -> str | None:
     return None if statement is None else statement.answer
 
 
-@pytest.mark.parametrize("tag", ["final_answer", "finalanswer", "final", "result", "SOLUTION", "ans"])
+@pytest.mark.parametrize(
+    "tag", ["final_answer", "finalanswer", "final", "result", "SOLUTION", "ans"]
+)
 def test_other_tags_that_a_prompt_may_ask_for_are_read(tag):
     """In a completion that says its answer nowhere else."""
     form = asked_form(f"Put the answer between <{tag}> and </{tag}>.")

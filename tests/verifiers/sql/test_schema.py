@@ -35,7 +35,7 @@ def test_keys_are_the_declared_ones_and_those_that_are_called_so(schema):
         "room": [(0,)],
         "guest": [(0,)],
     }
-    assert [table.own_keys for table in schema.tables.values()] == [[0], [0], [0]]
+    assert [table.distinct for table in schema.tables.values()] == [[0], [0], [0]]
     rows = [
         (1, "Ann", 3, 2),
         (1, "Bob", 1, 9),
@@ -50,6 +50,7 @@ def test_keys_are_the_declared_ones_and_those_that_are_called_so(schema):
 def test_references_and_the_order_that_they_ask_for(schema):
     assert {(each.child, each.column, each.parent) for each in schema.references} == {
         ("visit", 1, "guest"),
+        ("visit", 2, "room"),  # which the gold joins
         ("room", 2, "room"),
     }
     order = schema.parents_first
@@ -93,3 +94,26 @@ def test_rows_with_a_constant_of_the_gold_come_first(schema):
 )
 def test_what_a_column_may_hold(type, name, present, first):
     assert Column(name, name, type, False).usual_values(present)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "key", "labels"),
+    [
+        ("singer", "name, singer_id", 1, [0]),
+        ("Students", "fname, StuID", 1, []),
+        ("Ref_Property_Types", "property_type_description, property_type_code", 1, [0]),
+        ("departments", "budget, dept_name, id", 2, [1]),
+        # of things of another table
+        ("singer_in_concert", "singer_id, concert_id", None, []),
+        ("countrylanguage", "CountryCode, Language", None, []),
+        ("matches", "winner_name, year", None, []),
+    ],
+)
+def test_keys_and_names_of_things_are_found_by_what_they_are_called(table, columns, key, labels):
+    reader = open_script(f"CREATE TABLE {table} ({columns})", 1_000_000)
+    (found,) = read_schema(
+        reader, tokens_of(f"SELECT 1 FROM {table}"), {table.casefold()}
+    ).tables.values()
+    reader.close()
+    assert found.unique == ([] if key is None else [(key,)])
+    assert found.labels == labels

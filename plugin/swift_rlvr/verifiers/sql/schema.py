@@ -270,7 +270,7 @@ def _key_by_name(
     singers, and never has one value twice.
     """
     for place, column in enumerate(columns):
-        if not _says_of(table, column, "uid|id|code|number|no|key"):
+        if not _says_of(table, column, r"\buid|id|code|number|no|key"):
             continue
         name = quoted(column.written)
         query = f"SELECT count({name}) = count(DISTINCT {name}) FROM {quoted(table)}"

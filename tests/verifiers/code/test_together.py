@@ -38,6 +38,9 @@ def test_a_lie_is_not_believed(name):
         # an equality that is honest
         "class V:\n    def __init__(s, x): s.x = x\n    def __eq__(s, o): return s.x == getattr(o, 'x', o)\n"
         "def f(x): return V(2)",
+        "class W:\n    def __init__(s, x): s.x = x\n"
+        "    def __eq__(s, o): return isinstance(o, (int, float)) and (s.x - o) % 3 == 0\n"
+        "def f(x): return W(5)",
         "class M:\n    def __init__(s, x): s.x = x\n"
         "    def __eq__(s, o): return isinstance(o, int) and (s.x - o) % 7 == 0 and o < 99\n"
         "def f(x): return M(9)",

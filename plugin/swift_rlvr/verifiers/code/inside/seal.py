@@ -227,10 +227,12 @@ def lies(*values: object) -> bool:
     """Whether one of them, or of what they hold, says that it is equal to what was drawn just now, or to
     two values that follow each other.
     """
-    number = int.from_bytes(os.urandom(7), "little")
-    text = f"{number:x}"
+    # So many that a number modulo 2 is not equal to all of a kind.
+    numbers = [int.from_bytes(os.urandom(6), "little") for _ in range(24)]
+    kinds = (numbers, [-number for number in numbers], [number + 0.5 for number in numbers])
+    number, text = numbers[0], f"{numbers[0]:x}"
     strangers = (
-        *(object(), number, -number, float(number), text, text.encode(), [number], [text]),
+        *(object(), text, text.encode(), [number], [text]),
         *((number,), (text,), {number}, {number: text}),
     )
     waiting, looked_at = list(values), 0
@@ -249,6 +251,8 @@ def lies(*values: object) -> bool:
         if not own:
             continue
         if any(_is_equal(value, stranger) for stranger in strangers):
+            return True
+        if any(all(_is_equal(value, number) for number in kind) for kind in kinds):
             return True
         for series in _SERIES:
             is_equal = [_is_equal(value, each) for each in series]

@@ -296,10 +296,7 @@ def untrained(arguments: Any) -> Iterator[Unusable]:
         with torch.device("meta"):
             model, _ = arguments.get_model_processor(return_dummy_model=True)
             model = TunerMixin.prepare_model(arguments, model)
-    except (
-        ImportError,
-        OSError,
-    ):  # of the model's own code; `pictures` and `files` name what is missing
+    except (ImportError, OSError):  # `pictures` and `files` name what the model's own code lacks
         return
     except ValueError as error:
         yield Unusable(settings[0], str(error), "names of the model's own modules")

@@ -249,6 +249,9 @@ def readable_gold(gold: object) -> ReadableGold | None:
     return ReadableGold(readable.text, in_words(readable.value), readable.in_sentence)
 
 
+_NAMED_POINT = re.compile(r"[A-Z]\s?=?\s?\(")
+
+
 @lru_cache(maxsize=4096)
 def _read_gold(gold: str) -> _Gold | None:
     number = read_plain(gold)
@@ -260,7 +263,8 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
-    if in_words(value):
+    # The name of a point in a gold tells it from others: B(1, 2) is not A(1, 2).
+    if in_words(value) and not _NAMED_POINT.match(text):
         value = _value_in_digits(text) or value
     if value is not None:
         is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS

@@ -92,11 +92,8 @@ class Column:
     def usual_values(self, present: Sequence[Any]) -> Sequence[Any]:
         """What it may hold beside some values: numbers near theirs, or what its type and name say."""
         numbers = [value for value in present if value is not None]
-        if (
-            "BOOL" not in self.type
-            and numbers
-            and all(isinstance(value, (int, float)) for value in numbers)
-        ):
+        are_numbers = numbers and all(isinstance(value, (int, float)) for value in numbers)
+        if are_numbers and "BOOL" not in self.type:
             middle = max(numbers)
             return [middle + 2, middle + 5, middle // 2]
         text = f"{self.type}\n{self.name}"
@@ -118,9 +115,8 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     fitting: int = 0
     is_read: bool = False  # by the gold
-    distinct: list[int] = field(
-        default_factory=list
-    )  # the columns where no made row has a value twice
+    # the columns where no made row has a value twice
+    distinct: list[int] = field(default_factory=list)
 
     @property
     def quoted_columns(self) -> str:
@@ -281,7 +277,7 @@ def _key_by_name(
 
 
 def _says_of(table: str, column: Column, what: str) -> bool:
-    """Whether a column says this of the things in a table: ``id``, ``student_id`` and ``stuID`` of
+    """Whether a column's name says this of the things in a table: ``id``, ``student_id`` and ``stuID`` of
     students, ``dept_name`` of departments.
     """
     # "Ref_Property_Types" has things of which each is a property type.

@@ -142,7 +142,7 @@ def with_ties_broken(tokens: Sequence[Token], tie: str) -> str | None:
 
 
 def cut_terms(tokens: Sequence[Token]) -> set[str]:
-    """The names and words, in lower case, of what rows are sorted by before a LIMIT.
+    """The names and words, in lower case, of each ORDER BY that a LIMIT cuts.
 
     >>> sorted(cut_terms(tokens_of("SELECT a FROM t ORDER BY Age DESC LIMIT 1")))
     ['age', 'by', 'desc', 'order']

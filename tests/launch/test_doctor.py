@@ -1534,3 +1534,16 @@ def test_its_advantages_leave_none_out():
                 estimator,
                 scaling,
             )
+
+
+@pytest.mark.parametrize(("weights", "is_named"), [("1 0.0001", False), ("1 1", True), ("", True)])
+def test_a_long_wrong_answer_is_weighed_as_in_the_run(tmp_path, weights, is_named):
+    rows = [{"problem": f"{number} + {number}?", "answer": str(2 * number)} for number in range(3)]
+    dataset = write(tmp_path / "rows.jsonl", *rows)
+    words = f"--dataset math:{dataset} --reward_funcs external_accuracy external_length"
+    if weights:
+        words += f" --reward_weights {weights}"
+    _, said = outcome(data.datasets, *split(words))
+    of_dataset = [line for line in said.splitlines() if "3 rows of math" in line]
+    assert len(of_dataset) == 1
+    assert ("a wrong answer of" in of_dataset[0]) == is_named

@@ -8,7 +8,7 @@ from typing import Any
 from swift_rlvr.contract import datasets as checking
 from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, last_folder, passed, warning
-from swift_rlvr.launch.checks.rewards import build
+from swift_rlvr.launch.checks.rewards import build, weights_by_name
 from swift_rlvr.launch.checks.rows import readable, system_prompt
 from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
@@ -205,7 +205,7 @@ class NamedDataset:
         try:
             system = system_prompt(self.launch)
             result = checking.check_dataset(
-                source, rewards=rewards or None, system=system, weights=_weights(self.launch)
+                source, rewards=rewards or None, system=system, weights=weights_by_name(self.launch)
             )
         except InputError as error:
             return self.failed(str(error).replace(str(source), str(named)), _EXPLAINS)
@@ -243,14 +243,6 @@ def _asks_nothing(row: dict[str, Any]) -> bool:
         return False
     turns = turns_of(row["messages"])
     return not any(turn["role"] == "user" and turn.get("content") for turn in turns)
-
-
-def _weights(launch: Launch) -> dict[str, float]:
-    """The weights of the rewards by name; empty where they are not one for each."""
-    names, weights = launch.listed("reward_funcs"), launch.listed("reward_weights")
-    if len(names) != len(weights):
-        return {}
-    return {name: float(weight) for name, weight in zip(names, weights, strict=True)}
 
 
 def _problems(findings: checking.Findings) -> str:

@@ -621,6 +621,13 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "warning",
             "the template ends an answer with <|eot_id|>, for which the model has no token",
         ),
+        (
+            rewards.later,
+            "--freeze_parameters_ratio 1",
+            {"untried": ["freeze_parameters_ratio"]},
+            "warning",
+            "not checked: whether they leave a parameter to train",
+        ),
     ],
 )
 def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, message):

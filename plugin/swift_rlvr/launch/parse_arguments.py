@@ -70,6 +70,8 @@ class Parsed:
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
     # What ends an answer in the template, where the model has no token for it.
     end_of_answer: str = ""
+    # Flags that choose what is trained of a model that is not on this machine.
+    untried: list[str] = field(default_factory=list)
     rewards: dict[str, str | None] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     has_ours: bool = True
@@ -141,7 +143,12 @@ def parse(
 
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
-    from swift_rlvr.training.ms_swift.unusable import end_without_token, untrained, unusable
+    from swift_rlvr.training.ms_swift.unusable import (
+        choosing,
+        end_without_token,
+        untrained,
+        unusable,
+    )
 
     words = list(words)
     parse_yaml_args(words)
@@ -174,7 +181,10 @@ def parse(
     refused: list[tuple[str, str, str]] = list(unusable(arguments))
     named_model = os.environ.get(NAMED_MODEL, "")
     end_of_answer = ""
-    if model_folder(named_model) is not None:  # not where the tiny one stands in for it
+    untried: list[str] = []
+    if model_folder(named_model) is None:  # the tiny one stands in for it
+        untried = choosing(arguments)
+    else:
         refused += untrained(arguments)
         end_of_answer = end_without_token(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
@@ -184,6 +194,7 @@ def parse(
         settings=known,
         unusable=refused,
         end_of_answer=end_of_answer,
+        untried=untried,
         rewards={name: role_of(reward) for name, reward in orms.items()},
         replaced=replaced(arguments.reward_funcs),
         has_ours=is_loaded(),

@@ -156,6 +156,18 @@ def test_the_arguments_alone_say_it():
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
 
 
+def test_what_cannot_be_tried_without_the_model_is_said():
+    code = PARSE.replace("each.end_of_answer", "each.untried")
+    cases = ["--freeze_parameters_ratio 1", "--tuner_type lora --target_modules none", ""]
+    answers = last_line(code, CPU, json.dumps(cases), "Qwen/not-on-this-machine")
+    assert [untried for *_, untried in answers] == [
+        ["freeze_parameters_ratio"],
+        ["target_modules"],
+        [],
+    ]
+    assert not any(found for _, found, _ in answers)
+
+
 TRAIN = """
 import json, os, sys
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", DS_ACCELERATOR="cpu")

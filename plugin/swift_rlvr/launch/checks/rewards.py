@@ -67,6 +67,9 @@ def later(launch: Launch) -> Iterator[CheckResult]:
     if parsed.end_of_answer:
         message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
         yield warning("template", message, "leave --template out for the model's own")
+    if parsed.untried:
+        message = "not checked: whether they leave a parameter to train, since the model is not on this machine"
+        yield warning(", ".join(parsed.untried), message, "run the doctor where the model is")
     if not parsed.unusable:
         yield passed(
             "training", "the settings are known to the trainer, the losses and the sampler"

@@ -275,6 +275,20 @@ _REWARD_SETTINGS = {
 }
 
 
+def choosing(arguments: Any) -> list[str]:
+    """The flags that choose which parameters of the model are trained."""
+    if arguments.adapters:
+        return []
+    if arguments.tuner_type == "lora":
+        return ["target_modules"] if arguments.target_modules != ["all-linear"] else []
+    is_set = {
+        "freeze_parameters": bool(arguments.freeze_parameters),
+        "freeze_parameters_regex": arguments.freeze_parameters_regex is not None,
+        "freeze_parameters_ratio": arguments.freeze_parameters_ratio > 0,
+    }
+    return [name for name in is_set if is_set[name]]
+
+
 def untrained(arguments: Any) -> Iterator[Unusable]:
     """Flags that leave nothing of the model to train, as ms-swift applies them to it. The model, which
     is on this machine, is made without its weights.
@@ -282,15 +296,8 @@ def untrained(arguments: Any) -> Iterator[Unusable]:
     import torch
     from swift.pipelines.train.tuner import TunerMixin
 
-    choosing = {
-        "freeze_parameters": bool(arguments.freeze_parameters),
-        "freeze_parameters_regex": arguments.freeze_parameters_regex is not None,
-        "freeze_parameters_ratio": arguments.freeze_parameters_ratio > 0,
-    }
-    if arguments.tuner_type == "lora":
-        choosing = {"target_modules": arguments.target_modules != ["all-linear"]}
-    settings = [name for name, is_set in choosing.items() if is_set]
-    if not settings or arguments.adapters:
+    settings = choosing(arguments)
+    if not settings:
         return
     try:
         with torch.device("meta"):

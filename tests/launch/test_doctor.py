@@ -334,7 +334,7 @@ TABLE = [
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
     (data.datasets, "--val_dataset gsm8k:test", "warning", "comes from ModelScope"),
-    (data.datasets, "--dataset owner/other", "warning", "not one of this package's tasks"),
+    (data.without_task, "--dataset owner/other", "warning", "not one of this package's tasks"),
     (data.datasets, "--dataset countdwn:none.jsonl", "failed", "did you mean countdown?"),
     (
         data.datasets,
@@ -342,8 +342,8 @@ TABLE = [
         "failed",
         "--dataset gsm8k:test#5 is right for both hubs",
     ),
-    (data.datasets, "--dataset modelscope/gsm8k", "warning", "not one of this package's tasks"),
-    (data.datasets, "--dataset AI-MO/NuminaMath-TIR", "warning", "not one of this package's tasks"),
+    (data.datasets, "--dataset modelscope/gsm8k", "warning", "comes from ModelScope"),
+    (data.datasets, "--dataset AI-MO/NuminaMath-TIR", "warning", "comes from ModelScope"),
     (data.datasets, "--val_dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, HELD_OUT, "passed", "tiny_validation.jsonl"),
     (
@@ -1035,14 +1035,21 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
             "failed",
             "line 1: no user turn in messages (1 of 1 rows)",
         ),
-        ({"messages": [{"role": "user", "content": "1+1"}], "a": 1}, "warning", "--dataset math:"),
-        ({"messages": [{"from": "human", "value": "1+1"}], "a": 1}, "warning", "--dataset math:"),
     ],
 )
 def test_a_file_without_a_task(tmp_path, row, status, message):
     path = write(tmp_path / "tasks.jsonl", row)
     found, said = outcome(data.datasets, "--dataset", path, "--reward_funcs", "external_format")
     assert found == status and message in said
+
+
+@pytest.mark.parametrize(
+    "turn", [{"role": "user", "content": "1+1"}, {"from": "human", "value": "1+1"}]
+)
+def test_rows_that_ms_swift_has_not_read_are_not_green(tmp_path, turn):
+    path = write(tmp_path / "tasks.jsonl", {"messages": [turn], "a": 1})
+    words = ("--dataset", path, "--reward_funcs", "external_format")
+    assert outcome(data.without_task, *words)[0] == "warning"
 
 
 NO_HELD_OUT = ("--callbacks", "reward_reasons")

@@ -337,7 +337,8 @@ class Graders:
         for reward in self._given:
             if reward.role == SHAPING and reward.name not in names:
                 continue
-            if reward.own_tasks and asked.row.get("task") not in reward.own_tasks:
+            task = asked.row.get("task")  # none in rows that ms-swift reads by itself, which all grade
+            if reward.own_tasks and task is not None and task not in reward.own_tasks:
                 continue
             column = missing_column(reward, asked.row)
             if column is not None:

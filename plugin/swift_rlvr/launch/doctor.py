@@ -23,7 +23,7 @@ from swift_rlvr.launch.checks import (
     rewards,
     warning,
 )
-from swift_rlvr.launch.checks.datasets import datasets
+from swift_rlvr.launch.checks.datasets import datasets, without_task
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.training.recipes import Recipe
@@ -70,19 +70,20 @@ def check_plan(plan: Plan) -> list[CheckResult]:
         )
         remedy = "run it again on the machine with the GPUs"
         results.append(warning("GPUs", message, remedy))
-    with parse_arguments.started(plan) as parser:
+    with parse_arguments.started(plan) as ms_swift:
         launch = Launch(plan)
         results += _results(checks, launch)
         has_failed = any(result.status == "failed" for result in results)
         if has_failed and not is_elsewhere:  # no launch waits for what takes longer
             return results
-        parsed = parser(rewards.rows_to_grade(launch))
-        return results + _results(AFTER_MS_SWIFT, Launch(plan, parsed))
+        launch = replace(launch, read=ms_swift.first_rows())
+        launch = replace(launch, parsed=ms_swift.parsed(rewards.rows_to_grade(launch)))
+        return results + _results(AFTER_MS_SWIFT, launch)
 
 
 def check_data(plan: Plan) -> list[CheckResult]:
     """The checks of data and verifiers that need no large package: what DRY_RUN=1 looks at."""
-    return _results((datasets, rewards.verifiers), Launch(plan))
+    return _results((datasets, without_task, rewards.verifiers), Launch(plan))
 
 
 def _results(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

@@ -2,11 +2,11 @@
 
     python -m swift_rlvr.launch.parse_arguments PROCESSES RECIPE.yaml FLAGS...
 
-Its input is a list of rows as JSON, on which it tries the rewards; the last line of its output is
-`Parsed` as JSON. It parses as `swift rlhf` does, with the rules
-among arguments, and loads the plugins; it needs no GPU, connects to no server and hub, listens
-nowhere, and writes only into a temporary folder. Where the model is not on this machine, the
-arguments are read for the tiny one of this package.
+It writes a line with the first rows of the datasets that ms-swift reads by itself, waits for a list
+of rows as JSON, on which it tries the rewards, and writes `Parsed` as its last line. It parses as
+`swift rlhf` does, with the rules among arguments, and loads the plugins; it needs no GPU, connects to
+no server and hub, listens nowhere, and writes only into a temporary folder and the cache of datasets.
+Where the model is not on this machine, the arguments are read for the tiny one of this package.
 """
 
 import gc
@@ -15,19 +15,22 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.runs.folder import as_json
 from swift_rlvr.success import role_of
+from swift_rlvr.training.ms_swift.first_rows import FirstRows
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -43,6 +46,8 @@ ENVIRONMENT = {
 UNSET = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_SWIFT_ARGS")
 # The variable with the model that the launch names, where the tiny one stands in for it.
 NAMED_MODEL = "SWIFT_RLVR_NAMED_MODEL"
+# How the line with the first rows begins.
+READ = "first rows: "
 # Flags for the tiny model, which stands in for a model that is not here.
 TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen2_5")
 # Flags without which a process without GPUs is refused, or reports to a service.
@@ -90,11 +95,56 @@ class Parsed:
         return not (self.problem or self.broken_plugin or self.failure)
 
 
+class MsSwift:
+    """The program for a plan's trainer. It is asked for `first_rows`, and then for `parsed`."""
+
+    def __init__(self, process: subprocess.Popen[str], errors: IO[str]):
+        self._process = process
+        self._errors = errors
+        self._last_line = ""
+        self._timer = threading.Timer(SECONDS, process.kill)
+        self._timer.daemon = True
+
+    def _lines(self) -> Iterator[str]:
+        assert self._process.stdout is not None  # a pipe
+        for line in self._process.stdout:
+            self._last_line = line
+            yield line
+
+    def first_rows(self) -> dict[str, FirstRows]:
+        """The first rows of the datasets that ms-swift reads by itself; none where it refuses the
+        arguments.
+        """
+        self._timer.start()
+        for line in self._lines():
+            if line.startswith(READ):
+                read = json.loads(line.removeprefix(READ))
+                return {name: FirstRows(**first) for name, first in read.items()}
+        return {}
+
+    def parsed(self, rows: Sequence[Mapping[str, Any]]) -> Parsed:
+        """What it makes of the arguments. rows: for `try_rewards`."""
+        assert self._process.stdin is not None
+        text = json.dumps(list(map(as_json, rows)))  # of which pictures are bytes
+        for action in (partial(self._process.stdin.write, text), self._process.stdin.close):
+            with suppress(BrokenPipeError):  # it refuses the arguments, and has ended
+                action()
+        for _ in self._lines():
+            pass
+        in_time = self._timer.is_alive()
+        self._timer.cancel()
+        try:
+            return Parsed(**json.loads(self._last_line))
+        except (ValueError, TypeError):
+            if not in_time:
+                return Parsed(failure=f"no answer in {SECONDS} seconds")
+            self._errors.seek(0)
+            return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
+
+
 @contextmanager
-def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Parsed]]:
-    """Runs the program for a plan's trainer inside the `with` block, and gives a function that takes
-    the rows for `try_rewards` and waits for its answer.
-    """
+def started(plan: Plan) -> Iterator[MsSwift]:
+    """Run the program for a plan's trainer inside the `with` block."""
     processes = plan.processes * plan.variables.nnodes
     words = plan.trainer.argv[plan.trainer.argv.index("rlhf") + 1 :]
     folder = model_folder(str(plan.settings.get("model")))
@@ -104,37 +154,28 @@ def started(plan: Plan) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Pars
     env[NAMED_MODEL] = str(plan.settings.get("model"))
     for name in UNSET:
         env.pop(name, None)
-    process = subprocess.Popen(
-        command,
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-    def result(rows: Sequence[Mapping[str, Any]]) -> Parsed:
-        errors = f"no answer in {SECONDS} seconds"
-        try:
-            text = json.dumps(list(map(as_json, rows)))  # of which pictures are bytes
-            output, errors = process.communicate(text, timeout=SECONDS)
-            return Parsed(**json.loads(output.splitlines()[-1]))
-        except (subprocess.TimeoutExpired, IndexError, ValueError, TypeError):
-            return Parsed(failure=" ".join(errors.split()[-40:]))
-
-    try:
-        yield result
-    finally:
-        process.kill()
-        process.communicate()
+    with tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process:
+            try:
+                yield MsSwift(process, errors)
+            finally:
+                process.kill()
 
 
 def parse(
     words: Sequence[str],
     processes: int,
-    rows: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+    rows: Callable[[dict[str, FirstRows]], Sequence[Mapping[str, Any]]] = lambda read: (),
 ) -> Parsed:
-    """Parse a recipe and flags for so many trainer processes. rows: for `try_rewards`.
+    """Parse a recipe and flags for so many trainer processes. rows: gets the first rows of the
+    datasets that ms-swift reads by itself, and gives those for `try_rewards`.
 
     It changes ms-swift's classes, and so needs a process of its own.
     """
@@ -189,7 +230,7 @@ def parse(
         end_of_answer = end_without_token(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     return Parsed(
-        paid=try_rewards(known_rewards, arguments, rows()),
+        paid=try_rewards(known_rewards, arguments, rows(_first_rows(arguments))),
         unknown=unknown,
         settings=known,
         unusable=refused,
@@ -201,6 +242,19 @@ def parse(
         late=late(arguments.reward_funcs),
         sees_pictures=sees_pictures(named_model),
     )
+
+
+def _first_rows(arguments: Any) -> dict[str, FirstRows]:
+    """The first rows of each dataset that ms-swift reads by itself, by what the launch names."""
+    from swift_rlvr.launch.checks.rows import FIRST
+    from swift_rlvr.training.ms_swift.first_rows import first_rows, read_by_ms_swift
+
+    names = [*arguments.dataset, *arguments.val_dataset]
+    options = arguments.get_dataset_kwargs()
+    return {
+        name: first_rows(name, FIRST, options)
+        for name in read_by_ms_swift(names, bool(arguments.use_hf))
+    }
 
 
 def sees_pictures(model: str) -> bool | None:
@@ -271,9 +325,17 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__} at {Path(where.filename).name}: {where.line}"
 
 
+def _told_rows(read: dict[str, FirstRows]) -> Sequence[Mapping[str, Any]]:
+    """Write the first rows that were read, and wait for the rows on which rewards are tried."""
+    print(
+        READ + json.dumps(as_json({name: asdict(first) for name, first in read.items()})),
+        flush=True,
+    )
+    return json.loads(sys.stdin.read())
+
+
 if __name__ == "__main__":
     # Imports of torch and ms-swift make no garbage, and a fifth of their time was spent looking for it.
     gc.disable()
-    # Read after the imports, which take longer than the rows.
-    parsed = parse(sys.argv[2:], int(sys.argv[1]), rows=lambda: json.loads(sys.stdin.read()))
+    parsed = parse(sys.argv[2:], int(sys.argv[1]), rows=_told_rows)
     print(json.dumps(asdict(parsed)), flush=True)

@@ -4,7 +4,7 @@ changes nothing.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.training.ms_swift.first_rows import FirstRows
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,13 @@ failed = partial(CheckResult, "failed")  # it cannot work
 
 @dataclass(frozen=True)
 class Launch:
-    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need that."""
+    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need that.
+    read: the first rows of the datasets that ms-swift reads by itself, by their names.
+    """
 
     plan: Plan
     parsed: Parsed = Parsed()
+    read: Mapping[str, FirstRows] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from swift_rlvr.launch.checks import (
     passed,
     warning,
 )
-from swift_rlvr.launch.checks.datasets import datasets
+from swift_rlvr.launch.checks.datasets import datasets, without_task
 from swift_rlvr.launch.checks.pictures import pictures
 from swift_rlvr.launch.checks.prompts import prompts
 from swift_rlvr.launch.checks.rows import asked_rows
@@ -137,4 +137,4 @@ def system(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (files, lengths, steps, warmup, evaluation, datasets, system)
-AFTER_MS_SWIFT = (prompts, pictures)
+AFTER_MS_SWIFT = (without_task, prompts, pictures)

@@ -9,7 +9,7 @@ from swift_rlvr.contract import datasets as checking
 from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, last_folder, passed, warning
 from swift_rlvr.launch.checks.rewards import build, weights_by_name
-from swift_rlvr.launch.checks.rows import readable, system_prompt
+from swift_rlvr.launch.checks.rows import ReadRows, read_by_ms_swift, readable, system_prompt
 from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS
@@ -28,10 +28,11 @@ _HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
 @dataclass(frozen=True)
 class Checked:
     """What a dataset's check says. absent: the names in --columns that none of its rows has; None
-    where its columns were not looked at, which the result then says.
+    where its columns were not looked at, which the result then says. result: None where ms-swift
+    reads the rows by itself, whose check is `without_task`.
     """
 
-    result: CheckResult
+    result: CheckResult | None
     absent: frozenset[str] | None
 
 
@@ -52,7 +53,7 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             yield from held_out.of_another_task()
             named.append(held_out)
     checked = [dataset.check() for dataset in named]
-    yield from (each.result for each in checked)
+    yield from (each.result for each in checked if each.result is not None)
 
     # One --columns is for all datasets of a run.
     looked_at = [each.absent for each in checked if each.absent is not None]
@@ -120,15 +121,54 @@ class NamedDataset:
                 total = check_jsonl(file)
             if not task:
                 return self.without_task(file)
+        if self.is_read_by_ms_swift():
+            return Checked(None, absent=None)
         source = readable(self.name, self.launch)
         if source is not None:
             return self.first_rows(source, total)
-        message = f"{self.name} is not one of this package's tasks; its rows were not checked"
-        remedy = f"to check them, download it: --{self.setting} math:FILE, choice:FILE or qa:FILE"
-        if task:
-            message = f"{self.name} comes from {self.launch.hub}; its rows were not checked"
-            remedy = f"to check them first, download it: --{self.setting} {task}:FILE"
+        message = f"{self.name} comes from {self.launch.hub}; its rows were not checked"
+        remedy = f"to check them first, download it: --{self.setting} {task or 'NAME'}:FILE"
         return Checked(warning(self.setting, message, remedy), absent=None)
+
+    def as_read(self) -> Iterator[CheckResult]:
+        """Check the rows that ms-swift has read of it."""
+        first = self.launch.read.get(self.name)
+        if first is None:
+            message = f"{self.name} is not one of this package's tasks; its rows were not checked"
+            remedy = (
+                "`swift-rlvr doctor` has ms-swift read what is on this machine; "
+                f"else download it: --{self.setting} math:FILE, choice:FILE or qa:FILE"
+            )
+            yield warning(self.setting, message, remedy)
+            return
+        if first.problem:
+            message = f"ms-swift cannot read {self.name}: {first.problem}"
+            yield failed(
+                self.setting, message, "correct the file, or the preprocessor that reads it"
+            )
+            return
+        looked_at = len(first.rows) + first.refused
+        if first.refused:
+            report = failed if 2 * first.refused > looked_at else warning
+            message = (
+                f"{self.name}: ms-swift leaves out {first.refused:,} of the first {looked_at:,} rows "
+                f"without a word: {first.why}"
+            )
+            yield report(
+                self.setting, message, "correct the rows, or the preprocessor that reads them"
+            )
+        source = read_by_ms_swift(self.name, self.launch)
+        if source is not None:
+            result = self.first_rows(source, None).result
+            if result is not None:
+                yield result
+            return
+        message = (
+            f"ms-swift reads {self.name} itself; whether its rows can be graded was not checked, "
+            "since they have no right answer for a verifier of this package among the rewards"
+        )
+        remedy = f"--{self.setting} math:FILE where they have right answers, or choice or qa"
+        yield warning(self.setting, message, remedy)
 
     def without_task(self, file: Path) -> Checked:
         """Check a file without a task's name, which ms-swift's own preprocessor reads."""
@@ -155,9 +195,7 @@ class NamedDataset:
             message = f"{file} is read as it is, without the prompt and the columns of {task}"
             remedy = f"--{self.setting} {self.with_task()}"
             return Checked(warning(self.setting, message, remedy), absent)
-        message = f"ms-swift reads {file} itself; whether its {len(rows):,} rows can be graded was not checked"
-        remedy = f"--{self.setting} math:{self.name} where they have right answers, or choice or qa"
-        return Checked(warning(self.setting, message, remedy), absent)
+        return Checked(None, absent)
 
     def registered_task(self) -> str | None:
         """The task whose rows a file without a task's name has by its path; None if none."""
@@ -165,6 +203,15 @@ class NamedDataset:
             return parse_source(self.name, self.launch.use_hf).task.name
         except InputError:
             return None
+
+    def is_read_by_ms_swift(self) -> bool:
+        """Whether no task of ours reads it, by its name, its path or its id on a hub."""
+        hub_id = self.name.partition("#")[0].partition(":")[0]
+        ids = {
+            task.hf_dataset_id if self.launch.use_hf else task.ms_dataset_id
+            for task in TASKS.values()
+        }
+        return not task_in(self.name) and hub_id not in ids and self.registered_task() is None
 
     def with_task(self) -> str:
         """How to name a task for a file that is named without one."""
@@ -217,6 +264,8 @@ class NamedDataset:
         if total and total > result.rows:
             count = f"the first {result.rows:,} of {total:,}"
         text = f"{named}: {count} rows of {source.task.name}"
+        if isinstance(source, ReadRows):
+            text = f"{named}: {count} rows as ms-swift reads them"
         duplicates = ""
         if result.duplicates:
             duplicates = f", {result.duplicates:,} duplicate questions"
@@ -224,6 +273,8 @@ class NamedDataset:
         if source.path is not None:
             name += f":{source.path}"
         report, remedy = warning, f"`swift-rlvr dataset check {name}` shows more"
+        if isinstance(source, ReadRows):
+            remedy = "correct the rows, or the preprocessor that reads them"
         if result.bad and result.too_many:
             report = failed
             text += f", {result.bad:,} cannot be trained on: {_problems(result)}"
@@ -235,6 +286,15 @@ class NamedDataset:
             text += f"{duplicates}, every gold earns the full reward"
             report, remedy = passed, ""
         return Checked(report(self.setting, text, remedy), absent)
+
+
+def without_task(launch: Launch) -> Iterator[CheckResult]:
+    """The datasets that ms-swift reads by itself: files in its own form, and those of plugins."""
+    for setting in ("dataset", "val_dataset"):
+        for name in launch.listed(setting):
+            dataset = NamedDataset(setting, name, launch)
+            if dataset.is_read_by_ms_swift():
+                yield from dataset.as_read()
 
 
 def _asks_nothing(row: dict[str, Any]) -> bool:

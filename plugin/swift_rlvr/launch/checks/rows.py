@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.launch.checks import Launch
-from swift_rlvr.launch.estimate import local_file, task_in
-from swift_rlvr.tasks import RowError
+from swift_rlvr.launch.estimate import task_in
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.sources import Source, parse_source
+from swift_rlvr.tasks.task import Row, tasks_of
 from swift_rlvr.utils.errors import InputError
 
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -17,17 +20,68 @@ FIRST = 200
 
 
 def asked_rows(launch: Launch, tokenizer: Any = None) -> Iterator[AskedRow]:
-    """The FIRST rows of each dataset of our tasks that can be read here and now, as the trainer asks
-    them; the check `datasets` names what cannot be read.
+    """The FIRST rows of each dataset that can be read here and now, as the trainer asks them; the
+    checks of datasets name what cannot be read.
     """
     for name in launch.listed("dataset"):
         with suppress(InputError):
-            source = readable(name, launch)
+            source = read_by_ms_swift(name, launch) or readable(name, launch)
             if source is None:
                 continue
             for line, raw in source.rows():
                 with suppress(RowError):
                     yield ask(source.task, raw, line, system_prompt(launch), tokenizer)
+
+
+@dataclass(frozen=True)
+class ReadRows(Source):
+    """Rows that ms-swift has read by itself. name: the dataset, as the launch names it."""
+
+    name: str = ""
+    raw: tuple[Row, ...] = field(default=(), hash=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def rows(self, renamed: set[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, row in enumerate(self.raw, start=1):
+            yield number, dict(row)
+
+
+def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
+    """The rows of a dataset that ms-swift has read by itself, of the task whose right answers most of
+    them have; None if there are none, or no verifier of the run is for a task of ours.
+    """
+    first = launch.read.get(name)
+    tasks = verified_tasks(launch)
+    if first is None or not first.rows or not tasks:
+        return None
+    best, most = tasks[0], 0
+    for task in tasks:
+        usable = 0
+        for row in first.rows:
+            with suppress(RowError):
+                task.gold(row)
+                usable += 1
+        if usable > most:
+            best, most = task, usable
+    # ms-swift adds no prompt and no column of the task.
+    as_read = replace(best, preprocess=_as_read, system="", system_in_rows=False)
+    return ReadRows(as_read, name=name, raw=tuple(first.rows))
+
+
+def verified_tasks(launch: Launch) -> list[Task]:
+    """The tasks whose answers a reward of the run verifies."""
+    names: dict[str, None] = {}
+    for reward in launch.listed("reward_funcs"):
+        verifier = REWARDS[reward].name if reward in REWARDS else reward
+        names.update(dict.fromkeys(tasks_of(verifier)))
+    return [TASKS[name] for name in names if not TASKS[name].is_mixed]
+
+
+def _as_read(row: Row) -> dict[str, Any]:
+    """A row that is ready for training, without the assistant's answer, which GRPO takes away."""
+    return {**row, "messages": question_of(row["messages"])}
 
 
 def system_prompt(launch: Launch) -> SystemPrompt:
@@ -36,13 +90,13 @@ def system_prompt(launch: Launch) -> SystemPrompt:
 
 
 def readable(name: str, launch: Launch) -> Source | None:
-    """The rows that a value of `--dataset` names, if they are of our tasks and on this machine; else
-    None.
+    """The rows that a value of `--dataset` names, if a task of ours reads them and they are on this
+    machine; else None.
 
     Raises:
         InputError: it names nothing that there is.
     """
-    if not task_in(name) and local_file(name)[0] is None:
+    if not task_in(name):
         return None
     source = parse_source(name, launch.use_hf, launch.settings.get("columns"))
     if source.path is None and source.made is None:

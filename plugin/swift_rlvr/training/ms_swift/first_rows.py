@@ -1,0 +1,107 @@
+"""The first rows of datasets that ms-swift reads by itself, as its training will have them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.errors import located
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The first rows of a dataset.
+
+    rows: with `messages` and the columns of the rewards. refused: how many raw rows ms-swift has left
+    out, which its training does without an error; why: of the first of them. problem: why none was read.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    refused: int = 0
+    why: str = ""
+    problem: str = ""
+
+
+def read_by_ms_swift(names: Iterable[str], use_hf: bool) -> list[str]:
+    """Those values of `--dataset` that no task of ours reads and that are files on this machine, and
+    those that a plugin has registered with a file. ms-swift renames a file in folders that it reads.
+    """
+    from swift.dataset import DATASET_MAPPING, dataset_syntax
+
+    chosen = []
+    for name in names:
+        syntax = dataset_syntax.DatasetSyntax.parse(name)
+        meta = DATASET_MAPPING.get(syntax.dataset)
+        if meta is None:
+            place = syntax.dataset
+            meta = syntax.get_dataset_meta(use_hf)
+        else:
+            place = meta.dataset_path
+            if place is None:
+                place = meta.hf_dataset_id if use_hf else meta.ms_dataset_id
+        if meta.dataset_name not in TASKS and place is not None and Path(place).is_file():
+            chosen.append(name)
+    return chosen
+
+
+def first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstRows:
+    """Read the first `count` rows of a dataset with ms-swift's own loader and preprocessor.
+
+    options: of ms-swift's `load_dataset`, as its training has them.
+    """
+    from swift.dataset import load_dataset
+
+    # Rows are read as they are needed: a file may have millions.
+    as_needed = {"streaming": True, "num_proc": None, "strict": False}
+    refused: list[str] = []
+    rows: list[dict[str, Any]] = []
+    try:
+        with _noting(refused, count):
+            dataset, _ = load_dataset([name], **{**options, **as_needed})
+            for row in dataset:
+                del row["dataset"]  # the name that ms-swift adds
+                rows.append(row)
+                if len(rows) + len(refused) >= count:
+                    break
+    except _Enough:
+        pass
+    except Exception as error:  # of ms-swift, of datasets or of a user's preprocessor
+        # Where no row is left, the error is about that alone.
+        nothing_left = refused and not rows
+        return FirstRows(problem=refused[0] if nothing_left else located(error))
+    return FirstRows(rows, len(refused), refused[0] if refused else "")
+
+
+class _Enough(Exception):
+    """So many rows were refused that no more need to be read."""
+
+
+@contextmanager
+def _noting(refused: list[str], enough: int) -> Iterator[None]:
+    """Inside the `with` block, ms-swift's preprocessors note why they leave out a row."""
+    from swift.dataset import RowPreprocessor
+
+    original = RowPreprocessor.batched_preprocess
+
+    def one_by_one(self, batched_row, *, strict, ignore_max_length_error):
+        if len(refused) >= enough:
+            raise _Enough
+        kept: list[dict[str, Any]] = []
+        for row in self.batched_to_rows(batched_row):
+            alone = self.rows_to_batched([row])
+            try:
+                done = original(self, alone, strict=True, ignore_max_length_error=False)
+            except Exception as error:  # of a user's preprocessor
+                refused.append(located(error))
+                continue
+            if done["messages"]:
+                kept += self.batched_to_rows(done)
+            else:
+                refused.append("its preprocessor makes nothing of it")
+        return self.rows_to_batched(kept) or {"messages": []}
+
+    with mock.patch.object(RowPreprocessor, "batched_preprocess", one_by_one):
+        yield

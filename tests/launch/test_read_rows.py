@@ -1,0 +1,109 @@
+"""Datasets that ms-swift reads by itself: what the doctor makes of the rows that it has read."""
+
+import pytest
+
+from helpers import planned
+from swift_rlvr.launch import doctor
+from swift_rlvr.launch.checks import Launch, data, rewards
+from swift_rlvr.launch.checks.rows import asked_rows
+from swift_rlvr.launch.parse_arguments import Parsed
+from swift_rlvr.training.ms_swift.first_rows import FirstRows
+
+NAME = "sums"  # as a plugin registers it
+BOXED = "Put the final answer in \\boxed{}."
+
+
+def launch_with(first: FirstRows | None, *rewards: str) -> Launch:
+    words = ["--dataset", NAME, "--reward_funcs", *(rewards or ("external_accuracy",))]
+    plan = planned("scripts/configs/countdown_cpu.yaml", *words)
+    roles = (
+        ("external_accuracy", "verifier"),
+        ("external_format", "format"),
+        ("mine.py:f", "verifier"),
+    )
+    known: dict[str, str | None] = dict(roles)
+    return Launch(plan, Parsed(rewards=known), {} if first is None else {NAME: first})
+
+
+def sums(count: int = 30, question: str = BOXED, **columns: object) -> list[dict]:
+    rows = []
+    for number in range(count):
+        asked = {"role": "user", "content": f"What is {number} + 2? {question}"}
+        rows.append({"messages": [asked], "solution": str(number + 2), **columns})
+    return rows
+
+
+def statuses(launch: Launch) -> list[str]:
+    return [result.status for result in data.without_task(launch)]
+
+
+def test_rows_whose_golds_earn_the_reward_pass():
+    assert statuses(launch_with(FirstRows(sums()))) == ["passed"]
+
+
+def test_the_prompt_is_the_rows_own():
+    """No prompt of a task of ours is added, as none is in the training."""
+    (first, *_) = asked_rows(launch_with(FirstRows(sums())))
+    system, question = first.messages  # the recipe's --system
+    assert question == sums()[0]["messages"][0] and first.form == "boxed"
+    assert system["content"] == launch_with(None).settings["system"]
+    assert "task" not in first.row
+
+
+def test_the_answer_that_grpo_takes_away_is_not_part_of_the_prompt():
+    rows = sums()
+    for row in rows:
+        row["messages"].append({"role": "assistant", "content": "Some answer."})
+    (first, *_) = asked_rows(launch_with(FirstRows(rows)))
+    assert [turn["role"] for turn in first.messages] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        # Prompt and reward want another form.
+        ((sums(), "external_accuracy", "external_format"), ["warning"]),
+        # The prompt says nothing of a form.
+        ((sums(question=""),), ["warning"]),
+        # A right answer that no verifier of ours grades, and golds that there are not.
+        ((sums(), "mine.py:f"), ["warning"]),
+        (([{"messages": row["messages"], "note": "red"} for row in sums()],), ["failed"]),
+    ],
+)
+def test_what_cannot_be_graded_or_earned_is_not_green(first, expected):
+    rows, *names = first
+    assert statuses(launch_with(FirstRows(rows), *names)) == expected
+
+
+def test_golds_that_no_answer_equals_fail():
+    rows = sums()
+    for row in rows:
+        row["solution"] = "\\frac{1}{"
+    assert statuses(launch_with(FirstRows(rows))) == ["failed"]
+
+
+def test_rows_that_ms_swift_leaves_out_are_named():
+    some = FirstRows(sums(), refused=5, why="mine.py, line 4: KeyError")
+    (left_out, graded) = data.without_task(launch_with(some))
+    assert (left_out.status, graded.status) == ("warning", "passed")
+    assert "5 of the first 35" in left_out.message and "mine.py, line 4" in left_out.message
+
+    most = FirstRows(sums(), refused=31, why="mine.py, line 4: KeyError")
+    assert statuses(launch_with(most)) == ["failed", "passed"]
+
+
+def test_a_dataset_that_cannot_be_read_fails():
+    assert statuses(launch_with(FirstRows(problem="mine.py, line 4: KeyError"))) == ["failed"]
+
+
+def test_what_was_not_read_is_not_green():
+    assert statuses(launch_with(None)) == ["warning"]
+    checks = doctor.check_data(launch_with(None).plan)  # a dry run, which asks no ms-swift
+    assert "warning" in [result.status for result in checks if result.name == "dataset"]
+
+
+def test_the_rewards_are_tried_on_these_rows():
+    launch = launch_with(FirstRows(sums()))
+    right, wrong = rewards.rows_to_grade(launch)[:2]
+    assert right["messages"][-1]["content"].endswith("\\boxed{2}")
+    assert right["solution"] == wrong["solution"] == "2" and "task" not in right

@@ -102,28 +102,28 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     final = without_end_tokens(after_thinking(text)).strip()
     mark = _last_mark(final)
     if mark is not None:
-        rest = final[mark.end :]
-        # in `\boxed{7}<answer>8` another answer is begun
-        if OPEN in rest:
-            return None
-        if _is_taken_back(final, mark, reader):
-            return _behind_last_marker(rest, reader)
-        # what the words behind it state counts in its place
-        later = _later(rest, mark, reader)
-        return later.statement if later.is_stated else mark.statement
+        return _at_mark(final, mark, reader)
     if has_unclosed_answer(text):
         return None
     # a worked solution in tags that only ends with its answer
     if "</" in final:
         final = _OTHER_TAG.sub(r"\g<content>", final).strip()
+
     tail = final[-TAIL_CHARS:]
     marker = _last_marker(tail)
     if marker is not None:
-        return _behind_marker(tail, marker, reader).statement
+        return _behind_marker(tail, marker, reader)
     chosen = _chosen(tail)
     if chosen:
         return Statement("text", chosen)
-    return _labelled_last_line(tail, reader) or _last_line(final, reader)
+    # "Ergebnis: 7" names the result of a step as well, and so only the last line counts
+    label = _LABEL_OF_LAST_LINE.search(tail)
+    if label:
+        marker = _Marker(label.start("answer"), "", is_english=False)
+        labelled = _behind_marker(tail, marker, reader)
+        if labelled is not None:
+            return labelled
+    return _last_line(final, reader)
 
 
 @lru_cache(maxsize=256)
@@ -155,14 +155,13 @@ def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
     if form == LAST_LINE:
         line = final.rpartition("\n")[2].strip().strip("*").strip()
         return Statement("last line", line) if line else None
-    marks = {BOXED: _boxed, HASH: _hash, JSON: _json}
-    if form in marks:
-        mark = marks[form](final)
+    if form in _MARK_OF_FORM:
+        mark = _MARK_OF_FORM[form](final)
         if mark is None or _is_taken_back(final, mark, reader):
             return None
         return mark.statement
-    found = list(re.finditer(form, final, re.DOTALL))[-1:]
-    return Statement("answer_form", (found[0][1] or "").strip()) if found else None
+    groups = re.findall(form, final, re.DOTALL)
+    return Statement("answer_form", groups[-1].strip()) if groups else None
 
 
 def _in_block(block: str, reader: Reader) -> Statement | None:
@@ -192,27 +191,42 @@ class _Mark(NamedTuple):
 
 def _last_mark(final: str) -> _Mark | None:
     """The mark that ends last. A box within another mark is its content."""
-    marks: list[_Mark | None] = []
-    # what a mark cannot be without is soon looked for
-    if "boxed" in final or "fbox" in final:
-        marks.append(_boxed(final))
-    if "nswer" in final and "{" in final:
-        marks.append(_json(final))
-    if "</" in final:
-        marks.append(_other_tag(final))
-    if "####" in final:
-        hashes = _hash(final)
-        # behind another mark `#### Explanation` is a heading of Markdown
-        is_alone = not any(marks)
-        if hashes is not None and (is_alone or _begins_with_value(hashes.last)):
-            marks.append(hashes)
-    if "【答案】" in final:
-        marks.append(_chinese_mark(final))
     last = None
-    for mark in marks:
-        if mark is not None and (last is None or mark.end > last.end):
-            last = mark
+    for sign, find in _MARKS.items():
+        mark = find(final) if sign in final else None
+        if mark is None or (last is not None and mark.end <= last.end):
+            continue
+        # behind another mark `#### Explanation` is a heading of Markdown
+        if find is _hash and last is not None and not _VALUE.match(mark.last):
+            continue
+        last = mark
     return last
+
+
+def _at_mark(final: str, mark: _Mark, reader: Reader) -> Statement | None:
+    """What a mark states, or what the words behind it state in its place."""
+    rest = final[mark.end :]
+    # in `\boxed{7}<answer>8` another answer is begun
+    if OPEN in rest:
+        return None
+    if _is_taken_back(final, mark, reader):
+        return _behind_last_marker(rest, reader)
+
+    tail = rest[-TAIL_CHARS:].strip(_CLOSING_SIGNS)
+    marker = _last_marker(tail) if tail else None
+    if marker is not None and _VALUE.match(tail, marker.end):
+        stated = _behind_marker(tail, marker, reader)
+        if stated is not None:
+            return stated
+        # "\boxed{7}. The answer is 7, but ..." says nothing new, "... is 7 or 8" does
+        value = tail[marker.end :].lstrip(" $\\([*").removeprefix("boxed{")
+        is_repeated = bool(mark.last) and value.startswith(mark.last)
+        if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
+            return None
+
+    _, line_break, line = rest.rpartition("\n")
+    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
+    return Statement("last line", letter[1]) if letter else mark.statement
 
 
 def _boxed(text: str) -> _Mark | None:
@@ -328,6 +342,18 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
+# By what a mark cannot be without, which is soon looked for. The heading that is none comes behind
+# those which it may follow.
+_MARKS: dict[str, Callable[[str], _Mark | None]] = {
+    "box": _boxed,
+    "nswer": _json,
+    "</": _other_tag,
+    "####": _hash,
+    "【答案】": _chinese_mark,
+}
+_MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
+
+
 _ENGLISH_DENIALS = (
     *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
     *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
@@ -335,7 +361,7 @@ _ENGLISH_DENIALS = (
 )
 # right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
 _DENIALS = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
-_DOUBT_BEFORE = re.compile(
+_DOUBTED = re.compile(
     r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
 )
 _OPENING_SIGNS = " \t\n$\\({[}:*"
@@ -383,9 +409,7 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if (before and _ends_with_denial(before)) or (
-        "doubt" in before and _DOUBT_BEFORE.search(before)
-    ):
+    if (before and _ends_with_denial(before)) or ("doubt" in before and _DOUBTED.search(before)):
         return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
     if _BOX_IS_WRONG.match(after):
@@ -435,6 +459,11 @@ _ATTITUDE = re.compile(
     r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
     re.IGNORECASE,
 )
+
+# what takes back or leaves open an answer, in and behind it
+_DOUBT = re.compile(f"{DENIAL.pattern}|{OR.pattern}", re.IGNORECASE)
+# ... and before it
+_DOUBT_BEFORE = re.compile(f"{DENIAL.pattern}|{_ATTITUDE.pattern}", re.IGNORECASE)
 
 _MARKER = re.compile(
     # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
@@ -493,8 +522,15 @@ _CALLED_WRONG = re.compile(
 _LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
 # where the answer on its line ends; the point of 3.5 ends nothing
 _ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]")
-# nor that of Dr. Smith
-_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\Z")
+# nor do those of names
+_POINTS_OF_NAMES = re.compile(
+    # Dr. Smith
+    r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\."
+    # J. K. Rowling
+    r"|(?<!\S)(?:[A-Z]\.\s?)+[A-Z]\."
+    # George W. Bush, where nothing follows
+    r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
+)
 # a unit behind a block: $5$ cm.
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
 # 故选B, 选 A、C
@@ -520,38 +556,6 @@ _VALUE = re.compile(
 def is_heading(text: str) -> bool:
     """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
     return bool(text) and _HEADING.fullmatch(text) is not None
-
-
-class _Stated(NamedTuple):
-    """What the words behind something state.
-
-    is_stated: whether they state a value at all; without a statement they state two, or deny one.
-    """
-
-    statement: Statement | None
-    is_stated: bool
-
-
-def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
-    """What the words behind a mark state in its place."""
-    tail = rest[-TAIL_CHARS:].strip(_CLOSING_SIGNS)
-    if not tail:
-        return _Stated(None, False)
-    marker = _last_marker(tail)
-    if marker is not None and _begins_with_value(tail[marker.end :]):
-        stated = _behind_marker(tail, marker, reader)
-        if stated.statement is not None:
-            return stated
-        # "\boxed{7}. The answer is 7, but ..." says nothing new, "... is 7 or 8" does
-        value = tail[marker.end :].lstrip(" $\\([*").removeprefix("boxed{")
-        is_repeated = bool(mark.last) and value.startswith(mark.last)
-        if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
-            return _Stated(None, True)
-    _, line_break, line = rest.rpartition("\n")
-    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
-    if letter:
-        return _Stated(Statement("last line", letter[1]), True)
-    return _Stated(None, False)
 
 
 # what may stand right behind a mark
@@ -589,103 +593,86 @@ def _last_marker(tail: str) -> _Marker | None:
     return last
 
 
-class _Behind(NamedTuple):
-    """An answer behind a marker."""
-
-    answer: str
-    is_block: bool  # in mathematics, quotes or a fence
-    spread: bool  # on other lines than the marker
-    after: str  # what follows it, on its line or, where it is spread, up to the end
-
-
 def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
     tail = without_end_tokens(text)[-TAIL_CHARS:]
     marker = _last_marker(tail)
-    return None if marker is None else _behind_marker(tail, marker, reader).statement
+    return None if marker is None else _behind_marker(tail, marker, reader)
 
 
-def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> _Stated:
-    """What stands behind a marker: on its line, or on the next lines alone, in display mathematics,
-    in quotes or a fence.
-    """
+def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | None:
+    """What the words behind a marker state; None where they state two values, or deny one."""
     behind = _behind(tail[marker.end :])
-    nothing = _Stated(None, True)
     if _is_doubtful(marker.before, behind, reader):
-        return nothing
+        return None
     if behind.is_block:
         unit = _UNIT_AFTER.match(behind.after)
-        return _Stated(Statement("text", behind.answer, unit[1] if unit else ""), True)
+        return Statement("text", behind.answer, unit[1] if unit else "")
     answer = behind.answer.strip().strip("*").strip()
-    answer = _SURELY.sub("", answer, count=1) if _SURELY.match(answer) else answer
+    surely = _SURELY.match(answer)
+    if surely:
+        answer = answer[surely.end() :]
     if not marker.is_english:
         if _OR_OF_OTHERS.search(answer):
-            return nothing
+            return None
         answer = _AFTER_OF_OTHERS.sub("", answer)
-    return _Stated(Statement("text", answer), True) if answer else nothing
+    return Statement("text", answer) if answer else None
+
+
+class _Behind(NamedTuple):
+    """An answer behind a marker: on its line, or on the next lines alone, in display mathematics,
+    in quotes or a fence.
+
+    is_block: it is in mathematics, quotes or a fence. is_spread: it is on other lines than the
+    marker. letter: of the choice that it is, if it is one. after: what follows it, on its line or,
+    where it is spread, up to the end.
+    """
+
+    answer: str
+    is_block: bool
+    is_spread: bool
+    letter: str | None
+    after: str
 
 
 def _behind(rest: str) -> _Behind:
     """The answer in what stands behind a marker."""
     start = len(rest) - len(rest.lstrip(" \t\n*_"))
-    spread = "\n" in rest[:start]
+    is_spread = "\n" in rest[:start]
     rest = rest[start:]
     block = BLOCK.match(rest)
+    letter = None
     if block:
         answer = content_of(block)
         after = rest[block.end() :]
-        spread = spread or "\n" in block[0]
+        is_spread = is_spread or "\n" in block[0]
     else:
         # to the end of its sentence, at a point that belongs to no name
-        answer = rest.partition("\n")[0]
-        after = rest[len(answer) :]
-        for end in _ANSWER_END.finditer(answer):
-            point = end.start()
-            if not _TITLE.search(answer, 0, point) and not _is_initial(answer, point):
-                answer = answer[:point]
-                after = rest[end.end() :]
-                break
-    if not spread:
+        line = rest.partition("\n")[0]
+        end = _ANSWER_END.search(_POINTS_OF_NAMES.sub(lambda name: "_" * len(name[0]), line))
+        answer = line[: end.start()] if end else line
+        after = rest[end.end() if end else len(line) :]
+        letter = _LETTER.match(answer)
+    if not is_spread:
         after = after.partition("\n")[0]
-    return _Behind(answer, block is not None, spread, after)
-
-
-# J. K. Rowling: what stands before and behind the point of an initial
-_INITIALS_BEFORE = re.compile(r"(?:\A|\s)(?:[A-Z]\.\s?)+[A-Z]\Z")
-_INITIAL_AT_START = re.compile(r"\A[A-Z]\Z")
-_INITIAL_BEHIND = re.compile(r"\.\s?[A-Z]\.")
-_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+ [A-Z]\Z")
-_NAME_BEHIND = re.compile(r"\.\s[A-Z][\w'’-]+[.!]?\s*\Z")
-
-
-def _is_initial(line: str, point: int) -> bool:
-    """Whether a point is that of an initial: J. K. Rowling, George W. Bush."""
-    before = line[:point]
-    if _INITIALS_BEFORE.search(before):
-        return True
-    if _INITIAL_AT_START.match(before):
-        return _INITIAL_BEHIND.match(line, point) is not None
-    return bool(_NAME_BEFORE.search(before) and _NAME_BEHIND.match(line, point))
+    if letter:
+        after = _without_other_letters(after, letter[1])
+    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after)
 
 
 def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
     """Whether the words around an answer deny it or leave it open, or give another one."""
+    if behind.letter and _called_correct(behind.after) - {behind.letter}:
+        return True
     # a block may hold words of its own, such as \text{or}; the reader judges them
-    line = "" if behind.is_block or _TRUTH.fullmatch(behind.answer) else behind.answer
-    after = behind.after
-    letter = _LETTER.match(line)
-    if letter:
-        after = _without_other_letters(after, letter[1])
-        called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
-        if called_correct - {letter[1]}:
-            return True
-    if DENIAL.search(before) or DENIAL.search(line) or _ATTITUDE.search(before) or OR.search(line):
+    has_words = not behind.is_block and not _TRUTH.fullmatch(behind.answer)
+    if _DOUBT_BEFORE.search(before) or (has_words and _DOUBT.search(behind.answer)):
         return True
-    if behind.spread and not behind.is_block:
+    if behind.is_block:
+        # more formulas behind a block: the answer may be among them
+        return bool(_DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
+    if behind.is_spread:
         return _gives_another(behind, reader)
-    if DENIAL.search(after) or OR.search(after):
-        return True
-    # more formulas behind a block: the answer may be among them
-    return behind.is_block and _other_values(behind.answer, after)
+    return _DOUBT.search(behind.after) is not None
 
 
 # "1. Add the numbers" behind "Answer:": the point has been cut off
@@ -703,16 +690,13 @@ def _gives_another(behind: _Behind, reader: Reader) -> bool:
 
     An explanation may follow, with numbers of its own; a line that is a value is another answer.
     """
-    after = behind.after
-    letter = _LETTER.match(behind.answer)
-    if letter:
-        after = _without_other_letters(after, letter[1])
     # what stands right below belongs to it
-    paragraph, _, explanation = after.partition("\n\n")
-    if DENIAL.search(paragraph) or OR.search(paragraph):
+    paragraph, _, explanation = behind.after.partition("\n\n")
+    if _DOUBT.search(paragraph):
         return True
-    if not letter and (_ENUMERATED.match(after) or _other_values(behind.answer, paragraph)):
-        return True
+    if behind.letter is None:
+        if _ENUMERATED.match(behind.after) or _other_values(behind.answer, paragraph):
+            return True
     for line in explanation.split("\n"):
         if _TAKES_BACK.search(line):
             return True
@@ -747,8 +731,9 @@ def _without_other_letters(after: str, letter: str) -> str:
     return _CALLED_WRONG.sub(other, after)
 
 
-def _begins_with_value(text: str) -> bool:
-    return _VALUE.match(text) is not None
+def _called_correct(text: str) -> set[str]:
+    """The letters of all choices that a text calls correct."""
+    return {match[1] or match[2] for match in CALLED_CORRECT.finditer(text)}
 
 
 def _chosen(tail: str) -> str | None:
@@ -757,25 +742,14 @@ def _chosen(tail: str) -> str | None:
     if chosen:
         return chosen[1]
     # "A is correct. B is correct." chooses nothing
-    letters = {match[1] or match[2] for match in CALLED_CORRECT.finditer(tail)}
-    if len(letters) != 1:
+    if len(_called_correct(tail)) != 1:
         return None
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
     lead_in = _LEAD_IN.match(sentence)
-    sentence = sentence[lead_in.end() :] if lead_in else sentence
+    if lead_in:
+        sentence = sentence[lead_in.end() :]
     called = CALLED_CORRECT.fullmatch(sentence) or _LETTER_ALONE.fullmatch(sentence)
     return sentence if called else None
-
-
-def _labelled_last_line(tail: str, reader: Reader) -> Statement | None:
-    """What stands behind a label such as "Ergebnis:" that a calculation in the middle of a text has as
-    well: only the last line counts.
-    """
-    label = _LABEL_OF_LAST_LINE.search(tail)
-    if label is None:
-        return None
-    marker = _Marker(label.start("answer"), "", is_english=False)
-    return _behind_marker(tail, marker, reader).statement
 
 
 def _last_line(final: str, reader: Reader) -> Statement | None:

@@ -91,6 +91,9 @@ def test_what_is_no_form_is_named():
         REWARDS["accuracy"](answer_form="box")
     with pytest.raises(ValueError, match="answer_form must be one of tags, .*got 'box'"):
         REWARDS["exact_match"]()(["3"], accepted_answers=["3"], answer_form=["box"])
+    # it is no mistake of this package, which the row would be left out for
+    with pytest.raises(ValueError, match="answer_form must be one of tags, .*got 'box'"):
+        REWARDS["accuracy"]()(["3"], solution=["3"], answer_form=["box"])
     with pytest.raises(ValueError, match="the column answer_form must hold tags"):
         REWARDS["accuracy"]()(["3"], solution=["3"], answer_form=[7])
 

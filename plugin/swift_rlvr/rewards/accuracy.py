@@ -1,5 +1,6 @@
 """The accuracy reward: 1.0 for an answer that is mathematically equal to the gold."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,9 @@ RULES = {  # in the order in which they are checked
     Reason.UNREADABLE: "the answer can be read as one answer",
     Reason.WRONG: "the answer equals the gold",
 }
+
+
+_NUMBER = re.compile(r"-?[\d.]+")
 
 
 class AccuracyReward(Reward):
@@ -127,8 +131,9 @@ class AccuracyReward(Reward):
         gold = row["solution"]
         ordered: bool | None = parameters.ordered == "yes"
         if parameters.ordered == "auto":
-            # None if nothing is known of the question.
-            question = question_in(row)
+            # None if nothing is known of the question, or the gold is one number, as most are.
+            is_number = _NUMBER.fullmatch(str(gold))
+            question = "" if is_number else question_in(row)
             ordered = asks_for_order(question) if question else None
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
         form = answer_form(row, parameters)

@@ -41,4 +41,4 @@ def answer_form(row: Row, parameters: AnswerFormParameters) -> str | None:
         return None
     if not isinstance(form, str):
         raise ValueError(f"the column {ANSWER_FORM} must hold {_ACCEPTED}, got {form!r:.80}")
-    return form
+    return check_form(form)

@@ -267,7 +267,7 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
-    key_end = max(text.rfind(f"nswer{quote}") for quote in "\"'")
+    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
@@ -346,7 +346,7 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
 # those which it may follow.
 _MARKS: dict[str, Callable[[str], _Mark | None]] = {
     "box": _boxed,
-    "nswer": _json,
+    "{": _json,
     "</": _other_tag,
     "####": _hash,
     "【答案】": _chinese_mark,
@@ -694,9 +694,9 @@ def _gives_another(behind: _Behind, reader: Reader) -> bool:
     paragraph, _, explanation = behind.after.partition("\n\n")
     if _DOUBT.search(paragraph):
         return True
-    if behind.letter is None:
-        if _ENUMERATED.match(behind.after) or _other_values(behind.answer, paragraph):
-            return True
+    is_step = _ENUMERATED.match(behind.after) or _other_values(behind.answer, paragraph)
+    if is_step and behind.letter is None:
+        return True
     for line in explanation.split("\n"):
         if _TAKES_BACK.search(line):
             return True

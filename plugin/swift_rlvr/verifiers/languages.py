@@ -13,7 +13,8 @@ class Words(NamedTuple):
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
     that is denied; denied: right behind it. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
-    label: what announces the answer on the last line alone, since it also names the result of a step.
+    label: what announces the answer on the last line, or in the last sentence, alone, since it also
+    names the result of a step.
     """
 
     answer: str
@@ -36,7 +37,9 @@ LANGUAGES = {
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
         label="إجابة|جواب|الحل|النتيجة|الناتج",
     ),
-    "bg": Words("отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат"),
+    "bg": Words(
+        "отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат(?:ът)?"
+    ),
     "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না", label="ফলাফল"),
     "cs, sk": Words(
         "odpověď|odpoveď",
@@ -47,7 +50,12 @@ LANGUAGES = {
         label="výsledek|řešení",
     ),
     "da, no": Words(
-        "svar(?:et)?", "er|blir|bliver", "eller", not_="ikke", deny="ikke", label="resultat|løsning"
+        "svar(?:et)?",
+        "er|blir|bliver",
+        "eller",
+        not_="ikke",
+        deny="ikke",
+        label="resultat(?:et)?|løsning(?:en)?",
     ),
     "de": Words(
         "antwort|lösung",
@@ -89,7 +97,7 @@ LANGUAGES = {
         "או",
         not_="אינה|אינו|לא",
         doubt="לא|אינו",
-        label="תשובה(?: סופית)?|תוצאה|פתרון",
+        label="תשובה(?: סופית)?|ה?תוצאה(?: הסופית)?|ה?פתרון",
     ),
     "hi": Words(
         "उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं", label="हल|परिणाम"
@@ -146,7 +154,7 @@ LANGUAGES = {
     ),
     "pl": Words(
         "odpowiedź",
-        "to|jest|brzmi",
+        "to|jest|brzmi|wynosi",
         "lub|albo",
         not_="nie jest|nie|oprócz",
         deny="nie",
@@ -166,7 +174,7 @@ LANGUAGES = {
         "sau",
         not_="nu este|nu e|nu",
         deny="nu",
-        label="răspuns(?: final)?|rezultat",
+        label="răspuns(?: final)?|rezultat(?:ul)?(?: final)?",
     ),
     "ru": Words(
         "ответ",
@@ -177,7 +185,12 @@ LANGUAGES = {
         label="результат|итого?|решение",
     ),
     "sv": Words(
-        "svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte", label="resultat|lösning"
+        "svar(?:et)?",
+        "är|blir",
+        "eller",
+        not_="inte|utom",
+        deny="inte",
+        label="resultat(?:et)?|lösning(?:en)?",
     ),
     "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si", label="matokeo"),
     "ta": Words("பதில்|விடை", "என்பது|=", "அல்லது", denied="அல்ல|இல்லை", doubt="அல்ல|இல்லை"),
@@ -237,9 +250,25 @@ def announcing(labels: bool = False) -> str:
     """
     announced = []
     for words in LANGUAGES.values():
-        # A verb in a script with spaces is a word of its own.
-        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
-        announced.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
+        verb = _as_word(words.verb)
+        announced.append(rf"(?:{words.answer})\s*\*{{0,2}}\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
         if labels and words.label:
-            announced.append(rf"(?:{words.label})\s*(?:\*\*)?\s*[:：]")
+            announced.append(rf"(?:{words.label})\s*\*{{0,2}}\s*[:：]")
     return "|".join(announced)
+
+
+def resulting() -> str:
+    """What states a result in these languages, "Ergebnis ist", as one alternative of a regular
+    expression; a number that is all there is may stand right behind the words for "the result".
+    """
+    stated = []
+    for words in LANGUAGES.values():
+        if words.label:
+            number_alone = rf"(?=[-$]?\d[\d.,]*\$?(?:{words.after})?\W*\Z)"
+            stated.append(rf"(?:{words.label})\s*(?:=|{_as_word(words.verb)}|{number_alone})")
+    return "|".join(stated)
+
+
+def _as_word(verb: str) -> str:
+    """A verb, which is a word of its own in a script with spaces."""
+    return rf"(?:{verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"

@@ -37,7 +37,7 @@ from swift_rlvr.verifiers.answers import (
     normalised_answer,
     with_latex_boxes,
 )
-from swift_rlvr.verifiers.languages import LANGUAGES, announcing, words_of
+from swift_rlvr.verifiers.languages import LANGUAGES, announcing, resulting, words_of
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 # where an answer behind words is searched for: at the end of a text
@@ -116,14 +116,9 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     chosen = _chosen(tail)
     if chosen:
         return Statement("text", chosen)
-    # "Ergebnis: 7" names the result of a step as well, and so only the last line counts
-    label = _LABEL_OF_LAST_LINE.search(tail)
-    if label:
-        marker = _Marker(label.start("answer"), "", is_english=False)
-        labelled = _behind_marker(tail, marker, reader)
-        if labelled is not None:
-            return labelled
-    return _last_line(final, reader)
+    result = _last_result(tail)
+    stated = None if result is None else _behind_marker(tail, result, reader)
+    return stated or _last_line(final, reader)
 
 
 @lru_cache(maxsize=256)
@@ -469,8 +464,9 @@ _MARKER = re.compile(
     # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
     r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
-    # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
+    # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
+    r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals)\b|:|=|：|是|为)"
+    r"(?:\s*[:：])?\*{0,2})"
     r"|[ \t*_]*(?=\n))",
     re.IGNORECASE,
 )
@@ -478,7 +474,7 @@ _MARKER = re.compile(
 
 # The same in other languages. Kana before it are particles: の答えは.
 _MARKER_OF_OTHERS = re.compile(
-    rf"(?<![^\W\d_ぁ-ヿ])(?P<verb>(?:{announcing()})(?:\s*[:：])?(?:\*\*)?)", re.IGNORECASE
+    rf"(?<![^\W\d_ぁ-ヿ])(?P<verb>(?:{announcing()})(?:\s*[:：])?\*{{0,2}})", re.IGNORECASE
 )
 _OR_OF_OTHERS = re.compile(
     # in scripts without spaces a word has no ends: A或B
@@ -496,6 +492,14 @@ _LABEL_OF_LAST_LINE = re.compile(
     rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
     re.IGNORECASE,
 )
+# Das Ergebnis ist 5; the same of a sentence
+_RESULT = re.compile(rf"(?<![^\W\d_ぁ-ヿ])(?:{resulting()})", re.IGNORECASE)
+_DENIAL_OF_OTHERS = re.compile(
+    rf"(?<![^\W_])(?:{words_of('deny')}|{words_of('not_')})(?![^\W_])|{words_of('doubt')}",
+    re.IGNORECASE,
+)
+# what ends a sentence; the point of 3.5 does not
+_POINT = re.compile(r"[\n!?。।]|\.(?!\d)")
 # ### Final Answer, **Answer:**
 _HEADING = re.compile(
     r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
@@ -591,6 +595,25 @@ def _last_marker(tail: str) -> _Marker | None:
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         last = _Marker(match.end(), before, is_english=False)
     return last
+
+
+def _last_result(tail: str) -> _Marker | None:
+    """Words such as "Ergebnis:" on the last line, or "Das Ergebnis ist" and a value in the last
+    sentence. They name the result of a step as well, and so count there alone.
+    """
+    label = _LABEL_OF_LAST_LINE.search(tail)
+    if label:
+        return _Marker(label.start("answer"), "", is_english=False)
+    sentence_start = 0
+    for end in _POINT.finditer(tail.rstrip(" .!。।*\n")):
+        sentence_start = end.end()
+    result = _RESULT.search(tail, sentence_start)
+    if result is None or not _VALUE.match(tail, result.end()):
+        return None
+    before = tail[sentence_start : result.start()]
+    if _DENIAL_OF_OTHERS.search(before):
+        return None
+    return _Marker(result.end(), before, is_english=False)
 
 
 def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
@@ -754,14 +777,27 @@ def _chosen(tail: str) -> str | None:
 
 def _last_line(final: str, reader: Reader) -> Statement | None:
     """A value alone on the last line. The last of several such lines is none: they are a list."""
-    before, line_break, line = final.rpartition("\n")
-    value = line.strip().strip("*").strip()
-    longest = _LONGEST_LAST_LINE if line_break else TAIL_CHARS
+    before, value = _without_last_line(final)
+    longest = _LONGEST_LAST_LINE if before else TAIL_CHARS
     if len(value) > longest or not reader.is_value(value):
         return None
-    above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
+    _, above = _without_last_line(before)
     # above it an equation is a step
     is_other = "=" not in above and _squeezed(above) != _squeezed(value)
     if above and is_other and reader.is_value(above):
         return None
-    return Statement("last line" if line_break else "bare", value)
+    return Statement("last line" if before else "bare", value)
+
+
+def _without_last_line(text: str) -> tuple[str, str]:
+    """A text without its last line, and that line without what is around it. Mathematics on display
+    is one line, however it is broken.
+    """
+    text = text.rstrip()
+    start = -1
+    for opening, closing in ("$$", "$$"), (r"\[", r"\]"):
+        if text.rstrip(" .").endswith(closing):
+            start = text.rfind(opening, 0, text.rfind(closing))
+    line_start = text.rfind("\n", 0, start if start >= 0 else len(text)) + 1
+    line = " ".join(text[line_start:].split("\n"))
+    return text[:line_start], line.strip().strip("*").strip()

@@ -37,7 +37,30 @@ from swift_rlvr.verifiers.answers import (
     normalised_answer,
     with_latex_boxes,
 )
-from swift_rlvr.verifiers.languages import LANGUAGES, announcing, resulting, words_of
+from swift_rlvr.verifiers.languages import (
+    AFTER_OF_OTHERS,
+    ANNOUNCES,
+    ANSWER_IS,
+    ANSWER_IS_OF_OTHERS,
+    BOX_IS_WRONG,
+    CALLED_CORRECT,
+    CALLED_WRONG,
+    CHOSEN,
+    DENIAL,
+    DENIAL_OF_OTHERS,
+    DENIALS,
+    DOUBT,
+    DOUBT_BEFORE,
+    DOUBTED,
+    HEADING,
+    LABEL_OF_LAST_LINE,
+    LEAD_IN,
+    OR_OF_OTHERS,
+    RESULT,
+    SURELY,
+    TAKES_BACK,
+    TRUTH,
+)
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
 # where an answer behind words is searched for: at the end of a text
@@ -321,7 +344,7 @@ def _chinese_mark(text: str) -> _Mark | None:
     line = rest.lstrip(" :：\n").partition("\n")[0]
     end = content_start + rest.find(line) + len(line) if line else len(text)
     answer = without_end_tokens(line).strip(" 。.")
-    if DENIAL.search(answer) or _OR_OF_OTHERS.search(answer):
+    if DENIAL.search(answer) or OR_OF_OTHERS.search(answer):
         answer = ""
     return _with_box("text", answer, start, end)
 
@@ -349,35 +372,7 @@ _MARKS: dict[str, Callable[[str], _Mark | None]] = {
 _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 
 
-_ENGLISH_DENIALS = (
-    *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
-    *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
-    *("rather than", "instead of"),
-)
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_DENIALS = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
-_DOUBTED = re.compile(
-    r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
-)
 _OPENING_SIGNS = " \t\n$\\({[}:*"
-# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
-_BOX_IS_WRONG = re.compile(
-    r"[ \t$\\)}\].,*]*"
-    # \boxed{5}?
-    r"(?:\?"
-    # ... is wrong, isn't it
-    r"|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
-    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b"
-    r"|isn['’]t\b"
-    # ... or not, maybe
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b"
-    r"|(?:maybe|perhaps)\b"
-    # ... not, but neither "not 6" nor "not \(6\)"
-    r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
-    # ... ではない
-    rf"|{words_of('denied')})",
-    re.IGNORECASE,
-)
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
@@ -386,9 +381,9 @@ def _ends_with_denial(before: str) -> bool:
     """Whether the last words of a text deny what follows: "it is not", but not "the knot"."""
     lowered = " ".join(before.lower().split())
     # Most boxes stand behind none of them, which is soon seen.
-    if not lowered.endswith(_DENIALS):
+    if not lowered.endswith(DENIALS):
         return False
-    for words in _DENIALS:
+    for words in DENIALS:
         if not lowered.endswith(words):
             continue
         # From Thai on, scripts have no spaces between words.
@@ -404,10 +399,10 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if (before and _ends_with_denial(before)) or ("doubt" in before and _DOUBTED.search(before)):
+    if (before and _ends_with_denial(before)) or ("doubt" in before and DOUBTED.search(before)):
         return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
-    if _BOX_IS_WRONG.match(after):
+    if BOX_IS_WRONG.match(after):
         return True
     other = _OR_ANOTHER.match(after)
     return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
@@ -415,26 +410,6 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
 
 # --- words behind which an answer stands
 
-# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
-# stands beside them
-DENIAL = re.compile(
-    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
-    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
-    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
-    r"|不是|不对|错|不知道|可能|也许",
-    re.IGNORECASE,
-)
-# a word that is an answer itself
-_TRUTH = re.compile(
-    r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
-)
-CALLED_CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
-    # 选项A正确
-    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
-    re.IGNORECASE,
-)
 # $$5$$, $5$, \(5\), \[5\]. "$5 and Tom $6" is money
 SEGMENT = re.compile(
     r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL
@@ -448,80 +423,12 @@ BLOCK = re.compile(
 )
 # 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
-OR = re.compile(r"\bor\b", re.IGNORECASE)
-# "I doubt that the answer is 5", "some say the answer is 5"
-_ATTITUDE = re.compile(
-    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
-    re.IGNORECASE,
-)
-
-# what takes back or leaves open an answer, in and behind it
-_DOUBT = re.compile(f"{DENIAL.pattern}|{OR.pattern}", re.IGNORECASE)
-# ... and before it
-_DOUBT_BEFORE = re.compile(f"{DENIAL.pattern}|{_ATTITUDE.pattern}", re.IGNORECASE)
-
-_MARKER = re.compile(
-    # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
-    r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
-    r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
-    # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals)\b|:|=|：|是|为)"
-    r"(?:\s*[:：])?\*{0,2})"
-    r"|[ \t*_]*(?=\n))",
-    re.IGNORECASE,
-)
 
 
-# The same in other languages. Kana before it are particles: の答えは.
-_MARKER_OF_OTHERS = re.compile(
-    rf"(?<![^\W\d_ぁ-ヿ])(?P<verb>(?:{announcing()})(?:\s*[:：])?\*{{0,2}})", re.IGNORECASE
-)
-_OR_OF_OTHERS = re.compile(
-    # in scripts without spaces a word has no ends: A或B
-    "或|还是|または|หรือ|(?<![^\\W_])(?:"
-    + "|".join(words.or_ for words in LANGUAGES.values())
-    + ")(?![^\\W_])",
-    re.IGNORECASE,
-)
-_AFTER_OF_OTHERS = re.compile(
-    "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
-    re.IGNORECASE,
-)
-# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
-_LABEL_OF_LAST_LINE = re.compile(
-    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
-    re.IGNORECASE,
-)
-# Das Ergebnis ist 5; the same of a sentence
-_RESULT = re.compile(rf"(?<![^\W\d_ぁ-ヿ])(?:{resulting()})", re.IGNORECASE)
-_DENIAL_OF_OTHERS = re.compile(
-    rf"(?<![^\W_])(?:{words_of('deny')}|{words_of('not_')})(?![^\W_])|{words_of('doubt')}",
-    re.IGNORECASE,
-)
 # what ends a sentence; the point of 3.5 does not
 _POINT = re.compile(r"[\n!?。।]|\.(?!\d)")
-# ### Final Answer, **Answer:**
-_HEADING = re.compile(
-    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
-)
 # what stands before a marker in its sentence
 _SENTENCE_END = re.compile(r"[\n.!?。।]")
-# "Answer: Let's check" announces an answer, and gives none
-_ANNOUNCES = re.compile(
-    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
-    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
-    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
-    re.IGNORECASE,
-)
-# "The answer is most likely A", "the answer is clearly 5"
-_SURELY = re.compile(
-    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore),?\s+", re.IGNORECASE
-)
-# "(A) is wrong", behind another letter
-_CALLED_WRONG = re.compile(
-    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
-    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
-)
 # A, (A), A. and its text
 _LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
 # where the answer on its line ends; the point of 3.5 ends nothing
@@ -537,12 +444,6 @@ _POINTS_OF_NAMES = re.compile(
 )
 # a unit behind a block: $5$ cm.
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
-# 故选B, 选 A、C
-_CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
-    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
-)
-_LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
 # what a value begins with, behind a mark that gives another one
 _VALUE = re.compile(
     r"[\s*_#>]*"
@@ -559,7 +460,7 @@ _VALUE = re.compile(
 
 def is_heading(text: str) -> bool:
     """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
-    return bool(text) and _HEADING.fullmatch(text) is not None
+    return bool(text) and HEADING.fullmatch(text) is not None
 
 
 # what may stand right behind a mark
@@ -584,14 +485,14 @@ def _last_marker(tail: str) -> _Marker | None:
     it has to be an answer, and not the beginning of a solution.
     """
     last = None
-    for match in _MARKER.finditer(tail):
-        if _ANNOUNCES.match(tail, match.end()):
+    for match in ANSWER_IS.finditer(tail):
+        if ANNOUNCES.match(tail, match.end()):
             continue
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         if match["verb"] or is_heading(f"{before}answer"):
             last = _Marker(match.end(), before, is_english=True)
     start = 0 if last is None else last.end
-    for match in _MARKER_OF_OTHERS.finditer(tail, start):
+    for match in ANSWER_IS_OF_OTHERS.finditer(tail, start):
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         last = _Marker(match.end(), before, is_english=False)
     return last
@@ -601,17 +502,17 @@ def _last_result(tail: str) -> _Marker | None:
     """Words such as "Ergebnis:" on the last line, or "Das Ergebnis ist" and a value in the last
     sentence. They name the result of a step as well, and so count there alone.
     """
-    label = _LABEL_OF_LAST_LINE.search(tail)
+    label = LABEL_OF_LAST_LINE.search(tail)
     if label:
         return _Marker(label.start("answer"), "", is_english=False)
     sentence_start = 0
     for end in _POINT.finditer(tail.rstrip(" .!。।*\n")):
         sentence_start = end.end()
-    result = _RESULT.search(tail, sentence_start)
+    result = RESULT.search(tail, sentence_start)
     if result is None or not _VALUE.match(tail, result.end()):
         return None
     before = tail[sentence_start : result.start()]
-    if _DENIAL_OF_OTHERS.search(before):
+    if DENIAL_OF_OTHERS.search(before):
         return None
     return _Marker(result.end(), before, is_english=False)
 
@@ -631,13 +532,13 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
         unit = _UNIT_AFTER.match(behind.after)
         return Statement("text", behind.answer, unit[1] if unit else "")
     answer = behind.answer.strip().strip("*").strip()
-    surely = _SURELY.match(answer)
+    surely = SURELY.match(answer)
     if surely:
         answer = answer[surely.end() :]
     if not marker.is_english:
-        if _OR_OF_OTHERS.search(answer):
+        if OR_OF_OTHERS.search(answer):
             return None
-        answer = _AFTER_OF_OTHERS.sub("", answer)
+        answer = AFTER_OF_OTHERS.sub("", answer)
     return Statement("text", answer) if answer else None
 
 
@@ -687,25 +588,19 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
     if behind.letter and _called_correct(behind.after) - {behind.letter}:
         return True
     # a block may hold words of its own, such as \text{or}; the reader judges them
-    has_words = not behind.is_block and not _TRUTH.fullmatch(behind.answer)
-    if _DOUBT_BEFORE.search(before) or (has_words and _DOUBT.search(behind.answer)):
+    has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
+    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(behind.answer)):
         return True
     if behind.is_block:
         # more formulas behind a block: the answer may be among them
-        return bool(_DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
+        return bool(DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
     if behind.is_spread:
         return _gives_another(behind, reader)
-    return _DOUBT.search(behind.after) is not None
+    return DOUBT.search(behind.after) is not None
 
 
 # "1. Add the numbers" behind "Answer:": the point has been cut off
 _ENUMERATED = re.compile(r"[ \t]*[A-Za-z].*\n\s*\d+[.)]\s")
-# where a paragraph behind an answer takes it back
-_TAKES_BACK = re.compile(
-    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|wrong|incorrect|instead"
-    r"|rather|maybe|perhaps|possibly|or|alternatively|could|might|unsure|not sure|should be)\b|\?",
-    re.IGNORECASE,
-)
 
 
 def _gives_another(behind: _Behind, reader: Reader) -> bool:
@@ -715,13 +610,13 @@ def _gives_another(behind: _Behind, reader: Reader) -> bool:
     """
     # what stands right below belongs to it
     paragraph, _, explanation = behind.after.partition("\n\n")
-    if _DOUBT.search(paragraph):
+    if DOUBT.search(paragraph):
         return True
     is_step = _ENUMERATED.match(behind.after) or _other_values(behind.answer, paragraph)
     if is_step and behind.letter is None:
         return True
     for line in explanation.split("\n"):
-        if _TAKES_BACK.search(line):
+        if TAKES_BACK.search(line):
             return True
         value = line.strip().strip("*").strip()
         if value and _squeezed(value) != _squeezed(behind.answer) and reader.is_value(value):
@@ -751,7 +646,7 @@ def _without_other_letters(after: str, letter: str) -> str:
     def other(match: re.Match[str]) -> str:
         return match[0] if letter.upper() in match.groups() else ""
 
-    return _CALLED_WRONG.sub(other, after)
+    return CALLED_WRONG.sub(other, after)
 
 
 def _called_correct(text: str) -> set[str]:
@@ -761,14 +656,14 @@ def _called_correct(text: str) -> set[str]:
 
 def _chosen(tail: str) -> str | None:
     """The choice that the end of a text calls correct."""
-    chosen = _CHOSEN.search(tail)
+    chosen = CHOSEN.search(tail)
     if chosen:
         return chosen[1]
     # "A is correct. B is correct." chooses nothing
     if len(_called_correct(tail)) != 1:
         return None
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
-    lead_in = _LEAD_IN.match(sentence)
+    lead_in = LEAD_IN.match(sentence)
     if lead_in:
         sentence = sentence[lead_in.end() :]
     called = CALLED_CORRECT.fullmatch(sentence) or _LETTER_ALONE.fullmatch(sentence)

@@ -139,9 +139,14 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     chosen = _chosen(tail)
     if chosen:
         return Statement("text", chosen)
-    result = _last_result(tail)
-    stated = None if result is None else _behind_marker(tail, result, reader)
-    return stated or _last_line(final, reader)
+    # "Ergebnis: 7" names the result of a step as well, and so counts on the last line alone
+    label = LABEL_OF_LAST_LINE.search(tail)
+    if label:
+        marker = _Marker(label.start("answer"), "", is_english=False)
+        labelled = _behind_marker(tail, marker, reader)
+        if labelled is not None:
+            return labelled
+    return _last_line(final, reader) or _last_result(tail, reader)
 
 
 @lru_cache(maxsize=256)
@@ -498,25 +503,6 @@ def _last_marker(tail: str) -> _Marker | None:
     return last
 
 
-def _last_result(tail: str) -> _Marker | None:
-    """Words such as "Ergebnis:" on the last line, or "Das Ergebnis ist" and a value in the last
-    sentence. They name the result of a step as well, and so count there alone.
-    """
-    label = LABEL_OF_LAST_LINE.search(tail)
-    if label:
-        return _Marker(label.start("answer"), "", is_english=False)
-    sentence_start = 0
-    for end in _POINT.finditer(tail.rstrip(" .!。।*\n")):
-        sentence_start = end.end()
-    result = RESULT.search(tail, sentence_start)
-    if result is None or not _VALUE.match(tail, result.end()):
-        return None
-    before = tail[sentence_start : result.start()]
-    if DENIAL_OF_OTHERS.search(before):
-        return None
-    return _Marker(result.end(), before, is_english=False)
-
-
 def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
     tail = without_end_tokens(text)[-TAIL_CHARS:]
     marker = _last_marker(tail)
@@ -570,9 +556,11 @@ def _behind(rest: str) -> _Behind:
         after = rest[block.end() :]
         is_spread = is_spread or "\n" in block[0]
     else:
-        # to the end of its sentence, at a point that belongs to no name
         line = rest.partition("\n")[0]
-        end = _ANSWER_END.search(_POINTS_OF_NAMES.sub(lambda name: "_" * len(name[0]), line))
+        end = _ANSWER_END.search(line)
+        if end and line[: end.start()][-1:].isalpha():
+            # the point may be a name's
+            end = _ANSWER_END.search(_POINTS_OF_NAMES.sub(lambda name: "_" * len(name[0]), line))
         answer = line[: end.start()] if end else line
         after = rest[end.end() if end else len(line) :]
         letter = _LETTER.match(answer)
@@ -696,3 +684,21 @@ def _without_last_line(text: str) -> tuple[str, str]:
     line_start = text.rfind("\n", 0, start if start >= 0 else len(text)) + 1
     line = " ".join(text[line_start:].split("\n"))
     return text[:line_start], line.strip().strip("*").strip()
+
+
+def _last_result(tail: str, reader: Reader) -> Statement | None:
+    """The value that the last sentence gives as the result: "Das Ergebnis ist 7." The same words
+    name the result of a step before it.
+    """
+    sentence_start = 0
+    for end in _POINT.finditer(tail.rstrip(" .!。।*\n")):
+        sentence_start = end.end()
+    if len(tail) - sentence_start > _LONGEST_LAST_LINE:
+        return None
+    result = RESULT.search(tail, sentence_start)
+    if result is None or not _VALUE.match(tail, result.end()):
+        return None
+    before = tail[sentence_start : result.start()]
+    if DENIAL_OF_OTHERS.search(before):
+        return None
+    return _behind_marker(tail, _Marker(result.end(), before, is_english=False), reader)

@@ -200,7 +200,7 @@ def test_in_a_form_that_is_named_nothing_else_is_read(form, text, answer):
     assert (None if statement is None else statement.answer) == answer
 
 
-@pytest.mark.parametrize("form", ["box", "(a)(b)", "(", ""])
+@pytest.mark.parametrize("form", ["box", "(a)(b)", "(", 7, ["boxed"]])
 def test_what_is_no_form(form):
     with pytest.raises(ValueError, match="answer_form must be one of tags, boxed, hash"):
         check_form(form)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -27,6 +27,7 @@ from swift_rlvr.verifiers.mathematics import (
     grade,
     why_unreadable,
 )
+from swift_rlvr.verifiers.statements import check_form
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold answer in the column solution can be read, or the answer is written like it",
@@ -136,7 +137,7 @@ class AccuracyReward(Reward):
             question = "" if is_number else question_in(row)
             ordered = asks_for_order(question) if question else None
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
-        form = answer_form(row, parameters)
+        form = check_form(row.get(ANSWER_FORM) or parameters.answer_form)
         verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
         if row.get("options") is not None:
             verdict = with_options(verdict, gold, row["options"], leniency)

@@ -81,6 +81,7 @@ TAKES_BACK = re.compile(
 TRUTH = re.compile(
     r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
 )
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
 _ENGLISH_DENIALS = (
     *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
     *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
@@ -362,11 +363,17 @@ def _as_word(verb: str) -> str:
 
 # --- all of them as expressions
 
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-DENIALS = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
-DOUBTED = re.compile(
-    r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
+_NOT = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
+# From Thai on, scripts have no spaces between words; others have, but for "isn't".
+_JOINED_DENIALS = [word for word in _NOT if word[:3] in ("n't", "n’t") or word >= "\u0e00"]
+DENIED_AT_END = re.compile(
+    # "it is not", but not "the knot"
+    rf"(?:{'|'.join(_JOINED_DENIALS)}|(?<![^\W_])(?:{'|'.join(_NOT)})"
+    # "I doubt that it is", but not "no doubt"
+    r"|(?<!no )(?<!without )\bdoubt(?: that)?(?: (?:it|the answer) is)?)\Z"
 )
+# the last words that one of these may be, which are soon looked for
+DENIALS = (*_NOT, "doubt", "doubt that", "doubt it is", "that it is", "the answer is")
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
     r"[ \t$\\)}\].,*]*"

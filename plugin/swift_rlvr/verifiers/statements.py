@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answer_forms import (
@@ -49,9 +48,9 @@ from swift_rlvr.verifiers.languages import (
     DENIAL,
     DENIAL_OF_OTHERS,
     DENIALS,
+    DENIED_AT_END,
     DOUBT,
     DOUBT_BEFORE,
-    DOUBTED,
     HEADING,
     LABEL_OF_LAST_LINE,
     LEAD_IN,
@@ -63,6 +62,7 @@ from swift_rlvr.verifiers.languages import (
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
+ACCEPTED_FORMS = f"one of {', '.join(FORMS)} or a regular expression with one group"
 # where an answer behind words is searched for: at the end of a text
 TAIL_CHARS = 1000
 # a longer last line is no value alone
@@ -117,8 +117,8 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     '7'
     """
     text = with_latex_boxes(text)
-    if form is not None:
-        return _in_form(text, check_form(form), reader)
+    if form:
+        return _in_form(text, form, reader)
     block = last_answer(text)
     if block is not None:
         return _in_block(block, reader)
@@ -149,22 +149,29 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     return _last_line(final, reader) or _last_result(tail, reader)
 
 
-@lru_cache(maxsize=256)
-def check_form(form: str) -> str:
-    """A form as it is; ValueError for one that is unknown or has not one group."""
-    if form not in FORMS:
-        accepted = f"one of {', '.join(FORMS)} or a regular expression with one group"
-        try:
-            groups = re.compile(form).groups
-        except re.error as error:
-            raise ValueError(f"answer_form must be {accepted}, got {form!r}: {error}") from None
-        if groups != 1:
-            raise ValueError(f"answer_form must be {accepted}, got {form!r}")
+def check_form(form: object) -> str | None:
+    """A form as it is, or None for None and ""; ValueError for one that is unknown or has not one
+    group.
+    """
+    if form is None or form == "":
+        return None
+    if isinstance(form, str) and form in FORMS:
+        return form
+    problem = f"answer_form must be {ACCEPTED_FORMS}, got {form!r:.80}"
+    if not isinstance(form, str):
+        raise ValueError(problem)
+    try:
+        groups = re.compile(form).groups
+    except re.error as error:
+        raise ValueError(f"{problem}: {error}") from None
+    if groups != 1:
+        raise ValueError(problem)
     return form
 
 
 def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
     """The last answer in one form, and nothing else."""
+    check_form(form)
     if form == TAGS:
         block = last_answer(text)
         return None if block is None else _in_block(block, reader)
@@ -216,7 +223,9 @@ def _last_mark(final: str) -> _Mark | None:
     """The mark that ends last. A box within another mark is its content."""
     last = None
     for sign, find in _MARKS.items():
-        mark = find(final) if sign in final else None
+        if sign not in final:
+            continue
+        mark = find(final)
         if mark is None or (last is not None and mark.end <= last.end):
             continue
         # behind another mark `#### Explanation` is a heading of Markdown
@@ -369,7 +378,8 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
 # those which it may follow.
 _MARKS: dict[str, Callable[[str], _Mark | None]] = {
     "box": _boxed,
-    "{": _json,
+    'nswer"': _json,
+    "nswer'": _json,
     "</": _other_tag,
     "####": _hash,
     "【答案】": _chinese_mark,
@@ -382,30 +392,16 @@ _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
 
-def _ends_with_denial(before: str) -> bool:
-    """Whether the last words of a text deny what follows: "it is not", but not "the knot"."""
-    lowered = " ".join(before.lower().split())
-    # Most boxes stand behind none of them, which is soon seen.
-    if not lowered.endswith(DENIALS):
-        return False
-    for words in DENIALS:
-        if not lowered.endswith(words):
-            continue
-        # From Thai on, scripts have no spaces between words.
-        may_be_joined = words.startswith(("n't", "n’t")) or words[0] >= "\u0e00"
-        character_before = lowered[-len(words) - 1 : -len(words)]
-        if may_be_joined or not character_before.isalnum():
-            return True
-    return False
-
-
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     """Whether the words around a box say that it is not the answer, or that another is as well."""
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if (before and _ends_with_denial(before)) or ("doubt" in before and DOUBTED.search(before)):
-        return True
+    if before:
+        words = " ".join(before.lower().split())
+        # Most boxes stand behind none of them, which is soon seen.
+        if words.endswith(DENIALS) and DENIED_AT_END.search(words):
+            return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
     if BOX_IS_WRONG.match(after):
         return True

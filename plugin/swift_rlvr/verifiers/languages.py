@@ -12,7 +12,8 @@ ANSWER_IS = re.compile(
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
     r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
     # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals)\b|:|=|：|是|为)"
+    r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
+    r"|turns out to be|comes (?:out )?to)\b|:|=|：|是|为|就是|等于)"
     r"(?:\s*[:：])?\*{0,2})"
     r"|[ \t*_]*(?=\n))",
     re.IGNORECASE,
@@ -28,9 +29,10 @@ ANNOUNCES = re.compile(
     r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
     re.IGNORECASE,
 )
-# "The answer is most likely A", "the answer is clearly 5"
+# "The answer is most likely A", "the answer is exactly 5"
 SURELY = re.compile(
-    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore),?\s+", re.IGNORECASE
+    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore|exactly|just|only),?\s+",
+    re.IGNORECASE,
 )
 # "Thus, (A) is correct"
 LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
@@ -71,10 +73,15 @@ ATTITUDE = re.compile(
 DOUBT = re.compile(f"{DENIAL.pattern}|{OR.pattern}", re.IGNORECASE)
 # ... and before it
 DOUBT_BEFORE = re.compile(f"{DENIAL.pattern}|{ATTITUDE.pattern}", re.IGNORECASE)
+# "Alternatively, 8", behind an answer in its line
+SECOND_THOUGHT = re.compile(
+    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|alternatively)\b",
+    re.IGNORECASE,
+)
 # where a paragraph behind an answer takes it back
 TAKES_BACK = re.compile(
-    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|wrong|incorrect|instead"
-    r"|rather|maybe|perhaps|possibly|or|alternatively|could|might|unsure|not sure|should be)\b|\?",
+    rf"{SECOND_THOUGHT.pattern}|\b(?:wrong|incorrect|instead|rather|maybe|perhaps|possibly|or|could"
+    r"|might|unsure|not sure|should be)\b|\?",
     re.IGNORECASE,
 )
 # a word that is an answer itself

@@ -56,6 +56,7 @@ from swift_rlvr.verifiers.languages import (
     LEAD_IN,
     OR_OF_OTHERS,
     RESULT,
+    SECOND_THOUGHT,
     SURELY,
     TAKES_BACK,
     TRUTH,
@@ -580,7 +581,7 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
         return bool(DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
     if behind.is_spread:
         return _gives_another(behind, reader)
-    return DOUBT.search(behind.after) is not None
+    return bool(DOUBT.search(behind.after) or SECOND_THOUGHT.search(behind.after))
 
 
 # "1. Add the numbers" behind "Answer:": the point has been cut off

@@ -375,8 +375,8 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
-# By what a mark cannot be without, which is soon looked for. The heading that is none comes behind
-# those which it may follow.
+# By what a mark cannot be without, which is soon looked for. #### is behind the marks that tell
+# whether it is a heading.
 _MARKS: dict[str, Callable[[str], _Mark | None]] = {
     "box": _boxed,
     'nswer"': _json,
@@ -388,7 +388,10 @@ _MARKS: dict[str, Callable[[str], _Mark | None]] = {
 _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 
 
+# what may stand right before and right behind a mark
 _OPENING_SIGNS = " \t\n$\\({[}:*"
+_CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
+# \boxed{5} or 6
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
@@ -425,8 +428,6 @@ BLOCK = re.compile(
 )
 # 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
-
-
 # what ends a sentence; the point of 3.5 does not
 _POINT = re.compile(r"[\n!?。।]|\.(?!\d)")
 # what stands before a marker in its sentence
@@ -463,10 +464,6 @@ _VALUE = re.compile(
 def is_heading(text: str) -> bool:
     """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
     return bool(text) and HEADING.fullmatch(text) is not None
-
-
-# what may stand right behind a mark
-_CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
 
 
 class _Marker(NamedTuple):

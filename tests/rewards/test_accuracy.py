@@ -2,6 +2,9 @@
 grades.
 """
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from present import present
@@ -50,6 +53,32 @@ def test_reward_reason_and_rules(reward, text, gold, reason, answer):
     else:
         failed = list(RULES).index(reason)
         assert passed == [True] * failed + [False] + [None] * (len(RULES) - failed - 1)
+
+
+@pytest.mark.parametrize(("answer", "earned"), [("7", 1.0), ("8", 0.0)])
+@pytest.mark.parametrize("text", [r"So \boxed{{{}}}", "<answer>{}</answer>", "The answer is {}."])
+def test_a_number_crosses_few_files_and_functions(reward, text, answer, earned):
+    """Who asks why an answer earns what it earns has to read them all. A wrong one is compared
+    in further ways than the digits.
+    """
+    called = set()
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and "swift_rlvr" in path.parts:
+            called.add((path.name, frame.f_code.co_name))
+
+    reward([text.format(7)], solution=["7"])  # what is read once, such as the gold
+    sys.setprofile(note)
+    try:
+        rewards = reward([text.format(answer)], solution=["7"])
+    finally:
+        sys.setprofile(None)
+    assert rewards == [earned]
+    files = {name for name, _ in called}
+    further_files, further_functions = (0, 0) if earned else (2, 5)
+    assert len(files) <= 6 + further_files, files
+    assert len(called) <= 29 + further_functions, called
 
 
 def test_every_reason_is_declared_and_tested(reward):

@@ -102,6 +102,22 @@ ANSWERS = [
     ("The answer is 5. Next question: 6", "5"),
     ("答：还剩7个", "还剩7个"),
     ("回答：我不知道", None),
+    ("*Answer*: 7", "7"),
+    ("The answer equals 7.", "7"),
+    ("The answer is equal to 7.", "7"),
+    ("The answer is not equal to 7.", None),
+    ("The answer equals 7 or 8.", None),
+    ("The answer turns out to be 7.", "7"),
+    ("The answer must be 7.", "7"),
+    ("The answer must not be 7.", None),
+    ("The answer is exactly 7.", "7"),
+    ("The answer is only 7 or 8.", None),
+    ("所以答案等于7。", "7"),
+    ("答案就是7", "7"),
+    ("答案不等于7", None),
+    ("The answer is 7. Alternatively, 8.", None),
+    ("The answer is 7. Wait, it is 8.", None),
+    ("The answer is 7. I hope that it helps.", "7"),
     # boxes and the words around them
     ("\\boxed{100}, not 255", "100"),
     ("\\boxed{100}, not $255$.", "100"),
@@ -195,7 +211,7 @@ def test_in_a_form_that_is_named_nothing_else_is_read(form, text, answer):
     assert (None if statement is None else statement.answer) == answer
 
 
-@pytest.mark.parametrize("form", ["box", "(a)(b)", "(", ""])
+@pytest.mark.parametrize("form", ["box", "(a)(b)", "(", 7, ["boxed"]])
 def test_what_is_no_form(form):
     with pytest.raises(ValueError, match="answer_form must be one of tags, boxed, hash"):
         check_form(form)
@@ -247,6 +263,66 @@ def test_a_label_on_the_last_line(label):
     assert grade(f"{line}\nThe answer is 17.", "18").reward == 0.0
     assert grade(label.format("17 or 18"), "18").reward == 0.0
     assert answer_in(label.format("Paris")) == "Paris"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("$$", "$$"), (r"\[", r"\]")])
+def test_mathematics_on_display_is_one_line_however_it_is_broken(opening, closing):
+    for block in (
+        f"{opening}\n18\n{closing}",
+        f"{opening}x\n= 18\n{closing}.",
+        f"{opening}18{closing}",
+    ):
+        assert grade(f"So it is\n{block}", "18").reward == 1.0, block
+        assert grade(block, "18").reward == 1.0, block
+        assert grade(block, "17").reward == 0.0, block
+        # several values are a list
+        assert grade(f"{opening}\n17\n{closing}\n{opening}\n18\n{closing}", "18").reward == 0.0
+    # this one was never opened
+    assert grade(f"18\n{closing}", "18").reward == 0.0
+
+
+RESULTS = {
+    "ar": "النتيجة هي {}.", "bg": "Резултатът е {}.", "bn": "ফলাফল হলো {}।", "cs, sk": "Výsledek je {}.",
+    "da, no": "Resultatet er {}.", "de": "Das Ergebnis ist {}.", "el": "Το αποτέλεσμα είναι {}.",
+    "es": "Por lo tanto, el resultado es {}.", "fa": "نتیجه {} است.", "fi": "Tulos on {}.",
+    "fr": "Le résultat est {}.", "he": "התוצאה היא {}.", "hi": "परिणाम {} है।", "hr, sr": "Rezultat je {}.",
+    "hu": "Az eredmény {}.", "id": "Hasilnya adalah {}.", "it": "Il risultato è {}.",
+    "ja": "したがって、結果は{}です。",
+    "ko": "결과는 {}입니다.", "nl": "Het resultaat is {}.", "pl": "Wynik wynosi {}.", "pt": "O resultado é {}.",
+    "ro": "Rezultatul este {}.", "ru": "Результат равен {}.", "sv": "Resultatet är {}.", "sw": "Matokeo ni {}.",
+    "te": "ఫలితం {}.", "th": "ผลลัพธ์คือ {}", "tr": "Sonuç {}'dir.", "uk": "Результат дорівнює {}.",
+    "vi": "Kết quả là {}.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", [name for name, words in LANGUAGES.items() if words.label])
+def test_a_result_in_the_last_sentence(language):
+    sentence = RESULTS[language]
+    for text in (sentence.format(18), f"3 + 15 = 18. {sentence.format(18)}"):
+        assert grade(text, "18").reward == 1.0, text
+        assert grade(text, "17").reward == 0.0, text
+    or_ = LANGUAGES[language].or_.split("|")[0]
+    assert grade(sentence.format(f"18 {or_} 17"), "18").reward == 0.0
+    # the result of a step, or another follows
+    assert grade(f"{sentence.format(18)}\n3 + 4 = 7", "18").reward == 0.0
+    assert grade(f"{sentence.format(18)} {sentence.format(17)}", "18").reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ich glaube nicht, dass das Ergebnis 7 ist.",
+        "No es cierto que el resultado es 7.",
+        "Das Ergebnis ist nicht 7.",
+        "Das Ergebnis ist größer als 7.",
+        "Das Ergebnis ist 7, das Ergebnis ist 8.",
+        "Das ist Ergebnis 7 der Studie.",
+        "Das Zwischenergebnis ist 7.",
+        "Das Ergebnis ist 7? Nein.",
+    ],
+)
+def test_a_result_that_is_denied_or_another_thing(text):
+    assert grade(text, "7").reward == 0.0
 
 
 def test_kana_may_stand_before_an_answer():

@@ -1,10 +1,11 @@
 """The accuracy reward: 1.0 for an answer that is mathematically equal to the gold."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -26,6 +27,7 @@ from swift_rlvr.verifiers.mathematics import (
     grade,
     why_unreadable,
 )
+from swift_rlvr.verifiers.statements import check_form
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold answer in the column solution can be read, or the answer is written like it",
@@ -38,6 +40,9 @@ RULES = {  # in the order in which they are checked
     Reason.UNREADABLE: "the answer can be read as one answer",
     Reason.WRONG: "the answer equals the gold",
 }
+
+
+_NUMBER = re.compile(r"-?[\d.]+")
 
 
 class AccuracyReward(Reward):
@@ -127,11 +132,12 @@ class AccuracyReward(Reward):
         gold = row["solution"]
         ordered: bool | None = parameters.ordered == "yes"
         if parameters.ordered == "auto":
-            # None if nothing is known of the question.
-            question = question_in(row)
+            # None if nothing is known of the question, or the gold is one number, as most are.
+            is_number = _NUMBER.fullmatch(str(gold))
+            question = "" if is_number else question_in(row)
             ordered = asks_for_order(question) if question else None
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
-        form = answer_form(row, parameters)
+        form = check_form(row.get(ANSWER_FORM) or parameters.answer_form)
         verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
         if row.get("options") is not None:
             verdict = with_options(verdict, gold, row["options"], leniency)

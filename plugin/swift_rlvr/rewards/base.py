@@ -247,9 +247,13 @@ class Reward:
 
         ValueError if a needed column is missing, or a column has another length.
         """
-        logs = {"log_extra": log_extra, "log_metric": log_metric}
-        handed = {name: log for name, log in logs.items() if log is not None}
-        grades = self.grades(completions, **columns, **handed)
+        handed = dict(columns)
+        if log_extra is not None:
+            handed["log_extra"] = log_extra
+        if log_metric is not None:
+            handed["log_metric"] = log_metric
+        grades = self.grades(completions, **handed)
+
         if log_extra is not None:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
@@ -276,18 +280,18 @@ class Reward:
         self._check_column("completions", completions)
         count = len(completions)
         own = self._own_rows(columns.get("task"), count)
+        grades = [Grade(None, OTHER_TASK)] * count
         if own == []:  # rows of other tasks need no columns
-            return [Grade(None, OTHER_TASK)] * count
+            return grades
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         texts = self._with_openings(texts, columns)
         used = self._used_columns(completions, columns)
         if own is None:
             return self._judge_batch(texts, used)
 
-        texts = [texts[index] for index in own]
-        used = {name: [values[index] for index in own] for name, values in used.items()}
-        grades = [Grade(None, OTHER_TASK)] * count
-        for index, grade in zip(own, self._judge_batch(texts, used), strict=True):
+        own_texts = [texts[index] for index in own]
+        own_columns = {name: [values[index] for index in own] for name, values in used.items()}
+        for index, grade in zip(own, self._judge_batch(own_texts, own_columns), strict=True):
             grades[index] = grade
         return grades
 
@@ -415,12 +419,12 @@ def _prompt_opens_thinking(prompt: object) -> bool:
 
 def _question_opens_thinking(messages: object) -> bool:
     """Whether messages have such a prompt. ms-swift's end with the completion."""
-    if not isinstance(messages, (list, tuple)) or not messages:
-        return False
-    last = messages[-1]
-    if isinstance(last, Mapping) and last.get("role") == "assistant":
-        messages = messages[:-1]
-    return _prompt_opens_thinking(messages)
+    if isinstance(messages, (list, tuple)) and messages:
+        last = messages[-1]
+        if isinstance(last, Mapping) and last.get("role") == "assistant":
+            return _prompt_opens_thinking(messages[:-1])
+        return _prompt_opens_thinking(messages)
+    return False
 
 
 # By the column that says that the prompt has opened the thinking.

@@ -5,13 +5,13 @@ from ast import literal_eval
 from collections import Counter
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
 from swift_rlvr.verifiers.quantities import same_quantity
-from swift_rlvr.verifiers.statements import WORDS, Reader, final_statement
+from swift_rlvr.verifiers.statements import WORDS, Reader, check_form, final_statement
 
 MAX_ANSWER_CHARS = 1000
 # Golds of which no part is right.
@@ -114,7 +114,7 @@ class ExactMatchReward(Reward):
         if golds is None:
             return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
         literal = self.parameters.literal
-        form = answer_form(row, self.parameters)
+        form = check_form(row.get(ANSWER_FORM) or self.parameters.answer_form)
         statement = final_statement(text or "", form, _reader(golds, literal))
         share: float | None = 0.0
         answer = None

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters, answer_form
+from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import (
     Columns,
     Example,
@@ -20,6 +20,7 @@ from swift_rlvr.rewards.base import (
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_all
+from swift_rlvr.verifiers.statements import check_form
 
 # In the order in which they are checked.
 RULES = {
@@ -108,7 +109,7 @@ class ReasoningGymReward(Reward):
             parameters.timeout,
             parameters.memory_mb,
             parameters.max_workers,
-            [answer_form({ANSWER_FORM: form}, parameters) for form in named],
+            [check_form(form or parameters.answer_form) for form in named],
         )
 
     def _reward(self, verdict: Verdict) -> float | None:

@@ -8,7 +8,7 @@ train with the default by mistake.
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, TypeVar
 
@@ -62,8 +62,7 @@ def read_parameters(
     """
     environment = os.environ if environment is None else environment
     overrides = overrides or {}
-    _refuse_unknown_keywords(cls, reward_name, overrides)
-    _refuse_unknown_variables(cls, reward_name, environment, other_names)
+    _refuse_unknown(cls, reward_name, overrides, environment, other_names)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for parameter in fields(cls):
@@ -99,6 +98,15 @@ def names_elsewhere(cls: type[BaseParameters]) -> dict[str, tuple[str, Field]]:
     return names
 
 
+def _called_here(cls: type[BaseParameters], name: str, write: Callable[[str], str]) -> str:
+    """What another library's name for a parameter is here; empty for any other name.
+
+    write: how the parameter's own name is written where `name` stands.
+    """
+    library, parameter = names_elsewhere(cls).get(name, ("", None))
+    return f"{library}'s {name} is {write(parameter.name)} here" if parameter else ""
+
+
 def flag_elsewhere(
     flag: str, rewards: Iterable[tuple[str, type[BaseParameters]]], variables: bool = False
 ) -> str:
@@ -125,29 +133,23 @@ def flag_elsewhere(
     return ""
 
 
-def _refuse_unknown_keywords(
-    cls: type[BaseParameters], reward_name: str, overrides: Mapping[str, Any]
-) -> None:
-    known = [each.name for each in fields(cls)]
-    for name in overrides:
-        if name in known:
-            continue
-        hint = ""
-        if name in names_elsewhere(cls):
-            library, parameter = names_elsewhere(cls)[name]
-            hint = f"{library}'s {name} is {parameter.name} here"
-        raise TypeError(no_setting(reward_name, name, known, hint))
-
-
-def _refuse_unknown_variables(
+def _refuse_unknown(
     cls: type[BaseParameters],
     reward_name: str,
+    overrides: Mapping[str, Any],
     environment: Mapping[str, str],
     other_names: Iterable[str],
 ) -> None:
-    """InputError for a variable that looks like one of this reward and fits no parameter."""
+    """TypeError for a keyword that is no parameter; InputError for a variable that looks like one of
+    this reward and fits no parameter.
+    """
+    known = [parameter.name for parameter in fields(cls)]
+    for name in overrides:
+        if name not in known:
+            raise TypeError(no_setting(reward_name, name, known, _called_here(cls, name, str)))
+
     prefix = f"{reward_name}_".upper()
-    variables = [variable(reward_name, parameter.name) for parameter in fields(cls)]
+    variables = [variable(reward_name, name) for name in known]
     strays = [name for name in environment if name.startswith(prefix) and name not in variables]
     if not strays:
         return
@@ -157,10 +159,7 @@ def _refuse_unknown_variables(
         if longer and name.startswith(longer):
             continue
         other = name.removeprefix(prefix).lower()
-        hint = ""
-        if other in names_elsewhere(cls):
-            library, parameter = names_elsewhere(cls)[other]
-            hint = f"{library}'s {other} is {variable(reward_name, parameter.name)} here"
+        hint = _called_here(cls, other, lambda own_name: variable(reward_name, own_name))
         raise InputError(no_setting(reward_name, name, variables, hint))
 
 

@@ -17,8 +17,10 @@ def question_in(row: Row) -> str:
             return prompt
         if not isinstance(prompt, Sequence):
             continue
-        turns = [turn for turn in prompt if isinstance(turn, Mapping)]
-        asked = [dict(turn) for turn in turns if turn.get("role") == "user"]
+        asked = []
+        for turn in prompt:
+            if isinstance(turn, Mapping) and turn.get("role") == "user":
+                asked.append(message_text(turn) or "")
         if asked:
-            return "\n".join(message_text(turn) or "" for turn in asked)
+            return "\n".join(asked)
     return ""

@@ -5,9 +5,10 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any
 
 BATCH, SINGLE = "completions", ("completion", "text")  # names of the parameter
@@ -209,21 +210,21 @@ def _looks_up_content(function: Any, seen: set[Any]) -> bool:
     if not inspect.isfunction(function) or function in seen:
         return False
     seen.add(function)
-    code = function.__code__
     # The source of a lambda is that of the line it stands in, and what exec has made has none.
     tree = None
     if function.__name__ != "<lambda>":
         with suppress(OSError, SyntaxError):
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    if tree is None and "content" in _constants(code):
-        return True
     if tree is not None and any(map(_is_look_up, ast.walk(tree))):
         return True
-    for name in _names(code):
-        called = function.__globals__.get(name)
-        is_beside = getattr(called, "__module__", None) == function.__module__
-        if is_beside and _looks_up_content(called, seen):
+    for each in _codes(function.__code__):
+        if tree is None and "content" in each.co_consts:
             return True
+        for name in each.co_names:
+            called = function.__globals__.get(name)
+            is_beside = getattr(called, "__module__", None) == function.__module__
+            if is_beside and _looks_up_content(called, seen):
+                return True
     return False
 
 
@@ -237,18 +238,9 @@ def _is_look_up(node: ast.AST) -> bool:
     return isinstance(key, ast.Constant) and key.value == "content"
 
 
-def _constants(code: Any) -> set[Any]:
-    constants = set(code.co_consts)
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of the functions within it."""
+    yield code
     for constant in code.co_consts:
         if inspect.iscode(constant):
-            constants |= _constants(constant)
-    return constants
-
-
-def _names(code: Any) -> set[str]:
-    """The global names in a function's code and in that of functions within it."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if inspect.iscode(constant):
-            names |= _names(constant)
-    return names
+            yield from _codes(constant)

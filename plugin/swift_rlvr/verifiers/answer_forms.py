@@ -241,12 +241,8 @@ def completion_in_form(
     >>> completion_in_form("tags", "3 + 4 = 7", "7")
     '<think>3 + 4 = 7</think>\n<answer>7</answer>'
     """
-    statement = _statement(form, answer)
-    if thinking_opened:
-        return f"{reasoning}\n</think>\n{statement}"
-    if form == TAGS:
-        return f"<think>{reasoning}</think>\n{statement}"
-    return f"{reasoning}\n{statement}"
+    tag = "think" if form == TAGS else None
+    return _thought(reasoning, _statement(form, answer), tag, thinking_opened)
 
 
 def says_where(prompt: str) -> bool:
@@ -275,27 +271,18 @@ def ideal_completion(
     is_program = answer.lstrip().startswith("```")
     if is_program and form != TAGS:
         form = CODE
-    elif form == CODE and not is_program:  # the block is in the question
+    elif form == CODE:  # the block is in the question
         form = LAST_LINE
     elif form == TAGS and not is_program and _BOXED.search(text):
         answer = _statement(BOXED, answer)
 
-    statement = _statement(form, answer)
-    if form == JSON and (key := _KEY.search(text) or _LAST_KEY.search(text)):
-        statement = json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
-    if form == MARKER and (shown := _SHOWN_MARKER.search(text)):
-        before = shown["any"] or shown["words"] or shown["bare"]
-        statement = f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
     thinks = _THINK_TAGS.search(text)
-    tag = thinks["tag"] if thinks else "think"
-    break_ = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
-    if break_:
-        statement = f"<answer>\n{answer.strip()}\n</answer>"
-    if thinking_opened:
-        return f"{reasoning}\n</think>\n{statement}"
-    if thinks:
-        return f"<{tag}>{break_}{reasoning}{break_}</{tag}>\n{statement}"
-    return f"{reasoning}\n{statement}"
+    tag = thinks["tag"] if thinks else None
+    line_break = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
+    if line_break:
+        answer = f"\n{answer.strip()}\n"
+    statement = _as_shown(form, text, answer)
+    return _thought(reasoning, statement, tag, thinking_opened, line_break)
 
 
 def answer_alone(prompt: str, reasoning: str, answer: str, thinking_opened: bool = False) -> str:
@@ -309,12 +296,33 @@ def answer_alone(prompt: str, reasoning: str, answer: str, thinking_opened: bool
     """
     if asked_form(prompt) == TAGS:
         return ideal_completion(prompt, reasoning, answer, thinking_opened)
-    if thinking_opened:
-        return f"{reasoning}\n</think>\n{answer}"
     thinks = _THINK_TAGS.search(prompt)
-    if thinks:
-        return f"<{thinks['tag']}>{reasoning}</{thinks['tag']}>\n{answer}"
-    return answer
+    if not thinks and not thinking_opened:
+        return answer
+    return _thought(reasoning, answer, thinks["tag"] if thinks else None, thinking_opened)
+
+
+def _thought(
+    reasoning: str, statement: str, tag: str | None, thinking_opened: bool, line_break: str = ""
+) -> str:
+    """A statement behind its reasoning, which stands in tags where the prompt asks for some."""
+    if thinking_opened:
+        return f"{reasoning}\n</think>\n{statement}"
+    if tag:
+        return f"<{tag}>{line_break}{reasoning}{line_break}</{tag}>\n{statement}"
+    return f"{reasoning}\n{statement}"
+
+
+def _as_shown(form: str, prompt: str, answer: str) -> str:
+    """An answer in a form, with the key or the words that a prompt shows for it."""
+    key = form == JSON and (_KEY.search(prompt) or _LAST_KEY.search(prompt))
+    if key:
+        return json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
+    shown = form == MARKER and _SHOWN_MARKER.search(prompt)
+    if shown:
+        before = shown["any"] or shown["words"] or shown["bare"]
+        return f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
+    return _statement(form, answer)
 
 
 def _statement(form: str, answer: str) -> str:

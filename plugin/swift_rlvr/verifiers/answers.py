@@ -315,7 +315,10 @@ def normalised_answer(text: str) -> str:
     bare = []
     for position, character in enumerate(text):
         is_sign = character in _SIGNS or (character == "-" and position not in hyphens)
-        if is_sign or position in kept or not _is_punctuation(character):
+        is_punctuation = character in string.punctuation or unicodedata.category(
+            character
+        ).startswith("P")
+        if is_sign or position in kept or not is_punctuation:
             bare.append(character)
     without_marks = "".join(bare)
     words = _ARTICLES.sub(" ", without_marks).split() or without_marks.split() or text.split()
@@ -328,10 +331,6 @@ def _positions(pattern: re.Pattern[str], text: str) -> set[int]:
     for match in pattern.finditer(text):
         positions.update(range(*match.span()))
     return positions
-
-
-def _is_punctuation(character: str) -> bool:
-    return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def find_code(text: str) -> str | None:

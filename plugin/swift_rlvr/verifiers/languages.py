@@ -1,8 +1,102 @@
-"""How "The answer is 7." is said in other languages than English and Chinese: data, one line a
-language.
+"""How an answer is announced, denied and left open: data. English and Chinese in full, as regular
+expressions, and of other languages what "The answer is 7." is, one line a language.
 """
 
+import re
 from typing import NamedTuple
+
+# --- English and Chinese
+
+ANSWER_IS = re.compile(
+    # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
+    r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
+    r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
+    # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
+    r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
+    r"|turns out to be|comes (?:out )?to)\b|:|=|：|是|为|就是|等于)"
+    r"(?:\s*[:：])?\*{0,2})"
+    r"|[ \t*_]*(?=\n))",
+    re.IGNORECASE,
+)
+# ### Final Answer, **Answer:**
+HEADING = re.compile(
+    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
+)
+# "Answer: Let's check" announces an answer, and gives none
+ANNOUNCES = re.compile(
+    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
+    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
+    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
+    re.IGNORECASE,
+)
+# "The answer is most likely A", "the answer is exactly 5"
+SURELY = re.compile(
+    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore|exactly|just|only),?\s+",
+    re.IGNORECASE,
+)
+# "Thus, (A) is correct"
+LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
+# "(A) is the right answer"
+CALLED_CORRECT = re.compile(
+    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
+    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
+    # 选项A正确
+    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
+    re.IGNORECASE,
+)
+# "(A) is wrong", behind another letter
+CALLED_WRONG = re.compile(
+    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
+    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
+)
+# 故选B, 选 A、C
+CHOSEN = re.compile(
+    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
+    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+)
+# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
+# stands beside them
+DENIAL = re.compile(
+    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
+    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
+    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
+    r"|不是|不对|错|不知道|可能|也许",
+    re.IGNORECASE,
+)
+OR = re.compile(r"\bor\b", re.IGNORECASE)
+# "I doubt that the answer is 5", "some say the answer is 5"
+ATTITUDE = re.compile(
+    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
+    re.IGNORECASE,
+)
+# what takes back or leaves open an answer, in and behind it
+DOUBT = re.compile(f"{DENIAL.pattern}|{OR.pattern}", re.IGNORECASE)
+# ... and before it
+DOUBT_BEFORE = re.compile(f"{DENIAL.pattern}|{ATTITUDE.pattern}", re.IGNORECASE)
+# "Alternatively, 8", behind an answer in its line
+SECOND_THOUGHT = re.compile(
+    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|alternatively)\b",
+    re.IGNORECASE,
+)
+# where a paragraph behind an answer takes it back
+TAKES_BACK = re.compile(
+    rf"{SECOND_THOUGHT.pattern}|\b(?:wrong|incorrect|instead|rather|maybe|perhaps|possibly|or|could"
+    r"|might|unsure|not sure|should be)\b|\?",
+    re.IGNORECASE,
+)
+# a word that is an answer itself
+TRUTH = re.compile(
+    r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
+)
+# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
+_ENGLISH_DENIALS = (
+    *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
+    *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
+    *("rather than", "instead of"),
+)
+
+
+# --- other languages
 
 
 class Words(NamedTuple):
@@ -13,7 +107,8 @@ class Words(NamedTuple):
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
     that is denied; denied: right behind it. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
-    label: what announces the answer on the last line alone, since it also names the result of a step.
+    label: what announces the answer on the last line, or in the last sentence, alone, since it also
+    names the result of a step.
     """
 
     answer: str
@@ -36,7 +131,9 @@ LANGUAGES = {
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
         label="إجابة|جواب|الحل|النتيجة|الناتج",
     ),
-    "bg": Words("отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат"),
+    "bg": Words(
+        "отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат(?:ът)?"
+    ),
     "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না", label="ফলাফল"),
     "cs, sk": Words(
         "odpověď|odpoveď",
@@ -47,7 +144,12 @@ LANGUAGES = {
         label="výsledek|řešení",
     ),
     "da, no": Words(
-        "svar(?:et)?", "er|blir|bliver", "eller", not_="ikke", deny="ikke", label="resultat|løsning"
+        "svar(?:et)?",
+        "er|blir|bliver",
+        "eller",
+        not_="ikke",
+        deny="ikke",
+        label="resultat(?:et)?|løsning(?:en)?",
     ),
     "de": Words(
         "antwort|lösung",
@@ -89,7 +191,7 @@ LANGUAGES = {
         "או",
         not_="אינה|אינו|לא",
         doubt="לא|אינו",
-        label="תשובה(?: סופית)?|תוצאה|פתרון",
+        label="תשובה(?: סופית)?|ה?תוצאה(?: הסופית)?|ה?פתרון",
     ),
     "hi": Words(
         "उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं", label="हल|परिणाम"
@@ -146,7 +248,7 @@ LANGUAGES = {
     ),
     "pl": Words(
         "odpowiedź",
-        "to|jest|brzmi",
+        "to|jest|brzmi|wynosi",
         "lub|albo",
         not_="nie jest|nie|oprócz",
         deny="nie",
@@ -166,7 +268,7 @@ LANGUAGES = {
         "sau",
         not_="nu este|nu e|nu",
         deny="nu",
-        label="răspuns(?: final)?|rezultat",
+        label="răspuns(?: final)?|rezultat(?:ul)?(?: final)?",
     ),
     "ru": Words(
         "ответ",
@@ -177,7 +279,12 @@ LANGUAGES = {
         label="результат|итого?|решение",
     ),
     "sv": Words(
-        "svar(?:et)?", "är|blir", "eller", not_="inte|utom", deny="inte", label="resultat|lösning"
+        "svar(?:et)?",
+        "är|blir",
+        "eller",
+        not_="inte|utom",
+        deny="inte",
+        label="resultat(?:et)?|lösning(?:en)?",
     ),
     "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si", label="matokeo"),
     "ta": Words("பதில்|விடை", "என்பது|=", "அல்லது", denied="அல்ல|இல்லை", doubt="அல்ல|இல்லை"),
@@ -237,9 +344,87 @@ def announcing(labels: bool = False) -> str:
     """
     announced = []
     for words in LANGUAGES.values():
-        # A verb in a script with spaces is a word of its own.
-        verb = rf"(?:{words.verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
-        announced.append(rf"(?:{words.answer})\s*(?:\*\*)?\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
+        verb = _as_word(words.verb)
+        announced.append(rf"(?:{words.answer})\s*\*{{0,2}}\s*(?:[:：=]|{verb}|(?=[-$\\]?\d))")
         if labels and words.label:
-            announced.append(rf"(?:{words.label})\s*(?:\*\*)?\s*[:：]")
+            announced.append(rf"(?:{words.label})\s*\*{{0,2}}\s*[:：]")
     return "|".join(announced)
+
+
+def resulting() -> str:
+    """What states a result in these languages, "Ergebnis ist", as one alternative of a regular
+    expression; a number that is all there is may stand right behind the words for "the result".
+    """
+    stated = []
+    for words in LANGUAGES.values():
+        if words.label:
+            number_alone = rf"(?=[-$]?\d[\d.,]*\$?(?:{words.after})?\W*\Z)"
+            stated.append(rf"(?:{words.label})\s*(?:=|{_as_word(words.verb)}|{number_alone})")
+    return "|".join(stated)
+
+
+def _as_word(verb: str) -> str:
+    """A verb, which is a word of its own in a script with spaces."""
+    return rf"(?:{verb})(?:(?<=[ぁ-ヿ฀-๿가-힣])|(?![^\W_]))"
+
+
+# --- all of them as expressions
+
+_NOT = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
+# From Thai on, scripts have no spaces between words; others have, but for "isn't".
+_JOINED_DENIALS = [word for word in _NOT if word[:3] in ("n't", "n’t") or word >= "\u0e00"]
+DENIED_AT_END = re.compile(
+    # "it is not", but not "the knot"
+    rf"(?:{'|'.join(_JOINED_DENIALS)}|(?<![^\W_])(?:{'|'.join(_NOT)})"
+    # "I doubt that it is", but not "no doubt"
+    r"|(?<!no )(?<!without )\bdoubt(?: that)?(?: (?:it|the answer) is)?)\Z"
+)
+# the last words that one of these may be, which are soon looked for
+DENIALS = (*_NOT, "doubt", "doubt that", "doubt it is", "that it is", "the answer is")
+# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
+BOX_IS_WRONG = re.compile(
+    r"[ \t$\\)}\].,*]*"
+    # \boxed{5}?
+    r"(?:\?"
+    # ... is wrong, isn't it
+    r"|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
+    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b"
+    r"|isn['’]t\b"
+    # ... or not, maybe
+    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b"
+    r"|(?:maybe|perhaps)\b"
+    # ... not, but neither "not 6" nor "not \(6\)"
+    r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
+    # ... ではない
+    rf"|{words_of('denied')})",
+    re.IGNORECASE,
+)
+# The same in other languages. Kana before it are particles: の答えは.
+ANSWER_IS_OF_OTHERS = re.compile(
+    rf"(?<![^\W\d_ぁ-ヿ])(?:{announcing()})(?:\s*[:：])?\*{{0,2}}", re.IGNORECASE
+)
+# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
+LABEL_OF_LAST_LINE = re.compile(
+    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
+    re.IGNORECASE,
+)
+# Das Ergebnis ist 5, in the last sentence
+RESULT = re.compile(rf"(?<![^\W\d_ぁ-ヿ])(?:{resulting()})", re.IGNORECASE)
+# between two answers
+OR_OF_OTHERS = re.compile(
+    # in scripts without spaces a word has no ends: A或B
+    "或|还是|または|หรือ|(?<![^\\W_])(?:"
+    + "|".join(words.or_ for words in LANGUAGES.values())
+    + ")(?![^\\W_])",
+    re.IGNORECASE,
+)
+# behind the answer: 5です
+AFTER_OF_OTHERS = re.compile(
+    "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
+    re.IGNORECASE,
+)
+# before a result, in its sentence
+DENIAL_OF_OTHERS = re.compile(
+    rf"(?<![^\W_])(?:{words_of('deny')}|{words_of('not_')})(?![^\W_])|{words_of('doubt')}",
+    re.IGNORECASE,
+)

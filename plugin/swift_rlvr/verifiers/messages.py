@@ -62,7 +62,8 @@ def message_text(message: object) -> str | None:
     text = _text_of(content, _TEXT_PARTS)
     thinking = None
     for name in _THINKING:
-        thinking = thinking or _text_of(message.get(name), _TEXT_PARTS)
+        if message.get(name) and not thinking:
+            thinking = _text_of(message[name], _TEXT_PARTS)
     if isinstance(content, list):
         thinking = thinking or _text_of(content, _THINKING_PARTS)
     if not thinking or not thinking.strip():

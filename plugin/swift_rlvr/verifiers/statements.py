@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answer_forms import (
@@ -37,9 +36,34 @@ from swift_rlvr.verifiers.answers import (
     normalised_answer,
     with_latex_boxes,
 )
-from swift_rlvr.verifiers.languages import LANGUAGES, announcing, words_of
+from swift_rlvr.verifiers.languages import (
+    AFTER_OF_OTHERS,
+    ANNOUNCES,
+    ANSWER_IS,
+    ANSWER_IS_OF_OTHERS,
+    BOX_IS_WRONG,
+    CALLED_CORRECT,
+    CALLED_WRONG,
+    CHOSEN,
+    DENIAL,
+    DENIAL_OF_OTHERS,
+    DENIALS,
+    DENIED_AT_END,
+    DOUBT,
+    DOUBT_BEFORE,
+    HEADING,
+    LABEL_OF_LAST_LINE,
+    LEAD_IN,
+    OR_OF_OTHERS,
+    RESULT,
+    SECOND_THOUGHT,
+    SURELY,
+    TAKES_BACK,
+    TRUTH,
+)
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
+ACCEPTED_FORMS = f"one of {', '.join(FORMS)} or a regular expression with one group"
 # where an answer behind words is searched for: at the end of a text
 TAIL_CHARS = 1000
 # a longer last line is no value alone
@@ -94,54 +118,61 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     '7'
     """
     text = with_latex_boxes(text)
-    if form is not None:
-        return _in_form(text, check_form(form), reader)
+    if form:
+        return _in_form(text, form, reader)
     block = last_answer(text)
     if block is not None:
         return _in_block(block, reader)
     final = without_end_tokens(after_thinking(text)).strip()
     mark = _last_mark(final)
     if mark is not None:
-        rest = final[mark.end :]
-        # in `\boxed{7}<answer>8` another answer is begun
-        if OPEN in rest:
-            return None
-        if _is_taken_back(final, mark, reader):
-            return _behind_last_marker(rest, reader)
-        # what the words behind it state counts in its place
-        later = _later(rest, mark, reader)
-        return later.statement if later.is_stated else mark.statement
+        return _at_mark(final, mark, reader)
     if has_unclosed_answer(text):
         return None
     # a worked solution in tags that only ends with its answer
     if "</" in final:
         final = _OTHER_TAG.sub(r"\g<content>", final).strip()
+
     tail = final[-TAIL_CHARS:]
     marker = _last_marker(tail)
     if marker is not None:
-        return _behind_marker(tail, marker, reader).statement
+        return _behind_marker(tail, marker, reader)
     chosen = _chosen(tail)
     if chosen:
         return Statement("text", chosen)
-    return _labelled_last_line(tail, reader) or _last_line(final, reader)
+    # "Ergebnis: 7" names the result of a step as well, and so counts on the last line alone
+    label = LABEL_OF_LAST_LINE.search(tail)
+    if label:
+        marker = _Marker(label.start("answer"), "", is_english=False)
+        labelled = _behind_marker(tail, marker, reader)
+        if labelled is not None:
+            return labelled
+    return _last_line(final, reader) or _last_result(tail, reader)
 
 
-@lru_cache(maxsize=256)
-def check_form(form: str) -> str:
-    """A form as it is; ValueError for one that is unknown or has not one group."""
-    if form not in FORMS:
-        accepted = f"one of {', '.join(FORMS)} or a regular expression with one group"
-        try:
-            groups = re.compile(form).groups
-        except re.error as error:
-            raise ValueError(f"answer_form must be {accepted}, got {form!r}: {error}") from None
-        if groups != 1:
-            raise ValueError(f"answer_form must be {accepted}, got {form!r}")
+def check_form(form: object) -> str | None:
+    """A form as it is, or None for None and ""; ValueError for one that is unknown or has not one
+    group.
+    """
+    if form is None or form == "":
+        return None
+    if isinstance(form, str) and form in FORMS:
+        return form
+    problem = f"answer_form must be {ACCEPTED_FORMS}, got {form!r:.80}"
+    if not isinstance(form, str):
+        raise ValueError(problem)
+    try:
+        groups = re.compile(form).groups
+    except re.error as error:
+        raise ValueError(f"{problem}: {error}") from None
+    if groups != 1:
+        raise ValueError(problem)
     return form
 
 
 def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
     """The last answer in one form, and nothing else."""
+    check_form(form)
     if form == TAGS:
         block = last_answer(text)
         return None if block is None else _in_block(block, reader)
@@ -155,14 +186,13 @@ def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
     if form == LAST_LINE:
         line = final.rpartition("\n")[2].strip().strip("*").strip()
         return Statement("last line", line) if line else None
-    marks = {BOXED: _boxed, HASH: _hash, JSON: _json}
-    if form in marks:
-        mark = marks[form](final)
+    if form in _MARK_OF_FORM:
+        mark = _MARK_OF_FORM[form](final)
         if mark is None or _is_taken_back(final, mark, reader):
             return None
         return mark.statement
-    found = list(re.finditer(form, final, re.DOTALL))[-1:]
-    return Statement("answer_form", (found[0][1] or "").strip()) if found else None
+    groups = re.findall(form, final, re.DOTALL)
+    return Statement("answer_form", groups[-1].strip()) if groups else None
 
 
 def _in_block(block: str, reader: Reader) -> Statement | None:
@@ -192,27 +222,44 @@ class _Mark(NamedTuple):
 
 def _last_mark(final: str) -> _Mark | None:
     """The mark that ends last. A box within another mark is its content."""
-    marks: list[_Mark | None] = []
-    # what a mark cannot be without is soon looked for
-    if "boxed" in final or "fbox" in final:
-        marks.append(_boxed(final))
-    if "nswer" in final and "{" in final:
-        marks.append(_json(final))
-    if "</" in final:
-        marks.append(_other_tag(final))
-    if "####" in final:
-        hashes = _hash(final)
-        # behind another mark `#### Explanation` is a heading of Markdown
-        is_alone = not any(marks)
-        if hashes is not None and (is_alone or _begins_with_value(hashes.last)):
-            marks.append(hashes)
-    if "【答案】" in final:
-        marks.append(_chinese_mark(final))
     last = None
-    for mark in marks:
-        if mark is not None and (last is None or mark.end > last.end):
-            last = mark
+    for sign, find in _MARKS.items():
+        if sign not in final:
+            continue
+        mark = find(final)
+        if mark is None or (last is not None and mark.end <= last.end):
+            continue
+        # behind another mark `#### Explanation` is a heading of Markdown
+        if find is _hash and last is not None and not _VALUE.match(mark.last):
+            continue
+        last = mark
     return last
+
+
+def _at_mark(final: str, mark: _Mark, reader: Reader) -> Statement | None:
+    """What a mark states, or what the words behind it state in its place."""
+    rest = final[mark.end :]
+    # in `\boxed{7}<answer>8` another answer is begun
+    if OPEN in rest:
+        return None
+    if _is_taken_back(final, mark, reader):
+        return _behind_last_marker(rest, reader)
+
+    tail = rest[-TAIL_CHARS:].strip(_CLOSING_SIGNS)
+    marker = _last_marker(tail) if tail else None
+    if marker is not None and _VALUE.match(tail, marker.end):
+        stated = _behind_marker(tail, marker, reader)
+        if stated is not None:
+            return stated
+        # "\boxed{7}. The answer is 7, but ..." says nothing new, "... is 7 or 8" does
+        value = tail[marker.end :].lstrip(" $\\([*").removeprefix("boxed{")
+        is_repeated = bool(mark.last) and value.startswith(mark.last)
+        if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
+            return None
+
+    _, line_break, line = rest.rpartition("\n")
+    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
+    return Statement("last line", letter[1]) if letter else mark.statement
 
 
 def _boxed(text: str) -> _Mark | None:
@@ -253,7 +300,7 @@ _OR_BEFORE = re.compile(r"\bor[\s`]*\Z")
 
 def _json(text: str) -> _Mark | None:
     """The value of the last key "answer" of an object."""
-    key_end = max(text.rfind(f"nswer{quote}") for quote in "\"'")
+    key_end = max(text.rfind('nswer"'), text.rfind("nswer'"))
     if key_end < 0:
         return None
     matches = list(_JSON_VALUE.finditer(text, max(0, key_end - _LONGEST_KEY)))
@@ -312,7 +359,7 @@ def _chinese_mark(text: str) -> _Mark | None:
     line = rest.lstrip(" :：\n").partition("\n")[0]
     end = content_start + rest.find(line) + len(line) if line else len(text)
     answer = without_end_tokens(line).strip(" 。.")
-    if DENIAL.search(answer) or _OR_OF_OTHERS.search(answer):
+    if DENIAL.search(answer) or OR_OF_OTHERS.search(answer):
         answer = ""
     return _with_box("text", answer, start, end)
 
@@ -328,54 +375,25 @@ def _with_box(mark: str, content: str, start: int, end: int) -> _Mark:
     return _Mark(Statement(mark, answer), start, end, content)
 
 
-_ENGLISH_DENIALS = (
-    *("not", "not be", "not to", "not equal to", "n't", "n’t", "n't be", "n’t be", "cannot be"),
-    *("never", "or is it", "anything but", "all but", "everything but", "except", "other than"),
-    *("rather than", "instead of"),
-)
-# right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
-_DENIALS = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
-_DOUBT_BEFORE = re.compile(
-    r"(?<!no )(?<!without )\bdoubt(?:\s+that)?(?:\s+(?:it|the\s+answer)\s+is)?\Z", re.IGNORECASE
-)
+# By what a mark cannot be without, which is soon looked for. #### is behind the marks that tell
+# whether it is a heading.
+_MARKS: dict[str, Callable[[str], _Mark | None]] = {
+    "box": _boxed,
+    'nswer"': _json,
+    "nswer'": _json,
+    "</": _other_tag,
+    "####": _hash,
+    "【答案】": _chinese_mark,
+}
+_MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
+
+
+# what may stand right before and right behind a mark
 _OPENING_SIGNS = " \t\n$\\({[}:*"
-# ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
-_BOX_IS_WRONG = re.compile(
-    r"[ \t$\\)}\].,*]*"
-    # \boxed{5}?
-    r"(?:\?"
-    # ... is wrong, isn't it
-    r"|(?:is|was|are|were|would\s+be|seems|looks)\s+(?:also\s+|clearly\s+)?"
-    r"(?:not|wrong|incorrect|false|impossible|invalid|excluded|rejected)\b"
-    r"|isn['’]t\b"
-    # ... or not, maybe
-    r"|or\s+(?:not|is\s+it|maybe|perhaps)\b"
-    r"|(?:maybe|perhaps)\b"
-    # ... not, but neither "not 6" nor "not \(6\)"
-    r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
-    # ... ではない
-    rf"|{words_of('denied')})",
-    re.IGNORECASE,
-)
+_CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
+# \boxed{5} or 6
 _OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
-
-
-def _ends_with_denial(before: str) -> bool:
-    """Whether the last words of a text deny what follows: "it is not", but not "the knot"."""
-    lowered = " ".join(before.lower().split())
-    # Most boxes stand behind none of them, which is soon seen.
-    if not lowered.endswith(_DENIALS):
-        return False
-    for words in _DENIALS:
-        if not lowered.endswith(words):
-            continue
-        # From Thai on, scripts have no spaces between words.
-        may_be_joined = words.startswith(("n't", "n’t")) or words[0] >= "\u0e00"
-        character_before = lowered[-len(words) - 1 : -len(words)]
-        if may_be_joined or not character_before.isalnum():
-            return True
-    return False
 
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
@@ -383,12 +401,13 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if (before and _ends_with_denial(before)) or (
-        "doubt" in before and _DOUBT_BEFORE.search(before)
-    ):
-        return True
+    if before:
+        words = " ".join(before.lower().split())
+        # Most boxes stand behind none of them, which is soon seen.
+        if words.endswith(DENIALS) and DENIED_AT_END.search(words):
+            return True
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
-    if _BOX_IS_WRONG.match(after):
+    if BOX_IS_WRONG.match(after):
         return True
     other = _OR_ANOTHER.match(after)
     return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
@@ -396,26 +415,6 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
 
 # --- words behind which an answer stands
 
-# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
-# stands beside them
-DENIAL = re.compile(
-    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
-    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
-    r"|guess|but|however|rather|although|at least|at most|than|hardly|değil\w*)\b"
-    r"|不是|不对|错|不知道|可能|也许",
-    re.IGNORECASE,
-)
-# a word that is an answer itself
-_TRUTH = re.compile(
-    r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
-)
-CALLED_CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
-    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?"
-    # 选项A正确
-    r"|(?:选项|答案)?\s*((?-i:[A-H]))\s*是?(?:正确|对)的?(?:选项|答案)?",
-    re.IGNORECASE,
-)
 # $$5$$, $5$, \(5\), \[5\]. "$5 and Tom $6" is money
 SEGMENT = re.compile(
     r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL
@@ -429,80 +428,25 @@ BLOCK = re.compile(
 )
 # 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
-OR = re.compile(r"\bor\b", re.IGNORECASE)
-# "I doubt that the answer is 5", "some say the answer is 5"
-_ATTITUDE = re.compile(
-    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
-    re.IGNORECASE,
-)
-
-_MARKER = re.compile(
-    # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
-    r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
-    r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
-    # ... is: 5, **: 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
-    r"|[ \t*_]*(?=\n))",
-    re.IGNORECASE,
-)
-
-
-# The same in other languages. Kana before it are particles: の答えは.
-_MARKER_OF_OTHERS = re.compile(
-    rf"(?<![^\W\d_ぁ-ヿ])(?P<verb>(?:{announcing()})(?:\s*[:：])?(?:\*\*)?)", re.IGNORECASE
-)
-_OR_OF_OTHERS = re.compile(
-    # in scripts without spaces a word has no ends: A或B
-    "或|还是|または|หรือ|(?<![^\\W_])(?:"
-    + "|".join(words.or_ for words in LANGUAGES.values())
-    + ")(?![^\\W_])",
-    re.IGNORECASE,
-)
-_AFTER_OF_OTHERS = re.compile(
-    "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
-    re.IGNORECASE,
-)
-# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
-_LABEL_OF_LAST_LINE = re.compile(
-    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
-    re.IGNORECASE,
-)
-# ### Final Answer, **Answer:**
-_HEADING = re.compile(
-    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
-)
+# what ends a sentence; the point of 3.5 does not
+_POINT = re.compile(r"[\n!?。।]|\.(?!\d)")
 # what stands before a marker in its sentence
 _SENTENCE_END = re.compile(r"[\n.!?。।]")
-# "Answer: Let's check" announces an answer, and gives none
-_ANNOUNCES = re.compile(
-    r"[ \t*_]*(?:let['’]?s\b|let (?:us|me)\b|first,|to (?:find|solve|determine|answer)\b"
-    r"|we (?:need|have|know|can|start|begin)\b|i (?:need|have|will|can)\b"
-    r"|here(?:['’]s| is| are)\b|step (?:\d|by)\b)",
-    re.IGNORECASE,
-)
-# "The answer is most likely A", "the answer is clearly 5"
-_SURELY = re.compile(
-    r"(?:most likely|clearly|simply|definitely|certainly|indeed|thus|therefore),?\s+", re.IGNORECASE
-)
-# "(A) is wrong", behind another letter
-_CALLED_WRONG = re.compile(
-    r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
-    r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
-)
 # A, (A), A. and its text
 _LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
 # where the answer on its line ends; the point of 3.5 ends nothing
 _ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]")
-# nor that of Dr. Smith
-_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\Z")
+# nor do those of names
+_POINTS_OF_NAMES = re.compile(
+    # Dr. Smith
+    r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\."
+    # J. K. Rowling
+    r"|(?<!\S)(?:[A-Z]\.\s?)+[A-Z]\."
+    # George W. Bush, where nothing follows
+    r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
+)
 # a unit behind a block: $5$ cm.
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
-# 故选B, 选 A、C
-_CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
-    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
-)
-_LEAD_IN = re.compile(r"(?:so|thus|hence|therefore),?\s+", re.IGNORECASE)
 # what a value begins with, behind a mark that gives another one
 _VALUE = re.compile(
     r"[\s*_#>]*"
@@ -519,43 +463,7 @@ _VALUE = re.compile(
 
 def is_heading(text: str) -> bool:
     """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
-    return bool(text) and _HEADING.fullmatch(text) is not None
-
-
-class _Stated(NamedTuple):
-    """What the words behind something state.
-
-    is_stated: whether they state a value at all; without a statement they state two, or deny one.
-    """
-
-    statement: Statement | None
-    is_stated: bool
-
-
-def _later(rest: str, mark: _Mark, reader: Reader) -> _Stated:
-    """What the words behind a mark state in its place."""
-    tail = rest[-TAIL_CHARS:].strip(_CLOSING_SIGNS)
-    if not tail:
-        return _Stated(None, False)
-    marker = _last_marker(tail)
-    if marker is not None and _begins_with_value(tail[marker.end :]):
-        stated = _behind_marker(tail, marker, reader)
-        if stated.statement is not None:
-            return stated
-        # "\boxed{7}. The answer is 7, but ..." says nothing new, "... is 7 or 8" does
-        value = tail[marker.end :].lstrip(" $\\([*").removeprefix("boxed{")
-        is_repeated = bool(mark.last) and value.startswith(mark.last)
-        if not is_repeated or _OR_ANOTHER.match(value[len(mark.last) :]):
-            return _Stated(None, True)
-    _, line_break, line = rest.rpartition("\n")
-    letter = _LETTER_ALONE.fullmatch(line) if line_break else None
-    if letter:
-        return _Stated(Statement("last line", letter[1]), True)
-    return _Stated(None, False)
-
-
-# what may stand right behind a mark
-_CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
+    return bool(text) and HEADING.fullmatch(text) is not None
 
 
 class _Marker(NamedTuple):
@@ -576,126 +484,105 @@ def _last_marker(tail: str) -> _Marker | None:
     it has to be an answer, and not the beginning of a solution.
     """
     last = None
-    for match in _MARKER.finditer(tail):
-        if _ANNOUNCES.match(tail, match.end()):
+    for match in ANSWER_IS.finditer(tail):
+        if ANNOUNCES.match(tail, match.end()):
             continue
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         if match["verb"] or is_heading(f"{before}answer"):
             last = _Marker(match.end(), before, is_english=True)
     start = 0 if last is None else last.end
-    for match in _MARKER_OF_OTHERS.finditer(tail, start):
+    for match in ANSWER_IS_OF_OTHERS.finditer(tail, start):
         before = _SENTENCE_END.split(tail[: match.start()])[-1]
         last = _Marker(match.end(), before, is_english=False)
     return last
 
 
-class _Behind(NamedTuple):
-    """An answer behind a marker."""
-
-    answer: str
-    is_block: bool  # in mathematics, quotes or a fence
-    spread: bool  # on other lines than the marker
-    after: str  # what follows it, on its line or, where it is spread, up to the end
-
-
 def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
     tail = without_end_tokens(text)[-TAIL_CHARS:]
     marker = _last_marker(tail)
-    return None if marker is None else _behind_marker(tail, marker, reader).statement
+    return None if marker is None else _behind_marker(tail, marker, reader)
 
 
-def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> _Stated:
-    """What stands behind a marker: on its line, or on the next lines alone, in display mathematics,
-    in quotes or a fence.
-    """
+def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | None:
+    """What the words behind a marker state; None where they state two values, or deny one."""
     behind = _behind(tail[marker.end :])
-    nothing = _Stated(None, True)
     if _is_doubtful(marker.before, behind, reader):
-        return nothing
+        return None
     if behind.is_block:
         unit = _UNIT_AFTER.match(behind.after)
-        return _Stated(Statement("text", behind.answer, unit[1] if unit else ""), True)
+        return Statement("text", behind.answer, unit[1] if unit else "")
     answer = behind.answer.strip().strip("*").strip()
-    answer = _SURELY.sub("", answer, count=1) if _SURELY.match(answer) else answer
+    surely = SURELY.match(answer)
+    if surely:
+        answer = answer[surely.end() :]
     if not marker.is_english:
-        if _OR_OF_OTHERS.search(answer):
-            return nothing
-        answer = _AFTER_OF_OTHERS.sub("", answer)
-    return _Stated(Statement("text", answer), True) if answer else nothing
+        if OR_OF_OTHERS.search(answer):
+            return None
+        answer = AFTER_OF_OTHERS.sub("", answer)
+    return Statement("text", answer) if answer else None
+
+
+class _Behind(NamedTuple):
+    """An answer behind a marker: on its line, or on the next lines alone, in display mathematics,
+    in quotes or a fence.
+
+    is_block: it is in mathematics, quotes or a fence. is_spread: it is on other lines than the
+    marker. letter: of the choice that it is, if it is one. after: what follows it, on its line or,
+    where it is spread, up to the end.
+    """
+
+    answer: str
+    is_block: bool
+    is_spread: bool
+    letter: str | None
+    after: str
 
 
 def _behind(rest: str) -> _Behind:
     """The answer in what stands behind a marker."""
     start = len(rest) - len(rest.lstrip(" \t\n*_"))
-    spread = "\n" in rest[:start]
+    is_spread = "\n" in rest[:start]
     rest = rest[start:]
     block = BLOCK.match(rest)
+    letter = None
     if block:
         answer = content_of(block)
         after = rest[block.end() :]
-        spread = spread or "\n" in block[0]
+        is_spread = is_spread or "\n" in block[0]
     else:
-        # to the end of its sentence, at a point that belongs to no name
-        answer = rest.partition("\n")[0]
-        after = rest[len(answer) :]
-        for end in _ANSWER_END.finditer(answer):
-            point = end.start()
-            if not _TITLE.search(answer, 0, point) and not _is_initial(answer, point):
-                answer = answer[:point]
-                after = rest[end.end() :]
-                break
-    if not spread:
+        line = rest.partition("\n")[0]
+        end = _ANSWER_END.search(line)
+        if end and line[: end.start()][-1:].isalpha():
+            # the point may be a name's
+            end = _ANSWER_END.search(_POINTS_OF_NAMES.sub(lambda name: "_" * len(name[0]), line))
+        answer = line[: end.start()] if end else line
+        after = rest[end.end() if end else len(line) :]
+        letter = _LETTER.match(answer)
+    if not is_spread:
         after = after.partition("\n")[0]
-    return _Behind(answer, block is not None, spread, after)
-
-
-# J. K. Rowling: what stands before and behind the point of an initial
-_INITIALS_BEFORE = re.compile(r"(?:\A|\s)(?:[A-Z]\.\s?)+[A-Z]\Z")
-_INITIAL_AT_START = re.compile(r"\A[A-Z]\Z")
-_INITIAL_BEHIND = re.compile(r"\.\s?[A-Z]\.")
-_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+ [A-Z]\Z")
-_NAME_BEHIND = re.compile(r"\.\s[A-Z][\w'’-]+[.!]?\s*\Z")
-
-
-def _is_initial(line: str, point: int) -> bool:
-    """Whether a point is that of an initial: J. K. Rowling, George W. Bush."""
-    before = line[:point]
-    if _INITIALS_BEFORE.search(before):
-        return True
-    if _INITIAL_AT_START.match(before):
-        return _INITIAL_BEHIND.match(line, point) is not None
-    return bool(_NAME_BEFORE.search(before) and _NAME_BEHIND.match(line, point))
+    if letter:
+        after = _without_other_letters(after, letter[1])
+    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after)
 
 
 def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
     """Whether the words around an answer deny it or leave it open, or give another one."""
+    if behind.letter and _called_correct(behind.after) - {behind.letter}:
+        return True
     # a block may hold words of its own, such as \text{or}; the reader judges them
-    line = "" if behind.is_block or _TRUTH.fullmatch(behind.answer) else behind.answer
-    after = behind.after
-    letter = _LETTER.match(line)
-    if letter:
-        after = _without_other_letters(after, letter[1])
-        called_correct = {match[1] or match[2] for match in CALLED_CORRECT.finditer(after)}
-        if called_correct - {letter[1]}:
-            return True
-    if DENIAL.search(before) or DENIAL.search(line) or _ATTITUDE.search(before) or OR.search(line):
+    has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
+    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(behind.answer)):
         return True
-    if behind.spread and not behind.is_block:
+    if behind.is_block:
+        # more formulas behind a block: the answer may be among them
+        return bool(DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
+    if behind.is_spread:
         return _gives_another(behind, reader)
-    if DENIAL.search(after) or OR.search(after):
-        return True
-    # more formulas behind a block: the answer may be among them
-    return behind.is_block and _other_values(behind.answer, after)
+    return bool(DOUBT.search(behind.after) or SECOND_THOUGHT.search(behind.after))
 
 
 # "1. Add the numbers" behind "Answer:": the point has been cut off
 _ENUMERATED = re.compile(r"[ \t]*[A-Za-z].*\n\s*\d+[.)]\s")
-# where a paragraph behind an answer takes it back
-_TAKES_BACK = re.compile(
-    r"\b(?:wait|actually|correction|sorry|mistaken?|i mean|second thought|hmm|wrong|incorrect|instead"
-    r"|rather|maybe|perhaps|possibly|or|alternatively|could|might|unsure|not sure|should be)\b|\?",
-    re.IGNORECASE,
-)
 
 
 def _gives_another(behind: _Behind, reader: Reader) -> bool:
@@ -703,18 +590,15 @@ def _gives_another(behind: _Behind, reader: Reader) -> bool:
 
     An explanation may follow, with numbers of its own; a line that is a value is another answer.
     """
-    after = behind.after
-    letter = _LETTER.match(behind.answer)
-    if letter:
-        after = _without_other_letters(after, letter[1])
     # what stands right below belongs to it
-    paragraph, _, explanation = after.partition("\n\n")
-    if DENIAL.search(paragraph) or OR.search(paragraph):
+    paragraph, _, explanation = behind.after.partition("\n\n")
+    if DOUBT.search(paragraph):
         return True
-    if not letter and (_ENUMERATED.match(after) or _other_values(behind.answer, paragraph)):
+    is_step = _ENUMERATED.match(behind.after) or _other_values(behind.answer, paragraph)
+    if is_step and behind.letter is None:
         return True
     for line in explanation.split("\n"):
-        if _TAKES_BACK.search(line):
+        if TAKES_BACK.search(line):
             return True
         value = line.strip().strip("*").strip()
         if value and _squeezed(value) != _squeezed(behind.answer) and reader.is_value(value):
@@ -744,50 +628,71 @@ def _without_other_letters(after: str, letter: str) -> str:
     def other(match: re.Match[str]) -> str:
         return match[0] if letter.upper() in match.groups() else ""
 
-    return _CALLED_WRONG.sub(other, after)
+    return CALLED_WRONG.sub(other, after)
 
 
-def _begins_with_value(text: str) -> bool:
-    return _VALUE.match(text) is not None
+def _called_correct(text: str) -> set[str]:
+    """The letters of all choices that a text calls correct."""
+    return {match[1] or match[2] for match in CALLED_CORRECT.finditer(text)}
 
 
 def _chosen(tail: str) -> str | None:
     """The choice that the end of a text calls correct."""
-    chosen = _CHOSEN.search(tail)
+    chosen = CHOSEN.search(tail)
     if chosen:
         return chosen[1]
     # "A is correct. B is correct." chooses nothing
-    letters = {match[1] or match[2] for match in CALLED_CORRECT.finditer(tail)}
-    if len(letters) != 1:
+    if len(_called_correct(tail)) != 1:
         return None
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
-    lead_in = _LEAD_IN.match(sentence)
-    sentence = sentence[lead_in.end() :] if lead_in else sentence
+    lead_in = LEAD_IN.match(sentence)
+    if lead_in:
+        sentence = sentence[lead_in.end() :]
     called = CALLED_CORRECT.fullmatch(sentence) or _LETTER_ALONE.fullmatch(sentence)
     return sentence if called else None
 
 
-def _labelled_last_line(tail: str, reader: Reader) -> Statement | None:
-    """What stands behind a label such as "Ergebnis:" that a calculation in the middle of a text has as
-    well: only the last line counts.
-    """
-    label = _LABEL_OF_LAST_LINE.search(tail)
-    if label is None:
-        return None
-    marker = _Marker(label.start("answer"), "", is_english=False)
-    return _behind_marker(tail, marker, reader).statement
-
-
 def _last_line(final: str, reader: Reader) -> Statement | None:
     """A value alone on the last line. The last of several such lines is none: they are a list."""
-    before, line_break, line = final.rpartition("\n")
-    value = line.strip().strip("*").strip()
-    longest = _LONGEST_LAST_LINE if line_break else TAIL_CHARS
+    before, value = _without_last_line(final)
+    longest = _LONGEST_LAST_LINE if before else TAIL_CHARS
     if len(value) > longest or not reader.is_value(value):
         return None
-    above = before.rstrip().rpartition("\n")[2].strip().strip("*").strip()
+    _, above = _without_last_line(before)
     # above it an equation is a step
     is_other = "=" not in above and _squeezed(above) != _squeezed(value)
     if above and is_other and reader.is_value(above):
         return None
-    return Statement("last line" if line_break else "bare", value)
+    return Statement("last line" if before else "bare", value)
+
+
+def _without_last_line(text: str) -> tuple[str, str]:
+    """A text without its last line, and that line without what is around it. Mathematics on display
+    is one line, however it is broken.
+    """
+    text = text.rstrip()
+    start = -1
+    for opening, closing in ("$$", "$$"), (r"\[", r"\]"):
+        if text.rstrip(" .").endswith(closing):
+            start = text.rfind(opening, 0, text.rfind(closing))
+    line_start = text.rfind("\n", 0, start if start >= 0 else len(text)) + 1
+    line = " ".join(text[line_start:].split("\n"))
+    return text[:line_start], line.strip().strip("*").strip()
+
+
+def _last_result(tail: str, reader: Reader) -> Statement | None:
+    """The value that the last sentence gives as the result: "Das Ergebnis ist 7." The same words
+    name the result of a step before it.
+    """
+    sentence_start = 0
+    for end in _POINT.finditer(tail.rstrip(" .!。।*\n")):
+        sentence_start = end.end()
+    if len(tail) - sentence_start > _LONGEST_LAST_LINE:
+        return None
+    result = RESULT.search(tail, sentence_start)
+    if result is None or not _VALUE.match(tail, result.end()):
+        return None
+    before = tail[sentence_start : result.start()]
+    if DENIAL_OF_OTHERS.search(before):
+        return None
+    return _behind_marker(tail, _Marker(result.end(), before, is_english=False), reader)

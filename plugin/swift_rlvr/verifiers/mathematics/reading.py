@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from swift_rlvr.verifiers.languages import words_of
+from swift_rlvr.verifiers.languages import CALLED_CORRECT, DENIAL, words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
@@ -50,7 +50,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     name_of,
     tree_of,
 )
-from swift_rlvr.verifiers.statements import CALLED_CORRECT, DENIAL
 
 # --- limits, so that no text is slow to read
 

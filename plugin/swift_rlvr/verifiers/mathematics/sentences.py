@@ -8,12 +8,13 @@ part, a bound or one of several, and a policy that is paid for naming numbers le
 import re
 from fractions import Fraction
 
+from swift_rlvr.verifiers.languages import OR
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS
 from swift_rlvr.verifiers.mathematics.reading import NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Relation, Value, Words
-from swift_rlvr.verifiers.statements import NUMERAL, OR, SEGMENT, content_of
+from swift_rlvr.verifiers.statements import NUMERAL, SEGMENT, content_of
 
 # what prose has not: signs, digits, and single letters other than "a" and "I"
 _NO_PROSE = re.compile(

@@ -155,9 +155,12 @@ def test_calls_are_read_in_every_way_in_which_models_write_them(text):
 
 
 def test_a_name_may_be_no_name_of_python():
-    gold = [{"name": "Market Trends API", "arguments": {"kind": "A (Market Trends API(x)"}}]
-    text = '[Market Trends API(kind="A (Market Trends API(x)")]'
-    assert graded(text, gold) == (1.0, "correct")
+    for kind in ("A (Market Trends API(x)", "the Market Trends API (x)"):
+        gold = [{"name": "Market Trends API", "arguments": {"kind": kind}}]
+        text = f'[Market Trends API(kind="{kind}")]'
+        assert graded(text, gold) == (1.0, "correct")
+        hedge = f'{text}  # or Market Trends API(kind="y")'
+        assert graded(hedge, gold, text_around=True) == (0.0, "unreadable call")
     assert graded("[clear()]", [{"name": "clear", "arguments": {}}]) == (1.0, "correct")
 
 
@@ -416,6 +419,7 @@ def test_text_around_is_a_setting_and_all_calls_count():
         (f"I cannot, but: {RIGHT}", 0.0),
         (BARE, 0.0),
         (f"No: {BARE}", 0.0),
+        (f"```\nNo: {BARE}\n```", 0.0),
         ("[get_weather(city='Bonn')]", 0.0),
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
         ("<tool_call>{broken", 0.0),
@@ -438,6 +442,7 @@ def test_where_no_call_is_right_any_answer_without_one_is(text, reward):
     [
         ("no tools", "[]", "bad tools"),
         ([{"description": "no name"}], "[]", "bad tools"),
+        ([{"name": "f", "parameters": {"properties": {"a": "integer"}}}], "[]", "bad tools"),
         ([TOOLS[0], TOOLS[0]], "[]", "bad tools"),
         (TOOLS, "", "bad gold"),
         (TOOLS, "call it", "bad gold"),
@@ -509,6 +514,26 @@ def test_an_argument_in_tags_is_read_strictly():
     assert graded(text.replace("{}", '{"a": 1, "a": 2}'), gold)[0] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("schema", "written", "gold"),
+    [
+        ({"type": "string"}, "True", "True"),
+        ({"type": "string"}, "5", "5"),
+        ({"type": "Optional[str]"}, "5", "5"),
+        ({"type": "Optional[int]"}, "5", 5),
+        ({"type": "boolean"}, "True", True),
+        # a schema that says nothing
+        (True, "True", True),
+        ({}, "5", 5),
+    ],
+)
+def test_an_argument_in_tags_is_read_by_its_type(schema, written, gold):
+    tools = [{"name": "f", "parameters": {"properties": {"a": schema}}}]
+    text = f"<function=f><parameter=a>{written}</parameter></function>"
+    call = {"name": "f", "arguments": {"a": gold}}
+    assert graded(text, [call], tools) == (1.0, "correct")
+
+
 MEANT = "get_weather(city='Bonn', days=3)"
 MEANT_NOT = "get_weather(city='Ulm', days=3)"
 
@@ -530,6 +555,14 @@ MEANT_NOT = "get_weather(city='Ulm', days=3)"
         # behind what is no JSON
         f"{BARE} {'{x ' * 100}{json.dumps(WRONG)}",
         f"{BARE} {'{x ' * 15_000}{json.dumps(WRONG)}",
+        # beside a mark, half written or in another form
+        f"{RIGHT}<function=get_weather><parameter=city>Ulm",
+        f'{RIGHT}[TOOL_CALLS]get_weather[ARGS]{{"city": "Ulm"}}',
+        # in a block that is no call alone
+        f"```\nx = {MEANT_NOT}\n```\n{BARE}",
+        f"```\n{json.dumps(ULM)} perhaps\n```\n{BARE}",
+        # as Llama calls built-in tools
+        f"{BARE}\nget_weather.call(city='Ulm')",
     ],
 )
 def test_no_hedge_is_hidden_in_a_comment_or_another_form(text):
@@ -549,6 +582,8 @@ def test_a_comment_is_text_around():
     [
         f"<function=get_weather>{json.dumps(WEATHER['arguments'])}</function>",
         '<|python_tag|>get_weather.call(city="Bonn", days=3)<|eom_id|>',
+        # a decoder leaves special tokens out
+        'get_weather.call(city="Bonn", days=3)',
         f"```json\r\n{BARE}\r\n```",
     ],
 )

@@ -31,7 +31,7 @@ _MOST_READ_IN_VAIN = 1_000_000
 _EACH_IN_VAIN = 100
 _TOO_DEEP_IN_VAIN = 10_000
 # What a path writes around the key of an object, or the place in a list.
-_AROUND_KEY = {dict: (".", ""), list: ("[", "]")}
+_AROUND_KEY: dict[type, tuple[str, str]] = {dict: (".", ""), list: ("[", "]")}
 _OPENING = re.compile(r"[\[{]")
 # What opens a block of Markdown.
 _FENCE = re.compile(r"`{3,}|~{3,}")

@@ -32,8 +32,8 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _DEPTH = 5
 _QUOTE_DEPTH = 3
 _QUOTES = {'"': '"', "“": '"', "”": '"', "'": "'", "‘": "'", "’": "'"}
-# What an opening quote may follow, besides white space.
-_BEFORE_QUOTE = {*"([{—", *_QUOTES}
+# What an opening quote may follow, besides white space; nothing at the start of a text.
+_BEFORE_QUOTE = {"", *"([{—", *_QUOTES}
 _FENCE = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
 _LETTER_OPTIONS = re.compile(r"\W*a\W*b\W*c\W*", re.IGNORECASE)
 _QUOTED = re.compile(r'["“”]([^"“”]+)["“”]')
@@ -123,7 +123,7 @@ def nested_quotes(answer: Answer) -> Outcome:
         is_open = nesting.innermost == quote
         if is_open and not after.isalnum() and not before.isspace():
             nesting.close()
-        elif not is_open and (not before or before.isspace() or before in _BEFORE_QUOTE):
+        elif not is_open and (before.isspace() or before in _BEFORE_QUOTE):
             nesting.open(quote)
     what = "levels of quotes, double and single"
     return Relation.AT_LEAST.outcome(nesting.deepest, _QUOTE_DEPTH, what)

@@ -81,6 +81,21 @@ DSML = """<｜DSML｜function_calls>
 <｜DSML｜parameter name="b">2.5</｜DSML｜parameter>
 </｜DSML｜invoke>
 </｜DSML｜function_calls>"""
+KIMI = "<|tool_calls_section_begin|>" + "".join(
+    f"<|tool_call_begin|>functions.{call['name']}:{number}<|tool_call_argument_begin|>"
+    f"{json.dumps(call['arguments'])}<|tool_call_end|>"
+    for number, call in enumerate((WEATHER, ADD))
+)
+MINIMAX = """<minimax:tool_call>
+<invoke name="get_weather">
+<parameter name="city">Bonn</parameter>
+<parameter name="days">3</parameter>
+</invoke>
+<invoke name="math.add">
+<parameter name="a">1</parameter>
+<parameter name="b">2.5</parameter>
+</invoke>
+</minimax:tool_call>"""
 LLAMA = [{"name": call["name"], "parameters": call["arguments"]} for call in (WEATHER, ADD)]
 OPENAI = [
     {
@@ -148,6 +163,12 @@ Bonn
         DSML,
         DSML.replace("function_calls", "tool_calls"),
         DSML.removesuffix("</｜DSML｜function_calls>"),
+        KIMI + "<|tool_calls_section_end|><|im_end|>",
+        KIMI.replace("functions.", ""),
+        MINIMAX,
+        MINIMAX.removesuffix("</minimax:tool_call>"),
+        f"<|tool_call|>{json.dumps([WEATHER, ADD])}<|/tool_call|>",
+        f"<|tool_call|>{json.dumps([WEATHER, ADD])}<|end_of_text|>",
     ],
 )
 def test_calls_are_read_in_every_way_in_which_models_write_them(text):
@@ -606,6 +627,10 @@ def test_two_calls_may_stand_in_one_tag():
         "{x " * 16_000,
         "<|tool_call>call:f" + "{a:" * 15_000,
         "<|tool_call>call:f{" + ",".join(f"a{n}:1" for n in range(5000)) + "}<tool_call|>",
+        "<|tool_call_begin|>" + "a:1" * 15_000,
+        "<|tool_call_begin|>a:1<|tool_call_argument_begin|>" + "<" * 45_000,
+        '<minimax:tool_call><invoke name="f">' + '<parameter name="a">' * 2200,
+        "<|tool_call|>" * 3_500,
         "<tool_call>f" + "<arg_key>a</arg_key>" * 2400 + "</tool_call>",
         "<tool_call>" + " " * 45_000 + "<arg_key></tool_call>",
         "<tool_call>f" + " " * 45_000 + "<arg_key></tool_call>",
@@ -694,6 +719,32 @@ def test_nothing_but_the_right_call_is_paid_in_deepseeks_forms(text):
     for around in (False, True):
         reward, _ = graded(text, text_around=around)
         assert reward == (1.0 if around and text.endswith(" is right") else 0.0)
+
+
+KIMI_WEATHER = KIMI[KIMI.index("<|tool_call_begin") : KIMI.rindex("<|tool_call_begin")]
+MINIMAX_WEATHER = MINIMAX[: MINIMAX.index('<invoke name="math')]
+LISTED_WEATHER = f"<|tool_call|>[{BARE}]<|/tool_call|>"
+
+
+@pytest.mark.parametrize("call", [KIMI_WEATHER, MINIMAX_WEATHER, LISTED_WEATHER])
+def test_nothing_but_the_right_call_is_paid_between_tokens(call):
+    assert graded(call) == (1.0, "correct")
+    assert graded(call, []) == (0.0, "needless call")
+    for text in (
+        call * 2,
+        call + hermes(ULM),
+        hermes(ULM) + call,
+        call + V31_WEATHER,
+        call.replace("Bonn", "Ulm"),
+        call.replace("get_weather", "clear"),
+        call.replace("days", "city"),
+        call.replace("3", ""),
+        call[: call.index("Bonn")],
+        f"{call} or {json.dumps(ULM)}",
+    ):
+        for around in (False, True):
+            assert graded(text, text_around=around)[0] == 0.0, text
+    assert graded(f"{call} is right")[0] == 0.0
 
 
 WEATHER_OF_BONN = '<|tool_call>call:get_weather{city:<|"|>Bonn<|"|>,days:3}<tool_call|>'

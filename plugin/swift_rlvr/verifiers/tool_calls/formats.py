@@ -163,35 +163,69 @@ def _read_deepseek(text: str, tools: Tools) -> Reading:
     return Reading(calls, _DEEPSEEK_AROUND.sub("", _DEEPSEEK_CALL.sub("", text)))
 
 
-# --- DeepSeek since V3.2, in DSML, where each argument says whether it is a text
+# --- Kimi's, between tokens: functions.name:0 before the arguments, of which 0 counts the calls
 
-_DSML = "｜DSML｜"
-_DSML_CALL = re.compile(
-    r'<｜DSML｜invoke name="([^"<>\n]+)">((?:(?!</?｜DSML｜invoke).)*)</｜DSML｜invoke>', re.DOTALL
-)
-_DSML_ARGUMENT = re.compile(
-    r'<｜DSML｜parameter name="([^"<>\n]+)"(?: string="(true|false)")?>'
-    r"((?:(?!</?｜DSML｜parameter).)*)</｜DSML｜parameter>",
+_KIMI = "<|tool_call_begin|>"
+# The tokens at the end of an answer are no part of it.
+_KIMI_CALL = re.compile(
+    r"<\|tool_call_begin\|>([^<>]+)<\|tool_call_argument_begin\|>"
+    r"((?:(?!<\|tool_call).)*)(?:<\|tool_call_end\|>|$)",
     re.DOTALL,
 )
-_DSML_AROUND = re.compile(r"<｜DSML｜(function_calls|tool_calls)>\s*(?:</｜DSML｜\1>|$)")
+_KIMI_AROUND = re.compile(r"<\|tool_calls_section_begin\|>\s*(?:<\|tool_calls_section_end\|>|$)")
 
 
-def _read_dsml(text: str, tools: Tools) -> Reading:
+def _read_kimi(text: str, tools: Tools) -> Reading:
     calls = []
-    for name, content in _DSML_CALL.findall(text):
-        arguments = []
-        for argument, is_text, value in _DSML_ARGUMENT.findall(content):
-            if is_text == "true":
-                arguments.append((argument, value))
-            elif is_text == "false":
-                arguments.append((argument, value_of(value)))
-            else:
-                arguments.append((argument, _typed(value, argument, name, tools)))
-        if _DSML_ARGUMENT.sub("", content).strip():
-            raise BadCall(f"the arguments of {name!r:.80} cannot be read")
-        calls.append(Call(name, once_each(arguments)))
-    return Reading(calls, _DSML_AROUND.sub("", _DSML_CALL.sub("", text)))
+    for written, arguments in _KIMI_CALL.findall(text):
+        name, _, number = written.strip().removeprefix("functions.").rpartition(":")
+        if not name or not number.isdecimal():
+            raise BadCall(f"expected functions.name:0, got {written!r:.80}")
+        calls.append(Call(name, arguments_of(value_of(arguments))))
+    return Reading(calls, _KIMI_AROUND.sub("", _KIMI_CALL.sub("", text)))
+
+
+# --- Elements of XML: DeepSeek since V3.2, in DSML, and MiniMax
+
+_DSML = "｜DSML｜"
+_MINIMAX = "<minimax:tool_call>"
+
+
+class _Invocations:
+    """Reads ``<invoke name="add"><parameter name="a">1</parameter></invoke>``.
+
+    prefix: what stands before the names of elements. around: the element in which calls stand.
+    """
+
+    def __init__(self, prefix: str, around: str):
+        self.call = re.compile(
+            rf'<{prefix}invoke name="([^"<>\n]+)">'
+            rf"((?:(?!</?{prefix}invoke).)*)</{prefix}invoke>",
+            re.DOTALL,
+        )
+        # In DSML an argument says whether it is a text.
+        self.argument = re.compile(
+            rf'<{prefix}parameter name="([^"<>\n]+)"(?: string="(true|false)")?>'
+            rf"((?:(?!</?{prefix}parameter).)*)</{prefix}parameter>",
+            re.DOTALL,
+        )
+        self.around = re.compile(rf"<({around})>\s*(?:</\1>|$)")
+
+    def __call__(self, text: str, tools: Tools) -> Reading:
+        calls = []
+        for name, content in self.call.findall(text):
+            arguments = []
+            for argument, is_text, value in self.argument.findall(content):
+                if is_text == "true":
+                    arguments.append((argument, value))
+                elif is_text == "false":
+                    arguments.append((argument, value_of(value)))
+                else:
+                    arguments.append((argument, _typed(value, argument, name, tools)))
+            if self.argument.sub("", content).strip():
+                raise BadCall(f"the arguments of {name!r:.80} cannot be read")
+            calls.append(Call(name, once_each(arguments)))
+        return Reading(calls, self.around.sub("", self.call.sub("", text)))
 
 
 # --- Mistral: [TOOL_CALLS] before a list, and in its newer way before each name[ARGS]{...}
@@ -214,11 +248,25 @@ def _read_mistral(text: str, tools: Tools) -> Reading:
     return Reading(calls, before)
 
 
+# --- Phi-4 and Granite: a token before a list
+
+_LISTED = "<|tool_call|>"
+_END_OF_LIST = "<|/tool_call|>"
+
+
+def _read_listed(text: str, tools: Tools) -> Reading:
+    before, _, written = text.partition(_LISTED)
+    return Reading(calls_of(written.strip().removesuffix(_END_OF_LIST)), before)
+
+
 # The first whose mark is in a text reads it; a mark of another one in what it leaves is a further call.
 FORMATS = (
     Format(tuple(GEMMA), _read_gemma),
     Format((_DEEPSEEK,), _read_deepseek),
-    Format((_DSML,), _read_dsml),
+    Format((_KIMI,), _read_kimi),
+    Format((_DSML,), _Invocations("｜DSML｜", "｜DSML｜(?:function_calls|tool_calls)")),
+    Format((_MINIMAX,), _Invocations("", "minimax:tool_call")),
+    Format((_LISTED,), _read_listed),
     Format(("<tool_call>", "</tool_call>", "<function="), _read_tagged),
     Format((_MISTRAL,), _read_mistral),
 )

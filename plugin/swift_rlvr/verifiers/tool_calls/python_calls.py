@@ -6,6 +6,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, Call, Tool
@@ -28,11 +29,6 @@ class PythonReader:
 
     def __init__(self, tools: Mapping[str, Tool]):
         self.tools = tools
-        # Llama writes .call behind a name.
-        names = "|".join(map(re.escape, tools)) or "(?!)"
-        opening = rf"(?<![\w.])(?:{names})(?:\.call)?\s*\("
-        self.named = re.compile(opening)
-        self.with_arguments = re.compile(rf"{opening}\s*(?:\w+\s*=|[\"'\d\[{{-])")
         # Names that are no name in Python, as ToolACE's "Market Trends API", the longest first, so
         # that none is replaced within another.
         strange = [name for name in tools if not name.replace(".", "_").isidentifier()]
@@ -40,13 +36,23 @@ class PythonReader:
         self.placeholders = {name: f"_tool_{number}_" for number, name in enumerate(strange)}
         self.names = {placeholder: name for name, placeholder in self.placeholders.items()}
 
+    @cached_property
+    def _opening(self) -> str:
+        """A pattern of a tool's name with a bracket behind it."""
+        names = "|".join(map(re.escape, self.tools)) or "(?!)"
+        # Llama writes .call behind a name.
+        return rf"(?<![\w.])(?:{names})(?:\.call)?\s*\("
+
     def names_a_tool(self, text: str) -> bool:
         """Whether a tool's name with a bracket behind it stands somewhere in a text."""
-        return "(" in text and self.named.search(text) is not None
+        return "(" in text and re.search(self._opening, text) is not None
 
     def mentions(self, text: str) -> bool:
         """Whether a text writes a call with arguments, wherever it stands."""
-        return "(" in text and self.with_arguments.search(text) is not None
+        if "(" not in text:
+            return False
+        pattern = rf"{self._opening}\s*(?:\w+\s*=|[\"'\d\[{{-])"
+        return re.search(pattern, text) is not None
 
     def read(self, text: str) -> Program | None:
         """The calls that a text is: one, a list of them, or one a line; None where it is anything

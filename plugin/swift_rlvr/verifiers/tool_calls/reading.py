@@ -46,25 +46,24 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     >>> calls_in("I can add numbers.", tools)
     []
     """
-    unmarked = _UnmarkedReader(tools, text_around)
     for each in FORMATS:
         if any(mark in text for mark in each.marks):
-            calls, rest = each.read(text, unmarked.tools)
+            calls, rest = each.read(text, {tool.name: tool for tool in tools})
             break
     else:
-        return unmarked.calls(text)
+        return _UnmarkedReader(tools, text_around).calls(text)
 
     for mark in MARKS:
         if mark in rest:
             raise BadCall(f"there is a call besides that is not whole, or in another form: {mark}")
     rest = rest.strip()
-    if not rest:
-        return calls
-    # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
-    first = min(text.find(mark) for mark in MARKS if mark in text)
-    is_allowed = text_around or rest == text[:first].strip()
-    if not is_allowed or unmarked.mentions(rest) or unmarked.calls(rest):
-        raise BadCall(f"there is text around the calls: {rest!r:.80}")
+    if rest:
+        # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
+        first = min(text.find(mark) for mark in MARKS if mark in text)
+        is_allowed = text_around or rest == text[:first].strip()
+        unmarked = _UnmarkedReader(tools, text_around)
+        if not is_allowed or unmarked.mentions(rest) or unmarked.calls(rest):
+            raise BadCall(f"there is text around the calls: {rest!r:.80}")
     return calls
 
 
@@ -74,9 +73,8 @@ class _UnmarkedReader:
     """
 
     def __init__(self, tools: Sequence[Tool], text_around: bool):
-        self.tools = {tool.name: tool for tool in tools}
         self.text_around = text_around
-        self.python = PythonReader(self.tools)
+        self.python = PythonReader({tool.name: tool for tool in tools})
         self.mentions = self.python.mentions
 
     def calls(self, text: str) -> list[Call]:

@@ -19,11 +19,10 @@ def has_call(text: str, tools: Sequence[Tool]) -> bool:
     """Whether a text makes a call, or tries to: a mark of one, a call that can be read, or one of
     Python's with arguments, wherever it stands.
     """
-    reader = _UnmarkedReader(tools, text_around=True)
-    if any(mark in text for mark in MARKS) or reader.mentions(text):
+    if any(mark in text for mark in MARKS):
         return True
     try:
-        return bool(reader.calls(text))
+        return _UnmarkedReader(tools, text_around=True).has_call(text)
     except BadCall:
         return True
 
@@ -61,8 +60,7 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
         # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
         first = min(text.find(mark) for mark in MARKS if mark in text)
         is_allowed = text_around or rest == text[:first].strip()
-        unmarked = _UnmarkedReader(tools, text_around)
-        if not is_allowed or unmarked.mentions(rest) or unmarked.calls(rest):
+        if not is_allowed or _UnmarkedReader(tools, text_around).has_call(rest):
             raise BadCall(f"there is text around the calls: {rest!r:.80}")
     return calls
 
@@ -76,6 +74,10 @@ class _UnmarkedReader:
         self.text_around = text_around
         self.python = PythonReader({tool.name: tool for tool in tools})
         self.mentions = self.python.mentions
+
+    def has_call(self, text: str) -> bool:
+        """Whether a text makes a call, or writes one as Python does that cannot be read."""
+        return self.mentions(text) or bool(self.calls(text))
 
     def calls(self, text: str) -> list[Call]:
         """The calls of a text; BadCall for text around them where it may not stand."""

@@ -60,9 +60,8 @@ def read_tools(value: Any) -> list[Tool]:
 
 
 def _tool(function: Mapping[str, Any]) -> Tool:
-    parameters: Any = {}
-    for key in ("parameters", "input_schema", "arguments"):
-        parameters = parameters or loaded(function.get(key)) or {}
+    written = [loaded(function.get(key)) for key in ("parameters", "input_schema", "arguments")]
+    parameters: Any = next(filter(None, written), {})
     if not isinstance(parameters, Mapping):
         raise BadCall(f"the parameters of {function['name']} are {shortened(parameters)}")
     properties = parameters.get("properties")

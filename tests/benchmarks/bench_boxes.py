@@ -38,7 +38,7 @@ from rich.console import Console
 from rich.table import Table
 
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks.boxes import resized
+from swift_rlvr.tasks.coordinates import resized
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.boxes import Spot, best_pairs, iou
 

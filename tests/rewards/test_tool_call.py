@@ -81,6 +81,21 @@ DSML = """<｜DSML｜function_calls>
 <｜DSML｜parameter name="b">2.5</｜DSML｜parameter>
 </｜DSML｜invoke>
 </｜DSML｜function_calls>"""
+KIMI = "<|tool_calls_section_begin|>" + "".join(
+    f"<|tool_call_begin|>functions.{call['name']}:{number}<|tool_call_argument_begin|>"
+    f"{json.dumps(call['arguments'])}<|tool_call_end|>"
+    for number, call in enumerate((WEATHER, ADD))
+)
+MINIMAX = """<minimax:tool_call>
+<invoke name="get_weather">
+<parameter name="city">Bonn</parameter>
+<parameter name="days">3</parameter>
+</invoke>
+<invoke name="math.add">
+<parameter name="a">1</parameter>
+<parameter name="b">2.5</parameter>
+</invoke>
+</minimax:tool_call>"""
 LLAMA = [{"name": call["name"], "parameters": call["arguments"]} for call in (WEATHER, ADD)]
 OPENAI = [
     {
@@ -148,6 +163,12 @@ Bonn
         DSML,
         DSML.replace("function_calls", "tool_calls"),
         DSML.removesuffix("</｜DSML｜function_calls>"),
+        KIMI + "<|tool_calls_section_end|><|im_end|>",
+        KIMI.replace("functions.", ""),
+        MINIMAX,
+        MINIMAX.removesuffix("</minimax:tool_call>"),
+        f"<|tool_call|>{json.dumps([WEATHER, ADD])}<|/tool_call|>",
+        f"<|tool_call|>{json.dumps([WEATHER, ADD])}<|end_of_text|>",
     ],
 )
 def test_calls_are_read_in_every_way_in_which_models_write_them(text):
@@ -155,9 +176,12 @@ def test_calls_are_read_in_every_way_in_which_models_write_them(text):
 
 
 def test_a_name_may_be_no_name_of_python():
-    gold = [{"name": "Market Trends API", "arguments": {"kind": "A (Market Trends API(x)"}}]
-    text = '[Market Trends API(kind="A (Market Trends API(x)")]'
-    assert graded(text, gold) == (1.0, "correct")
+    for kind in ("A (Market Trends API(x)", "the Market Trends API (x)"):
+        gold = [{"name": "Market Trends API", "arguments": {"kind": kind}}]
+        text = f'[Market Trends API(kind="{kind}")]'
+        assert graded(text, gold) == (1.0, "correct")
+        hedge = f'{text}  # or Market Trends API(kind="y")'
+        assert graded(hedge, gold, text_around=True) == (0.0, "unreadable call")
     assert graded("[clear()]", [{"name": "clear", "arguments": {}}]) == (1.0, "correct")
 
 
@@ -416,6 +440,7 @@ def test_text_around_is_a_setting_and_all_calls_count():
         (f"I cannot, but: {RIGHT}", 0.0),
         (BARE, 0.0),
         (f"No: {BARE}", 0.0),
+        (f"```\nNo: {BARE}\n```", 0.0),
         ("[get_weather(city='Bonn')]", 0.0),
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
         ("<tool_call>{broken", 0.0),
@@ -438,6 +463,7 @@ def test_where_no_call_is_right_any_answer_without_one_is(text, reward):
     [
         ("no tools", "[]", "bad tools"),
         ([{"description": "no name"}], "[]", "bad tools"),
+        ([{"name": "f", "parameters": {"properties": {"a": "integer"}}}], "[]", "bad tools"),
         ([TOOLS[0], TOOLS[0]], "[]", "bad tools"),
         (TOOLS, "", "bad gold"),
         (TOOLS, "call it", "bad gold"),
@@ -509,6 +535,26 @@ def test_an_argument_in_tags_is_read_strictly():
     assert graded(text.replace("{}", '{"a": 1, "a": 2}'), gold)[0] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("schema", "written", "gold"),
+    [
+        ({"type": "string"}, "True", "True"),
+        ({"type": "string"}, "5", "5"),
+        ({"type": "Optional[str]"}, "5", "5"),
+        ({"type": "Optional[int]"}, "5", 5),
+        ({"type": "boolean"}, "True", True),
+        # a schema that says nothing
+        (True, "True", True),
+        ({}, "5", 5),
+    ],
+)
+def test_an_argument_in_tags_is_read_by_its_type(schema, written, gold):
+    tools = [{"name": "f", "parameters": {"properties": {"a": schema}}}]
+    text = f"<function=f><parameter=a>{written}</parameter></function>"
+    call = {"name": "f", "arguments": {"a": gold}}
+    assert graded(text, [call], tools) == (1.0, "correct")
+
+
 MEANT = "get_weather(city='Bonn', days=3)"
 MEANT_NOT = "get_weather(city='Ulm', days=3)"
 
@@ -530,6 +576,14 @@ MEANT_NOT = "get_weather(city='Ulm', days=3)"
         # behind what is no JSON
         f"{BARE} {'{x ' * 100}{json.dumps(WRONG)}",
         f"{BARE} {'{x ' * 15_000}{json.dumps(WRONG)}",
+        # beside a mark, half written or in another form
+        f"{RIGHT}<function=get_weather><parameter=city>Ulm",
+        f'{RIGHT}[TOOL_CALLS]get_weather[ARGS]{{"city": "Ulm"}}',
+        # in a block that is no call alone
+        f"```\nx = {MEANT_NOT}\n```\n{BARE}",
+        f"```\n{json.dumps(ULM)} perhaps\n```\n{BARE}",
+        # as Llama calls built-in tools
+        f"{BARE}\nget_weather.call(city='Ulm')",
     ],
 )
 def test_no_hedge_is_hidden_in_a_comment_or_another_form(text):
@@ -549,6 +603,8 @@ def test_a_comment_is_text_around():
     [
         f"<function=get_weather>{json.dumps(WEATHER['arguments'])}</function>",
         '<|python_tag|>get_weather.call(city="Bonn", days=3)<|eom_id|>',
+        # a decoder leaves special tokens out
+        'get_weather.call(city="Bonn", days=3)',
         f"```json\r\n{BARE}\r\n```",
     ],
 )
@@ -571,6 +627,10 @@ def test_two_calls_may_stand_in_one_tag():
         "{x " * 16_000,
         "<|tool_call>call:f" + "{a:" * 15_000,
         "<|tool_call>call:f{" + ",".join(f"a{n}:1" for n in range(5000)) + "}<tool_call|>",
+        "<|tool_call_begin|>" + "a:1" * 15_000,
+        "<|tool_call_begin|>a:1<|tool_call_argument_begin|>" + "<" * 45_000,
+        '<minimax:tool_call><invoke name="f">' + '<parameter name="a">' * 2200,
+        "<|tool_call|>" * 3_500,
         "<tool_call>f" + "<arg_key>a</arg_key>" * 2400 + "</tool_call>",
         "<tool_call>" + " " * 45_000 + "<arg_key></tool_call>",
         "<tool_call>f" + " " * 45_000 + "<arg_key></tool_call>",
@@ -659,6 +719,32 @@ def test_nothing_but_the_right_call_is_paid_in_deepseeks_forms(text):
     for around in (False, True):
         reward, _ = graded(text, text_around=around)
         assert reward == (1.0 if around and text.endswith(" is right") else 0.0)
+
+
+KIMI_WEATHER = KIMI[KIMI.index("<|tool_call_begin") : KIMI.rindex("<|tool_call_begin")]
+MINIMAX_WEATHER = MINIMAX[: MINIMAX.index('<invoke name="math')]
+LISTED_WEATHER = f"<|tool_call|>[{BARE}]<|/tool_call|>"
+
+
+@pytest.mark.parametrize("call", [KIMI_WEATHER, MINIMAX_WEATHER, LISTED_WEATHER])
+def test_nothing_but_the_right_call_is_paid_between_tokens(call):
+    assert graded(call) == (1.0, "correct")
+    assert graded(call, []) == (0.0, "needless call")
+    for text in (
+        call * 2,
+        call + hermes(ULM),
+        hermes(ULM) + call,
+        call + V31_WEATHER,
+        call.replace("Bonn", "Ulm"),
+        call.replace("get_weather", "clear"),
+        call.replace("days", "city"),
+        call.replace("3", ""),
+        call[: call.index("Bonn")],
+        f"{call} or {json.dumps(ULM)}",
+    ):
+        for around in (False, True):
+            assert graded(text, text_around=around)[0] == 0.0, text
+    assert graded(f"{call} is right")[0] == 0.0
 
 
 WEATHER_OF_BONN = '<|tool_call>call:get_weather{city:<|"|>Bonn<|"|>,days:3}<tool_call|>'

@@ -14,7 +14,8 @@ from swift_rlvr.contract.datasets import check_dataset
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, unread_columns
-from swift_rlvr.tasks.boxes import BoxSettings, resized
+from swift_rlvr.tasks.boxes import BoxSettings
+from swift_rlvr.tasks.coordinates import resized
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 

@@ -72,6 +72,23 @@ class _Pair(NamedTuple):
     has_label: bool
 
 
+class _Asked(NamedTuple):
+    """What a row asks for. form: box or point. canvas: the width and the height of coordinates."""
+
+    golds: list[Spot]
+    form: str
+    canvas: tuple[float, float] | None
+
+
+class _Fault(ValueError):
+    """Why a row or an answer is not compared: one of RULES, and what in it is wrong."""
+
+    def __init__(self, reason: str, detail: str = ""):
+        super().__init__(reason)
+        self.reason = reason
+        self.detail = detail
+
+
 class BoxReward(Reward):
     """Reward 1.0 for exactly the boxes, or points, that the row's `solution` has, in any order.
 
@@ -142,13 +159,15 @@ class BoxReward(Reward):
             return []
         if canvas is None:
             return []
-        if row.get("asks_for") != POINT:
-            whole = in_json([Spot((0, 0, *canvas))])
-            is_paid = cls().grade(whole, row).reward == cls.full_reward
-            return ["the whole picture as a box is paid, since the right box is as large"] * is_paid
-        areas = [gold.area for gold in golds if gold.form == BOX]
-        is_large = any(2 * area > canvas[0] * canvas[1] for area in areas)
-        return ["most points of the picture are paid, since the right box is as large"] * is_large
+        if row.get("asks_for") == POINT:
+            areas = [gold.area for gold in golds if gold.form == BOX]
+            if any(2 * area > canvas[0] * canvas[1] for area in areas):
+                return ["most points of the picture are paid, since the right box is as large"]
+            return []
+        whole = in_json([Spot((0, 0, *canvas))])
+        if cls().grade(whole, row).reward == cls.full_reward:
+            return ["the whole picture as a box is paid, since the right box is as large"]
+        return []
 
     @classmethod
     def attempts(cls, row: Row) -> list[Attempt]:
@@ -163,64 +182,55 @@ class BoxReward(Reward):
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         try:
+            asked = self._asked(row)
+        except _Fault as fault:
+            return explained_by(RULES, None, fault.reason, detail=fault.detail)
+        written = None
+        try:
+            written = _answer_in(text or "")
+            spots = _spots_in(written, asked.form, self.parameters.text_around)
+        except _Fault as fault:
+            return explained_by(RULES, 0.0, fault.reason, written, fault.detail)
+        return self._compared(asked, spots, written)
+
+    def _asked(self, row: Row) -> _Asked:
+        """What a row asks for; _Fault if nobody could answer it."""
+        try:
             golds = _gold(row["solution"])
         except NotBoxes as error:
-            return explained_by(RULES, None, "bad gold", detail=str(error))
-        asked = row.get("asks_for") or self.parameters.asks_for
-        if asked == _SAME:
-            asked = golds[0].form
-        if asked not in (BOX, POINT) or (asked == BOX and golds[0].form == POINT):
-            detail = f"{asked!r:.40} is asked for, and the right answer is a {golds[0].form}"
-            return explained_by(RULES, None, "bad gold", detail=detail)
+            raise _Fault("bad gold", str(error)) from None
+        form = row.get("asks_for") or self.parameters.asks_for
+        if form == _SAME:
+            form = golds[0].form
+        if form not in (BOX, POINT) or (form == BOX and golds[0].form == POINT):
+            detail = f"{form!r:.40} is asked for, and the right answer is a {golds[0].form}"
+            raise _Fault("bad gold", detail)
         try:
             canvas = _canvas(row.get("canvas"))
-            if canvas is None and golds[0].form == POINT:
-                raise NotBoxes("without it nobody can say how near a point is to another one")
         except NotBoxes as error:
-            return explained_by(RULES, None, "bad canvas", detail=str(error))
+            raise _Fault("bad canvas", str(error)) from None
+        if canvas is None and golds[0].form == POINT:
+            detail = "without it nobody can say how near a point is to another one"
+            raise _Fault("bad canvas", detail)
+        return _Asked(golds, form, canvas)
 
-        written, problem = _answer_in(text or "")
-        if problem is not None:
-            return explained_by(RULES, 0.0, problem)
-        try:
-            spots = read_spots(written, self.parameters.text_around)
-        except NotJson as error:
-            reason = error.reason if error.reason in RULES else "unreadable"
-            return explained_by(RULES, 0.0, reason, written, str(error))
-        except NotBoxes as error:
-            return explained_by(RULES, 0.0, "unreadable", written, str(error))
-        reason, detail = _why_no_answer(spots, asked)
-        if reason:
-            return explained_by(RULES, 0.0, reason, written, detail)
-        return self._compared(golds, spots, canvas, written)
-
-    def _compared(
-        self,
-        golds: Sequence[Spot],
-        spots: Sequence[Spot],
-        canvas: Sequence[float] | None,
-        written: str,
-    ) -> Explanation:
+    def _compared(self, asked: _Asked, spots: Sequence[Spot], written: str) -> Explanation:
         """How answers meet the right ones, after all of them could be read."""
-        table = [[self._pair(gold, spot, canvas) for spot in spots] for gold in golds]
+        table = []
+        for gold in asked.golds:
+            table.append([self._pair(gold, spot, asked.canvas) for spot in spots])
         weights = []
         for row in table:
             weights.append([pair.overlap + _RIGHT_PAIR * pair.is_right for pair in row])
         met = best_pairs(weights)
-        rights = [gold for gold, spot in met.items() if table[gold][spot].is_right]
+        pairs = [table[gold][spot] for gold, spot in met.items()]
 
-        if len(rights) == len(golds) == len(spots):
-            reason, share = "correct", 1.0
-        else:
-            most = max(len(golds), len(spots))
-            share = sum(table[gold][spot].overlap for gold, spot in met.items()) / most
-            share = min(share, _MOST_PARTIAL) if self.parameters.partial else 0.0
-            reason = "wrong place"
-            if len(spots) != len(golds):
-                reason = "wrong number"
-            elif not all(any(row[spot].has_label for row in table) for spot in range(len(spots))):
-                reason = "wrong label"
-        rules = _rules(golds, spots, table, met, canvas)
+        reason = _reason(table, pairs)
+        share = 1.0 if reason == "correct" else 0.0
+        if reason != "correct" and self.parameters.partial:
+            most = max(len(asked.golds), len(spots))
+            share = min(_MOST_PARTIAL, sum(pair.overlap for pair in pairs) / most)
+        rules = _rules(asked, spots, table, met)
         return explained_by(RULES, share, reason, written, further=rules)
 
     def _pair(self, gold: Spot, answer: Spot, canvas: Sequence[float] | None) -> _Pair:
@@ -240,32 +250,52 @@ class BoxReward(Reward):
         return _Pair(overlap, is_right, True)
 
 
-def _answer_in(text: str) -> tuple[str, str | None]:
-    """What of a completion is its answer, and why it has none: what follows the thinking, or the
-    answer block at its end.
-    """
+def _answer_in(text: str) -> str:
+    """What of a completion is its answer: what follows the thinking, or the answer block at its end."""
     text = with_tags(text)
-    scope = without_end_tokens(after_thinking(text)).strip()
+    answer = without_end_tokens(after_thinking(text)).strip()
     block = last_answer(text)
-    if block is None:
-        return scope, None if scope else "no answer"
-    if scope.count(OPEN) > 1 or (scope and not scope.endswith(CLOSE)):
-        return "", "several answers"
-    return block.strip(), None if block.strip() else "no answer"
+    if block is not None:
+        if answer.count(OPEN) > 1 or (answer and not answer.endswith(CLOSE)):
+            raise _Fault("several answers")
+        answer = block.strip()
+    if not answer:
+        raise _Fault("no answer")
+    return answer
 
 
-def _why_no_answer(spots: Sequence[Spot], asked: str) -> tuple[str, str]:
-    """Why boxes or points that could be read are not compared, with a detail; empty if they are."""
+def _spots_in(written: str, form: str, text_around: bool) -> list[Spot]:
+    """The boxes or points of an answer; _Fault if it has none that could be right."""
+    try:
+        spots = read_spots(written, text_around)
+    except NotJson as error:
+        reason = error.reason if error.reason in RULES else "unreadable"
+        raise _Fault(reason, str(error)) from None
+    except NotBoxes as error:
+        raise _Fault("unreadable", str(error)) from None
     if not spots:
-        return "no box", ""
+        raise _Fault("no box")
     if len(spots) > MOST:
-        return "too many", f"it has {len(spots):,}"
+        raise _Fault("too many", f"it has {len(spots):,}")
     for spot in spots:
-        if spot.form != asked:
-            return "other form", f"a {asked} is asked for, got {spot}"
+        if spot.form != form:
+            raise _Fault("other form", f"a {form} is asked for, got {spot}")
         if spot.is_empty:
-            return "empty box", str(spot)
-    return "", ""
+            raise _Fault("empty box", str(spot))
+    return spots
+
+
+def _reason(table: Sequence[Sequence[_Pair]], pairs: Sequence[_Pair]) -> str:
+    """What of an answer is wrong. table: a row of pairs for each gold. pairs: those that are made."""
+    columns = list(zip(*table, strict=True))
+    if len(table) != len(columns):
+        return "wrong number"
+    if len(pairs) == len(table) and all(pair.is_right for pair in pairs):
+        return "correct"
+    for column in columns:
+        if not any(pair.has_label for pair in column):
+            return "wrong label"
+    return "wrong place"
 
 
 # The completions of a group have the same row.
@@ -294,13 +324,13 @@ def _canvas(value: Any) -> tuple[float, float] | None:
 
 
 def _rules(
-    golds: Sequence[Spot],
+    asked: _Asked,
     spots: Sequence[Spot],
     table: Sequence[Sequence[_Pair]],
     met: dict[int, int],
-    canvas: Sequence[float] | None,
 ) -> list[Rule]:
     """A rule for each right box or point, with the answer that it met, and for each answer left over."""
+    golds, canvas = asked.golds, asked.canvas
     rules = []
     for index, gold in enumerate(golds[:_SHOWN]):
         name = f"right {gold.form} {index + 1}, {gold}"

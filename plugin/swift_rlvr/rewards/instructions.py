@@ -131,10 +131,8 @@ class InstructionsReward(Reward):
         """The reason, with its rule, why an answer is none, whatever constraints it meets."""
         if not has_word(answer.text):
             return _NO_ANSWER, Rule("there is an answer after the thinking", False)
-        if (
-            any(constraint.kind.brief for constraint in constraints)
-            or not self.parameters.min_words
-        ):
+        is_brief = any(constraint.kind.brief for constraint in constraints)
+        if is_brief or not self.parameters.min_words:
             return None
         least = self.parameters.min_words
         for constraint in constraints:

@@ -26,7 +26,6 @@ from swift_rlvr.verifiers.json_values import (
     TOO_DEEP,
     TOO_LONG,
     TWO_VALUES,
-    Field,
     NotJson,
     compare,
     read_answer,
@@ -135,10 +134,11 @@ class JsonReward(Reward):
             schema = read_schema(row["schema"], parameters.formats)
         except BadSchema as error:
             return explained_by(RULES, None, "bad schema", detail=str(error))
-        golds = []
-        if row.get("solution") is not None:
+        gold = None
+        has_gold = row.get("solution") is not None
+        if has_gold:
             try:
-                golds.append(read_gold(row["solution"], schema))
+                gold = read_gold(row["solution"], schema)
             except ValueError as error:
                 return explained_by(RULES, None, "bad gold", detail=str(error))
 
@@ -153,34 +153,43 @@ class JsonReward(Reward):
             errors = schema.errors(answer)
         except TooMuchWork as error:
             return explained_by(RULES, None, "too much work", extracted, str(error))
-        return self._compared(golds, answer, errors, extracted)
+        if has_gold:
+            return self._beside_gold(gold, answer, errors, extracted)
+        return self._by_schema_alone(answer, errors, extracted)
 
-    def _compared(
-        self, golds: list[Any], answer: Any, errors: list[SchemaError], extracted: str
+    def _by_schema_alone(
+        self, answer: Any, errors: list[SchemaError], extracted: str
     ) -> Explanation:
-        """What an answer earns that could be read. golds: the right one, where there is one. errors:
-        what the schema refuses in it.
-        """
-        parameters = self.parameters
-        fields: list[Field] = []
-        for gold in golds:
-            fields += compare(gold, answer, parameters.tolerance, parameters.unordered)
-        is_wrong = {error.path for error in errors}
-        right = [field for field in fields if field.is_right and field.path not in is_wrong]
-        rules = [Rule(f"{path} is valid", False, problem) for path, problem in errors]
-        rules += [Rule(f"{field.path} is right", field.is_right, field.detail) for field in fields]
+        reason = "valid"
         if errors:
             reason = "not valid"
-        elif not golds:
-            reason = "empty" if answer in ({}, []) and not parameters.empty else "valid"
+        elif answer in ({}, []) and not self.parameters.empty:
+            reason = "empty"
+        reward = 1.0 if reason == "valid" else 0.0
+        return explained_by(RULES, reward, reason, extracted, further=_rules(errors))
+
+    def _beside_gold(
+        self, gold: Any, answer: Any, errors: list[SchemaError], extracted: str
+    ) -> Explanation:
+        parameters = self.parameters
+        fields = compare(gold, answer, parameters.tolerance, parameters.unordered)
+        not_valid = {error.path for error in errors}
+        right = [field for field in fields if field.is_right and field.path not in not_valid]
+        if errors:
+            reason = "not valid"
         elif len(right) == len(fields):
             reason = "correct"
         else:
             reason = "partly right" if right else "wrong answer"
-        share = float(reason in ("valid", "correct"))
-        if parameters.partial and fields and share < 1:
-            share = min(_MOST_PARTIAL, len(right) / len(fields))
-        return explained_by(RULES, share, reason, extracted, further=rules)
+        reward = 1.0 if reason == "correct" else 0.0
+        if parameters.partial and reason != "correct":
+            reward = min(_MOST_PARTIAL, len(right) / len(fields))
+        rules = [Rule(f"{field.path} is right", field.is_right, field.detail) for field in fields]
+        return explained_by(RULES, reward, reason, extracted, further=[*_rules(errors), *rules])
+
+
+def _rules(errors: list[SchemaError]) -> list[Rule]:
+    return [Rule(f"{path} is valid", False, problem) for path, problem in errors]
 
 
 def answer_in(text: str) -> str:

@@ -112,9 +112,10 @@ class ToolCallReward(Reward):
             golds = _golds(row["functions"], row["calls"])
         except BadCall:
             return []
-        return list(
-            dict.fromkeys(doubt for gold in golds for doubt in doubts(gold, tools[gold.name]))
-        )
+        found = []
+        for gold in golds:
+            found += doubts(gold, tools[gold.name])
+        return list(dict.fromkeys(found))
 
     def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
         if isinstance(completions, (list, tuple)):
@@ -135,25 +136,29 @@ class ToolCallReward(Reward):
             return explained_by(RULES, None, "bad gold", detail=str(error))
 
         written = answer_in(text or "")
-        if not any(character.isalnum() for character in written) and written != "[]":
+        has_content = written == "[]" or any(character.isalnum() for character in written)
+        if not has_content:
             return explained_by(RULES, 0.0, "no answer")
         if len(written) > MOST_CHARS:
             return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
         if not golds:
             return _without_right_call(written, tools)
+        return self._beside_golds(written, golds, tools)
+
+    def _beside_golds(self, written: str, golds: list[GoldCall], tools: list[Tool]) -> Explanation:
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
         except BadCall as error:
             return explained_by(RULES, 0.0, "unreadable call", written, str(error))
+        if not calls:
+            return explained_by(RULES, 0.0, "no call", written)
         comparer = Comparer({tool.name: tool for tool in tools}, self.parameters.loose_text)
         reason = self._reason(golds, calls, comparer)
         reward = 1.0 if reason == "correct" else 0.0
-        rules = [] if reason == "no call" else _rules_of_calls(golds, calls, comparer)
+        rules = _rules_of_calls(golds, calls, comparer)
         return explained_by(RULES, reward, reason, written, further=rules)
 
     def _reason(self, golds: list[GoldCall], calls: list[Call], comparer: Comparer) -> str:
-        if not calls:
-            return "no call"
         if len(calls) != len(golds):
             return "wrong number"
         if sorted(call.name for call in calls) != sorted(gold.name for gold in golds):
@@ -192,20 +197,19 @@ def answer_in(text: str) -> str:
 
 
 def _tools(value: Any) -> list[Tool]:
-    return _read_tools(value if isinstance(value, str) else json.dumps(value, default=str))
+    return _read_tools(_as_text(value))
 
 
 def _golds(functions: Any, value: Any) -> list[GoldCall]:
-    texts = []
-    for each in (functions, value):
-        texts.append(each if isinstance(each, str) else json.dumps(each, default=str))
-    return _read_golds(*texts)
+    return _read_golds(_as_text(functions), _as_text(value))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 # The completions of a group have the same row.
-@lru_cache(maxsize=1024)
-def _read_tools(text: str) -> list[Tool]:
-    return read_tools(text)
+_read_tools = lru_cache(maxsize=1024)(read_tools)
 
 
 @lru_cache(maxsize=1024)

@@ -11,8 +11,6 @@ SWIFT_RLVR_COORDINATES. The right answer is brought into that scale, so that the
 of one kind. Where they have another one, the size of the image is needed, from columns or its file.
 """
 
-import math
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +27,22 @@ from swift_rlvr.tasks.columns import (
     unused_passages,
     value_at,
 )
+from swift_rlvr.tasks.coordinates import (
+    ABSOLUTE,
+    RELATIVE,
+    RESIZED,
+    UNIT,
+    XYWH,
+    XYXY,
+    Change,
+    require_one_scale,
+    require_one_shape,
+    scale_of,
+)
 from swift_rlvr.tasks.json_schema import JsonAnswerTask
 from swift_rlvr.tasks.own import prompt_of, turns_of
 from swift_rlvr.tasks.pictures import Picture, content_of, digests, placed
 from swift_rlvr.tasks.task import Gold, Row, RowError, columns_named, normalised, shown
-from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answer_forms import TAGS, asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
@@ -65,22 +74,12 @@ _OF_DETECTION = ("objects.area",)
 # ScreenSpot's columns, whose questions are answered with a click.
 _OF_SCREENS = ("data_type", "ui_type")
 _SCREEN_TYPES = ("text", "icon")
-# Scales of coordinates.
-RELATIVE, UNIT, ABSOLUTE, RESIZED = "relative", "unit", "absolute", "resized"
-XYXY, XYWH = "xyxy", "xywh"
 # By the scale, what the prompt says of coordinates.
 COORDINATES = {
     RELATIVE: "in coordinates from 0 to 1000 of the picture's width and height",
     UNIT: "in coordinates from 0 to 1 of the picture's width and height",
     ABSOLUTE: "in pixels of the picture",
     RESIZED: "in pixels of the picture",
-}
-# A question that speaks of coordinates may say their scale itself.
-_COORDINATES = re.compile(r"coordinat|normali[sz]ed", re.IGNORECASE)
-_SCALES = {
-    RELATIVE: re.compile(r"\b0 ?(?:to|and|-|–|,) ?(?:999|1,?000)\b"),
-    UNIT: re.compile(r"\b0 ?(?:to|and|-|–|,) ?1\b(?![.,]?\d)"),
-    ABSOLUTE: re.compile(r"\b(?:in|absolute) pixels?\b|\bpixel coordinates\b"),
 }
 FORMS = {
     BOX: '[{"bbox_2d": [x1, y1, x2, y2]}]',
@@ -91,11 +90,6 @@ ASKS = "Answer with JSON and nothing else, with one object for each {form}: {sho
 ASKS_IN_TAGS = "The answer is JSON, with one object for each {form}: {shown}, {coordinates}."
 FIND = "Find this in the picture: {expression}"
 CLICK = "Where in the picture do you click for this? {instruction}"
-# Qwen2-VL's and Qwen2.5-VL's side of a token, and how many tokens a picture may have.
-_TOKEN_SIDE = 28
-_FEWEST_TOKENS, _MOST_TOKENS = 4, 16384
-# Sides that were rounded, as to multiples of 28, may distort a small picture so much.
-_MOST_DISTORTED = 1.25
 
 
 @dataclass(frozen=True)
@@ -128,10 +122,6 @@ class BoxSettings(Settings):
     )
 
 
-_GOLD_COORDINATES = f"{PREFIX}GOLD_COORDINATES"
-_GOLD_BOXES = f"{PREFIX}GOLD_BOXES"
-
-
 @dataclass(frozen=True)
 class _Written:
     """Right boxes as a row has them.
@@ -146,119 +136,10 @@ class _Written:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """From the coordinates of a row to those of answers.
-
-    scale, form: the row's. size: the width and height that the row's pixels are of, from its columns or
-    else its image; seen: those of the image itself, which a model gets. None if nobody knows.
-    """
-
-    scale: str
-    form: str
-    coordinates: str
-    size: tuple[int, int] | None
-    seen: tuple[int, int] | None
-    column: str
-
-    @property
-    def canvas(self) -> tuple[int, int] | None:
-        """The width and the height of answers."""
-        return _sides(self.coordinates, self.seen)
-
-    def of(self, spot: Spot) -> Spot:
-        """RowError if a box is empty, lies outside of the picture, or the picture's size lacks."""
-        at = spot.at
-        if self.form == XYWH and spot.form == BOX:
-            at = (at[0], at[1], at[0] + at[2], at[1] + at[3])
-        if Spot(at).is_empty:
-            problem = (
-                f"{spot} is no box: x1 < x2 and y1 < y2 are needed; where it is x, y, width and "
-                f"height, set {_GOLD_BOXES}={XYWH}"
-            )
-            raise RowError("boxes", problem, "box that is empty", self.column)
-
-        before, after = _sides(self.scale, self.size), self.canvas
-        if before is not None and _is_beyond(at, before):
-            problem = (
-                f"{spot} goes beyond the picture of {before[0]} x {before[1]}; {_GOLD_BOXES} "
-                f"({XYXY}, {XYWH}) and {_GOLD_COORDINATES} ({RELATIVE}, {UNIT}, {ABSOLUTE}) "
-                "say how boxes are read"
-            )
-            raise RowError("boxes", problem, "box beyond the picture", self.column)
-        if self.scale == self.coordinates and before == after:
-            before = after = (1, 1)
-        if before is None or after is None:
-            problem = (
-                f"its numbers are {self.scale} and answers are {self.coordinates}, so the size of "
-                "the image is needed: columns width and height, img_size, or an image whose "
-                "file can be read, with the package pillow"
-            )
-            raise RowError("boxes", problem, "no size of the image", self.column)
-
-        rounded = []
-        for number, old, new in zip(at, before * 2, after * 2, strict=False):
-            number = number * new / old
-            number = round(number, 4 if self.coordinates == UNIT else 2)
-            rounded.append(int(number) if number == int(number) else number)
-        changed = Spot(tuple(rounded), spot.label)
-        if changed.is_empty:
-            problem = f"{spot} is too small for answers in {self.coordinates} coordinates"
-            raise RowError("boxes", problem, "box that is too small", self.column)
-        return changed
-
-
-def _is_beyond(at: Sequence[float], size: tuple[int, int]) -> bool:
-    """Whether a box or point leaves a picture by more than a hundredth of it."""
-    pairs = zip(at, size * 2, strict=False)
-    return any(not -0.01 * side <= number <= 1.01 * side for number, side in pairs)
-
-
-def _sides(scale: str, size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The largest coordinates of a scale; None if they are the unknown size of an image."""
-    if scale == UNIT:
-        return 1, 1
-    if scale == RELATIVE:
-        return 1000, 1000
-    return resized(*size) if scale == RESIZED and size is not None else size
-
-
-def resized(width: int, height: int) -> tuple[int, int]:
-    """The size that Qwen2.5-VL gets an image in: sides that are multiples of 28, and not more or fewer
-    tokens than the variables say that ms-swift reads.
-
-    Source: smart_resize of the package qwen-vl-utils.
-
-    >>> resized(640, 480)
-    (644, 476)
-    """
-    fewest = _tokens("IMAGE_MIN_TOKEN_NUM", "MIN_PIXELS", _FEWEST_TOKENS) * _TOKEN_SIDE**2
-    most = _tokens("IMAGE_MAX_TOKEN_NUM", "MAX_PIXELS", _MOST_TOKENS) * _TOKEN_SIDE**2
-    sides = [max(1, round(side / _TOKEN_SIDE)) for side in (width, height)]
-    pixels = sides[0] * sides[1] * _TOKEN_SIDE**2
-    if pixels > most:
-        factor = math.sqrt(width * height / most) * _TOKEN_SIDE
-        sides = [max(1, math.floor(side / factor)) for side in (width, height)]
-    elif pixels < fewest:
-        factor = math.sqrt(fewest / (width * height)) / _TOKEN_SIDE
-        sides = [math.ceil(side * factor) for side in (width, height)]
-    return sides[0] * _TOKEN_SIDE, sides[1] * _TOKEN_SIDE
-
-
-def _tokens(variable: str, of_pixels: str, default: int) -> int:
-    for name, side in ((variable, 1), (of_pixels, _TOKEN_SIDE**2)):
-        text = os.environ.get(name, "").strip()
-        if text:
-            if not text.isdecimal() or int(text) < side:
-                raise InputError(f"must be a whole number, at least {side}, got {text!r}", name)
-            return int(text) // side
-    return default
-
-
-@dataclass(frozen=True)
 class _Asked:
     """What a row holds.
 
-    golds: in the coordinates of answers. canvas: as in `_Change`. used: the columns. pixels: as
+    golds: in the coordinates of answers. canvas: as in `Change`. used: the columns. pixels: as
     `unsaid_pixels` returns it.
     """
 
@@ -285,22 +166,18 @@ def _read(row: Row) -> _Asked:
     written = _golds_of(row, column, text)
     change = _change_of(row, written, kept["images"][0], settings)
     is_said = bool(settings.gold_coordinates or written.scale)
-    _require_one_scale(text, settings.coordinates, change.scale, is_said)
+    require_one_scale(text, settings.coordinates, change.scale, is_said)
     golds = [change.of(spot) for spot in written.spots]
-    asks_for = settings.asks_for or (POINT if _is_screen(row) else golds[0].form)
-    if asks_for == BOX and golds[0].form == POINT:
-        problem = f"{PREFIX}ASKS_FOR is box, and the right answer is a point"
-        raise RowError("boxes", problem, in_file=written.column)
-
+    asks_for = _asked_form(row, settings, written)
     filled = _filled(question, row, change)
     used = [column, written.column]
     messages = prompt_of({**row, column: filled}, filled, used)
     prompt = "\n".join(str(turn["content"]) for turn in messages)
-    golds = _with_needed_labels(golds, prompt)
+    if not _needs_labels(golds, prompt):
+        golds = [gold._replace(label=None) for gold in golds]
     last = messages[-1]
-    is_in_tags = asked_form(prompt) == TAGS
-    asked = f"{last['content']}\n\n{asks(asks_for, golds, settings.coordinates, is_in_tags)}"
-    messages = [*messages[:-1], {**last, "content": asked}]
+    form = asks(asks_for, golds, settings.coordinates, in_tags=asked_form(prompt) == TAGS)
+    messages = [*messages[:-1], {**last, "content": f"{last['content']}\n\n{form}"}]
     messages, kept["images"] = placed(messages, kept["images"])
     pixels = None
     if not is_said and change.scale == ABSOLUTE and change.size is not None:
@@ -308,43 +185,31 @@ def _read(row: Row) -> _Asked:
     return _Asked(messages, golds, change.canvas, asks_for, kept, used, pixels)
 
 
-def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSettings) -> _Change:
+def _asked_form(row: Row, settings: BoxSettings, written: _Written) -> str:
+    """Whether answers are boxes or points."""
+    right = written.spots[0].form
+    if settings.asks_for == BOX and right == POINT:
+        problem = f"{PREFIX}ASKS_FOR is box, and the right answer is a point"
+        raise RowError("boxes", problem, in_file=written.column)
+    if settings.asks_for:
+        return settings.asks_for
+    return POINT if _is_screen(row) else right
+
+
+def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSettings) -> Change:
     size = _size_in_columns(row)
     content = content_of(image)
     seen = (content.width, content.height) if content else size
     if size is not None and seen is not None:
-        _require_one_shape(size, seen)
-    return _Change(
-        scale=settings.gold_coordinates or written.scale or _scale_of(written.spots),
+        require_one_shape(size, seen)
+    return Change(
+        scale=settings.gold_coordinates or written.scale or scale_of(written.spots),
         form=settings.gold_boxes or written.form or XYXY,
         coordinates=settings.coordinates,
         size=size or seen,
         seen=seen,
         column=written.column,
     )
-
-
-def _require_one_scale(question: str, coordinates: str, scale: str, is_said: bool) -> None:
-    """RowError if a question says another scale than the rest of its prompt, or than the right boxes
-    seem to have and nothing but their numbers says so.
-    """
-    if not _COORDINATES.search(question):
-        return
-    for said, pattern in _SCALES.items():
-        if not pattern.search(question):
-            continue
-        if said != (ABSOLUTE if coordinates == RESIZED else coordinates):
-            problem = (
-                f"the question asks for {said} coordinates, and the prompt for {coordinates} ones: "
-                f"take that sentence out of the question, or set {PREFIX}COORDINATES"
-            )
-            raise RowError("problem", problem, "question with another scale")
-        if said != scale and not is_said:
-            problem = (
-                f"the question asks for {said} coordinates, and the right boxes look {scale}: set "
-                f"{_GOLD_COORDINATES} to what they are ({RELATIVE}, {UNIT}, {ABSOLUTE})"
-            )
-            raise RowError("boxes", problem, "boxes whose scale is not known")
 
 
 def asks(asks_for: str, golds: Sequence[Spot], coordinates: str, in_tags: bool) -> str:
@@ -356,13 +221,12 @@ def asks(asks_for: str, golds: Sequence[Spot], coordinates: str, in_tags: bool) 
     return words.format(form=asks_for, shown=form, coordinates=COORDINATES[coordinates])
 
 
-def _with_needed_labels(golds: list[Spot], prompt: str) -> list[Spot]:
-    """The boxes with their labels where an answer has to say them: not where the question does."""
+def _needs_labels(golds: Sequence[Spot], prompt: str) -> bool:
+    """Whether answers have to say the labels of boxes: not where the question does."""
+    if any(gold.label is None for gold in golds):
+        return False
     labels = {normalised_answer(gold.label or "") for gold in golds}
-    is_asked = len(labels) == 1 and next(iter(labels)) in normalised_answer(prompt)
-    if is_asked or any(gold.label is None for gold in golds):
-        return [gold._replace(label=None) for gold in golds]
-    return golds
+    return len(labels) > 1 or labels.pop() not in normalised_answer(prompt)
 
 
 # --- the question
@@ -411,7 +275,7 @@ def _text_of(question: Any) -> str:
     return "\n".join(str(turn.get("content")) for turn in turns)
 
 
-def _filled(question: Any, row: Row, change: _Change) -> Any:
+def _filled(question: Any, row: Row, change: Change) -> Any:
     """A question in which ms-swift's `<ref-object>` and `<bbox>` are what the row's `objects` say."""
     objects = parsed(row.get("objects"))
     if not isinstance(objects, Mapping):
@@ -480,7 +344,7 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
             continue
         scale = ""
         if "norm" in column.casefold():
-            scale = UNIT if _scale_of(spots) == UNIT else RELATIVE
+            scale = UNIT if scale_of(spots) == UNIT else RELATIVE
         return _Written(column, spots, scale, _form_of(column, row))
     if problems:
         raise problems[0]
@@ -544,24 +408,7 @@ def _form_of(column: str, row: Row) -> str:
     return XYXY if XYXY in column.casefold() else ""
 
 
-def _scale_of(spots: Iterable[Spot]) -> str:
-    """The scale of numbers of which nothing is said: no box has less than a pixel."""
-    largest = max(max(spot.at) for spot in spots)
-    return UNIT if largest <= 1 else ABSOLUTE
-
-
 # --- the image
-
-
-def _require_one_shape(size: tuple[int, int], seen: tuple[int, int]) -> None:
-    """RowError if a row's size is that of no smaller or larger copy of its image."""
-    wider, higher = seen[0] / size[0], seen[1] / size[1]
-    if max(wider, higher) > _MOST_DISTORTED * min(wider, higher):
-        problem = (
-            f"the row says that it has {size[0]} x {size[1]} pixels, and it has {seen[0]} x {seen[1]}; "
-            "is it turned or cropped, or are width and height swapped?"
-        )
-        raise RowError("images", problem, "image of another shape")
 
 
 def _size_in_columns(row: Row) -> tuple[int, int] | None:

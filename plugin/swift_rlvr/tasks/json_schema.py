@@ -140,21 +140,24 @@ def _solution_of(row: Row, question: str, columns: Sequence[str], schema: str) -
         if isinstance(value, str) and not value.strip():
             continue
         try:
-            written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            gold = read_json(written)
-            if not isinstance(value, str):
-                names = _properties_of(json.loads(schema))
-                gold = _without_padding(gold, names) if names else gold
-                if read_schema(schema).errors(gold):
-                    gold = _without_padding(gold)
+            return json.dumps(_gold_of(value, schema), ensure_ascii=False)
         except (NotJson, TypeError, ValueError, TooMuchWork) as error:
             problems.append((name, f"expected JSON, got {shown(value)}: {error}"))
-            continue
-        return json.dumps(gold, ensure_ascii=False)
     if problems:
         name, problem = problems[0]
         raise RowError("solution", problem, "right answer that is not JSON", name)
     return None
+
+
+def _gold_of(value: Any, schema: str) -> Any:
+    """The right answer that a text of JSON or a value is."""
+    if isinstance(value, str):
+        return read_json(value)
+    gold = read_json(json.dumps(value, ensure_ascii=False))
+    # A table pads an object with null. A property of the schema may be null, unless that refuses it.
+    names = _properties_of(json.loads(schema))
+    gold = _without_padding(gold, names) if names else gold
+    return _without_padding(gold) if read_schema(schema).errors(gold) else gold
 
 
 def _bare(text: str) -> str:

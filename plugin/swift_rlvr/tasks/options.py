@@ -67,10 +67,13 @@ def choices_by_label(value: Any) -> dict[str, str]:
         if not text or label in by_label:
             return {}
         by_label[label] = text
-    texts = list(by_label.values())
-    if not 2 <= len(texts) <= len(LETTERS) or len({*texts}) < len(texts):
-        return {}
-    return by_label
+    return by_label if _can_be_chosen_from(by_label) else {}
+
+
+def _can_be_chosen_from(choices: Mapping[str, str]) -> bool:
+    """Whether there are several choices, no two of which say the same."""
+    texts = list(choices.values())
+    return 2 <= len(texts) <= len(LETTERS) and len({*texts}) == len(texts)
 
 
 def _labelled(value: Any) -> list[tuple[str, Any]]:
@@ -146,7 +149,7 @@ def choices_in_text(text: str) -> dict[str, str]:
         if not choice:
             return {}
         choices[letter] = choice
-    return choices if len(choices) > 1 and len({*choices.values()}) == len(choices) else {}
+    return choices if _can_be_chosen_from(choices) else {}
 
 
 def choices_in_columns(row: Row) -> tuple[dict[str, str], int | None]:

@@ -107,12 +107,9 @@ def _in_one_form(value: Any, column: str) -> Picture:
     if isinstance(value, Mapping):
         path = value.get("path") or value.get("url")
         held = value.get("bytes")
-        if not held:
-            value = path
-        elif isinstance(held, str):
+        if held and isinstance(held, str):
             return {"bytes": _decoded(held, column), "path": path}
-        else:
-            value = held
+        value = held or path
     if isinstance(value, bytes):
         return {"bytes": value, "path": path}
     if hasattr(value, "getpixel"):
@@ -122,8 +119,13 @@ def _in_one_form(value: Any, column: str) -> Picture:
     if not isinstance(value, str) or not value.strip():
         expected = "a path, a URL, base64, bytes, or an object with bytes or path"
         raise RowError(column, f"expected a picture as {expected}, got {shown(value)}")
-    text = value.strip().removeprefix("file://")
-    if data := _DATA.match(text):
+    return _of_text(value.strip().removeprefix("file://"), column)
+
+
+def _of_text(text: str, column: str) -> Picture:
+    """A picture of its content in base64, or of where it is."""
+    data = _DATA.match(text)
+    if data:
         return {"bytes": _decoded(text[data.end() :], column), "path": None}
     looks_like_content = len(text) > LONGEST_PATH or BASE64.fullmatch(text)
     if looks_like_content and not _is_url(text) and file_of(text) is None:
@@ -395,18 +397,7 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
 
     RowError if the text names more pictures than there are.
     """
-    texts = [turn["content"] for turn in messages if isinstance(turn["content"], str)]
-    plain = 0
-    named: set[int] = set()
-    for match in _TAGS.finditer("\n".join(texts)):
-        if match["number"] is None:
-            plain += match[0] == TAG
-            continue
-        index = int(match["number"]) - 1
-        if not 0 <= index < len(pictures):
-            problem = f"the question has {match[0]}, and the row has {count_text(len(pictures))}"
-            raise RowError(IMAGES, problem)
-        named.add(index)
+    named, plain = _named_in(messages, len(pictures))
     others = [index for index in range(len(pictures)) if index not in named]
     not_shown = len(others) - plain
     if not_shown < 0:
@@ -438,6 +429,23 @@ def placed(messages: Messages, pictures: Sequence[Picture]) -> tuple[Messages, l
         first = next(turn for turn in turns if turn["role"] != "system")
         first["content"] = TAG * not_shown + first["content"]
     return turns, [pictures[index] for index in order]
+
+
+def _named_in(messages: Messages, count: int) -> tuple[set[int], int]:
+    """The pictures that the texts name by their numbers, and how many tags are without one."""
+    named: set[int] = set()
+    plain = 0
+    texts = [turn["content"] for turn in messages if isinstance(turn["content"], str)]
+    for match in _TAGS.finditer("\n".join(texts)):
+        if match["number"] is None:
+            plain += match[0] == TAG
+            continue
+        index = int(match["number"]) - 1
+        if not 0 <= index < count:
+            problem = f"the question has {match[0]}, and the row has {count_text(count)}"
+            raise RowError(IMAGES, problem)
+        named.add(index)
+    return named, plain
 
 
 def with_pictures(messages: Messages, pictures: Sequence[Picture]) -> list[dict[str, Any]]:

@@ -36,8 +36,10 @@ MOST = 100
 # No picture is as large.
 LARGEST = 1_000_000
 BOX, POINT = "box", "point"
-# The keys of an object, the likeliest first.
-_KEYS = {BOX: ("bbox_2d", "bbox", "box"), POINT: ("point_2d", "point")}
+# The keys of an object, the likeliest first, and what they hold.
+_FORMS = {"bbox_2d": BOX, "bbox": BOX, "box": BOX, "point_2d": POINT, "point": POINT}
+# The keys that we write.
+_KEYS = {BOX: "bbox_2d", POINT: "point_2d"}
 _LABELS = ("label", "ref", "class", "category", "name")
 _WORDS = ("label", "ref", "name")
 # Qwen2-VL's special tokens, and the tags that stand for them in Qwen-VL and InternVL.
@@ -123,27 +125,29 @@ def _spot_of(value: Mapping[str, Any]) -> Spot:
     """The box or point of an object. What else is in it are texts and numbers: a second box beside
     the first one would be a second answer.
     """
-    found = []
-    label = None
+    places = [name for name in value if name in _FORMS]
+    if len(places) != 1:
+        raise NotBoxes(f"an object has one of {', '.join(_FORMS)}, got {shortened(value)}")
+    (place,) = places
     for name, inner in value.items():
-        if name in _KEYS[BOX] or name in _KEYS[POINT]:
-            form = BOX if name in _KEYS[BOX] else POINT
-            found.append((name, form, inner))
-        elif isinstance(inner, (list, dict)) or _OPENS_BOX.search(f"{name} {inner}"):
+        is_several = isinstance(inner, (list, dict)) or _OPENS_BOX.search(f"{name} {inner}")
+        if is_several and name != place:
             raise NotBoxes(f"{name!r:.40} beside a box must be a text or a number, and no box")
-        elif name in _LABELS and label is None and isinstance(inner, str):
-            label = inner
-        elif name in _WORDS and label is None and type(inner) is int:
-            # The digit in a picture. A number of a class says nothing to those who have no list of them.
-            label = str(inner)
-    if len(found) != 1:
-        expected = ", ".join((*_KEYS[BOX], *_KEYS[POINT]))
-        raise NotBoxes(f"an object has one of {expected}, got {shortened(value)}")
-    name, form, inner = found[0]
-    at = _numbers(inner)
-    if Spot(at).form != form:
-        raise NotBoxes(f"{name} has {4 if form == BOX else 2} numbers, got {shortened(inner)}")
-    return Spot(at, label)
+    at = _numbers(value[place])
+    if Spot(at).form != _FORMS[place]:
+        count = 4 if _FORMS[place] == BOX else 2
+        raise NotBoxes(f"{place} has {count} numbers, got {shortened(value[place])}")
+    return Spot(at, _label_of(value))
+
+
+def _label_of(value: Mapping[str, Any]) -> str | None:
+    for name, inner in value.items():
+        if name in _LABELS and isinstance(inner, str):
+            return inner
+        # The digit in a picture. A number of a class says nothing to those who have no list of them.
+        if name in _WORDS and type(inner) is int:
+            return str(inner)
+    return None
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -272,7 +276,7 @@ def in_json(spots: Sequence[Spot]) -> str:
     """
     objects = []
     for spot in spots:
-        written: dict[str, Any] = {_KEYS[spot.form][0]: list(spot.at)}
+        written: dict[str, Any] = {_KEYS[spot.form]: list(spot.at)}
         if spot.label is not None:
             written["label"] = spot.label
         objects.append(written)
@@ -339,42 +343,13 @@ def best_pairs(weights: Sequence[Sequence[float]]) -> dict[int, int]:
         turned = best_pairs(list(zip(*weights, strict=True)))
         return dict(sorted((row, column) for column, row in turned.items()))
 
-    columns = range(len(weights[0]))
     row_potentials = [0.0] * len(weights)
-    column_potentials = [0.0] * len(columns)
-    row_of: list[int | None] = [None] * len(columns)
+    column_potentials = [0.0] * len(weights[0])
+    row_of: list[int | None] = [None] * len(weights[0])
     for start in range(len(weights)):
-        # The cheapest way from the new row to each column, over columns that are taken.
-        cheapest = [math.inf] * len(columns)
-        came_from: list[int | None] = [None] * len(columns)
-        reached: list[int] = []
-        is_reached = [False] * len(columns)
-        row: int | None = start
-        column: int | None = None
-        while row is not None:
-            step = math.inf
-            nearest = -1
-            for each in columns:
-                if is_reached[each]:
-                    continue
-                cost = -weights[row][each] - row_potentials[row] - column_potentials[each]
-                if cost < cheapest[each]:
-                    cheapest[each] = cost
-                    came_from[each] = column
-                if cheapest[each] < step:
-                    step = cheapest[each]
-                    nearest = each
-            row_potentials[start] += step
-            for each in reached:
-                row_potentials[row_of[each]] += step  # type: ignore[index]  # a reached one is taken
-                column_potentials[each] -= step
-            for each in columns:
-                if not is_reached[each]:
-                    cheapest[each] -= step
-            column = nearest
-            row = row_of[column]
-            reached.append(column)
-            is_reached[column] = True
+        column, came_from = _way_to_free_column(
+            start, weights, row_of, row_potentials, column_potentials
+        )
         # Each column on the way back gets the row of the one before it.
         while column is not None:
             before = came_from[column]
@@ -386,3 +361,45 @@ def best_pairs(weights: Sequence[Sequence[float]]) -> dict[int, int]:
         if owner is not None and weights[owner][column_index] > 0:
             pairs[owner] = column_index
     return dict(sorted(pairs.items()))
+
+
+def _way_to_free_column(
+    start: int,
+    weights: Sequence[Sequence[float]],
+    row_of: Sequence[int | None],
+    row_potentials: list[float],
+    column_potentials: list[float],
+) -> tuple[int | None, list[int | None]]:
+    """The column that is free and the cheapest to reach from a new row over columns that are taken, and
+    from which column each was reached. The potentials are changed on the way.
+    """
+    columns = range(len(row_of))
+    cheapest = [math.inf] * len(columns)
+    came_from: list[int | None] = [None] * len(columns)
+    left = set(columns)
+    reached: list[tuple[int, int]] = []  # columns with their rows
+    row: int | None = start
+    column: int | None = None
+    while row is not None:
+        step = math.inf
+        nearest = -1
+        for each in left:
+            cost = -weights[row][each] - row_potentials[row] - column_potentials[each]
+            if cost < cheapest[each]:
+                cheapest[each] = cost
+                came_from[each] = column
+            if cheapest[each] < step:
+                step = cheapest[each]
+                nearest = each
+        column = nearest
+        row_potentials[start] += step
+        for each, owner in reached:
+            row_potentials[owner] += step
+            column_potentials[each] -= step
+        for each in left:
+            cheapest[each] -= step
+        left.remove(column)
+        row = row_of[column]
+        if row is not None:
+            reached.append((column, row))
+    return column, came_from

@@ -7,10 +7,9 @@ answer takes long. A `pattern` is searched for by the package regex, which can b
 """
 
 import json
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import regex
 
 from swift_rlvr.utils.errors import require
+from swift_rlvr.verifiers.json_contradictions import contradiction_in
 from swift_rlvr.verifiers.json_values import NotJson, canonical, read_json
 
 # How much one answer may take: keywords that are applied, and the processor's seconds for patterns.
@@ -118,165 +118,6 @@ class Schema:
         except TimeoutError:
             raise TooMuchWork("a pattern takes too long") from None
         return errors
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "null": (type(None),),
-    "boolean": (bool,),
-    "integer": (int, float),
-    "number": (int, float),
-    "string": (str,),
-    "array": (list,),
-    "object": (dict,),
-}
-# References that are followed from one to the next.
-_LONGEST_CHAIN = 20
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
-# Bounds of a type of which the first must not be above the second.
-_RANGES = (
-    ("string", "minLength", "maxLength"),
-    ("array", "minItems", "maxItems"),
-    ("object", "minProperties", "maxProperties"),
-)
-
-
-def contradiction_in(schema: Any) -> str:
-    """Why it is plain that no value is valid; empty for other schemas, of which nothing is said.
-
-    >>> contradiction_in({"required": ["a"], "type": "object", "properties": {"a": False}}), contradiction_in({})
-    ('properties.a is false', '')
-    >>> contradiction_in({"type": "integer", "minimum": 5, "maximum": 3})
-    'no integer meets minimum 5, maximum 3'
-    """
-    contradictions = _Contradictions(schema)
-    return contradictions.latest if contradictions.is_one(schema, "", ()) else ""
-
-
-class _Contradictions:
-    """Looks for a part of a schema that has to hold and that no value meets.
-
-    path: where a part stands. behind: the references that led to it. One that leads back to itself has
-    no value that ends.
-    """
-
-    def __init__(self, root: Any):
-        self.root = root
-        self.latest = ""  # what contradicts, in words
-        # References within a part with an address of its own count from there.
-        self.follows = '"$id"' not in json.dumps(root)
-        self.met: set[str] = set()  # references to what some value may meet
-
-    def is_one(self, schema: Any, path: str, behind: tuple[str, ...]) -> bool:
-        if not isinstance(schema, Mapping):
-            return schema is False and self._found("is false", path)
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            # What stands beside a reference counts in newer drafts only.
-            return self._leads_to_one(reference, behind)
-        if schema.get("not") in (True, {}):
-            return self._found("has a `not` of everything", path)
-        for number, each in enumerate(schema.get("allOf", ())):
-            if self.is_one(each, f"{path}.allOf.{number}", behind):
-                return True
-        for name in ("anyOf", "oneOf"):
-            parts = [
-                (f"{path}.{name}.{number}", each)
-                for number, each in enumerate(schema.get(name, ()))
-            ]
-            if parts and all(self.is_one(each, place, behind) for place, each in parts):
-                return True
-
-        types = schema.get("type", list(_TYPES))
-        types = [types] if isinstance(types, str) else types
-        if not all(name in _TYPES for name in types):  # draft 3 has more
-            return False
-        values = schema.get("enum")
-        if "const" in schema:
-            values = [schema["const"]]
-        if values is not None:
-            if any(_is_of(value, types) for value in values):
-                return False
-            return self._found(f"has no value of the type {' or '.join(types)}", path)
-        return all(self._has_none(name, schema, path, behind) for name in types)
-
-    def _found(self, problem: str, path: str) -> bool:
-        self.latest = f"{path.removeprefix('.') or 'it'} {problem}"
-        return True
-
-    def _leads_to_one(self, reference: str, behind: tuple[str, ...]) -> bool:
-        if reference in behind:
-            return self._found("needs itself, without end", reference)
-        if not self.follows or reference in self.met or len(behind) == _LONGEST_CHAIN:
-            return False
-        target = self.root
-        if reference != "#":
-            for part in reference.removeprefix("#/").split("/"):
-                key = part.replace("~1", "/").replace("~0", "~")
-                target = target.get(key) if isinstance(target, Mapping) else None
-        if self.is_one(target, reference, (*behind, reference)):
-            return True
-        self.met.add(reference)
-        return False
-
-    def _has_none(
-        self, name: str, schema: Mapping[str, Any], path: str, behind: tuple[str, ...]
-    ) -> bool:
-        """Whether no value of one type is valid."""
-        where = f" at {path.removeprefix('.')}" if path else ""
-        if name in ("integer", "number"):
-            if not _has_no_number(schema, whole=name == "integer"):
-                return False
-            bounds = [f"{key} {schema[key]}" for key in _BOUNDS if key in schema]
-            self.latest = f"no {name} meets {', '.join(bounds)}{where}"
-            return True
-        for kind, least, most in _RANGES:
-            if kind == name and schema.get(least, 0) > schema.get(most, math.inf):
-                self.latest = f"{least} {schema[least]} is above {most} {schema[most]}{where}"
-                return True
-        if name == "array" and schema.get("minItems", 0) > 0 and "prefixItems" not in schema:
-            return self.is_one(schema.get("items"), f"{path}.items", behind)
-        required = schema.get("required")
-        if name != "object" or not isinstance(required, (list, tuple)):
-            return False
-        properties = schema.get("properties", {})
-        is_closed = schema.get("additionalProperties") is False
-        is_closed = is_closed and "patternProperties" not in schema
-        for key in required:
-            place = f"{path}.properties.{key}"
-            if key in properties:
-                if self.is_one(properties[key], place, behind):
-                    return True
-            elif is_closed:
-                return self._found("is required, and additionalProperties is false", place)
-        return False
-
-
-def _is_of(value: Any, types: Sequence[str]) -> bool:
-    """Whether a value may be of one of these types."""
-    if isinstance(value, bool):  # an int in Python
-        return "boolean" in types
-    return any(isinstance(value, _TYPES[name]) for name in types)
-
-
-def _has_no_number(schema: Mapping[str, Any], whole: bool) -> bool:
-    """Whether the bounds of a schema leave no number."""
-    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    # In draft 4 these are booleans.
-    above = -math.inf if above is None or isinstance(above, bool) else above
-    below = math.inf if below is None or isinstance(below, bool) else below
-    if least > most or above >= most or least >= below or above >= below:
-        return True
-    firsts, lasts = [], []
-    if math.isfinite(least):
-        firsts.append(math.ceil(least))
-    if math.isfinite(above):
-        firsts.append(math.floor(above) + 1)
-    if math.isfinite(most):
-        lasts.append(math.floor(most))
-    if math.isfinite(below):
-        lasts.append(math.ceil(below) - 1)
-    return whole and bool(firsts and lasts) and max(firsts) > min(lasts)
 
 
 class _Left(threading.local):
@@ -380,11 +221,15 @@ def _check_parts(resolver: Any, resource: Any) -> set[str]:
 # --- Keywords with bounds
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+def _invalid(problem: str) -> Any:
     from jsonschema import ValidationError
 
+    return ValidationError(problem)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
     if validator.is_type(instance, "string") and not _matches(pattern, instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+        yield _invalid(f"{instance!r} does not match {pattern!r}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -397,8 +242,6 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
 
 
 def _additional_properties(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
     if not validator.is_type(instance, "object"):
         return
     known = schema.get("properties", {})
@@ -411,26 +254,22 @@ def _additional_properties(validator: Any, inner: Any, instance: Any, schema: An
         for key in extras:
             yield from validator.descend(instance[key], inner, path=key)
     elif inner is False and extras:
-        yield ValidationError(f"unexpected: {', '.join(map(repr, sorted(extras)))}")
+        yield _invalid(f"unexpected: {', '.join(map(repr, sorted(extras)))}")
 
 
 def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
     if not unique or not validator.is_type(instance, "array"):
         return
     if len({canonical(value) for value in instance}) < len(instance):
-        yield ValidationError(f"{instance!r} has non-unique elements")
+        yield _invalid(f"{instance!r} has non-unique elements")
 
 
 def _multiple_of(validator: Any, factor: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """By the numbers as they are written: 19.99 is a multiple of 0.01, though no float says so."""
-    from jsonschema import ValidationError
-
     if not validator.is_type(instance, "number"):
         return
     if (Fraction(str(instance)) / Fraction(str(factor))).denominator != 1:
-        yield ValidationError(f"{instance!r} is not a multiple of {factor}")
+        yield _invalid(f"{instance!r} is not a multiple of {factor}")
 
 
 _BOUNDED = {

@@ -30,6 +30,8 @@ _MOST_COMPARISONS = 40_000
 _MOST_READ_IN_VAIN = 1_000_000
 _EACH_IN_VAIN = 100
 _TOO_DEEP_IN_VAIN = 10_000
+# What a path writes around the key of an object, or the place in a list.
+_AROUND_KEY: dict[type, tuple[str, str]] = {dict: (".", ""), list: ("[", "]")}
 _OPENING = re.compile(r"[\[{]")
 # What opens a block of Markdown.
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -247,39 +249,51 @@ def compare(
 def _fields(
     gold: Any, answer: Any, tolerance: float, pairing: "_Pairing | None", path: str
 ) -> list[Field]:
-    if isinstance(gold, dict) and isinstance(answer, dict):
-        fields = [] if gold or answer else [Field(path, True)]
-        for key, value in gold.items():
-            inner = f"{path}.{key}"
-            if key in answer:
-                fields += _fields(value, answer[key], tolerance, pairing, inner)
-            else:
-                fields += _each(value, inner, "is missing")
-        for key, value in answer.items():
-            if key not in gold:
-                fields += _each(value, f"{path}.{key}", "is not in the gold")
-        return fields
+    if type(gold) is not type(answer) or not isinstance(gold, (dict, list)):
+        if same_scalar(gold, answer, tolerance):
+            return [Field(path, True)]
+        # An object in place of a number has as many wrong fields as it has.
+        larger = max(gold, answer, key=lambda value: len(list(_paths(value, path))))
+        return _all_wrong(larger, path, f"expected {shortened(gold)}, got {shortened(answer)}")
 
-    if isinstance(gold, list) and isinstance(answer, list):
-        fields = [] if gold or answer else [Field(path, True)]
-        others = pairing.reordered(gold, answer) if pairing else answer
-        for index, value in enumerate(gold):
-            inner = f"{path}[{index}]"
-            if index < len(others):
-                fields += _fields(value, others[index], tolerance, pairing, inner)
-            else:
-                fields += _each(value, inner, "is missing")
-        for index, value in enumerate(others[len(gold) :], len(gold)):
-            fields += _each(value, f"{path}[{index}]", "is not in the gold")
-        return fields
+    if pairing and isinstance(gold, list):
+        answer = pairing.reordered(gold, answer)
+    before, after = _AROUND_KEY[type(gold)]
+    golds, answers = _parts(gold), _parts(answer)
+    fields = [] if golds or answers else [Field(path, True)]
+    for key, value in golds.items():
+        inner = f"{path}{before}{key}{after}"
+        if key in answers:
+            fields += _fields(value, answers[key], tolerance, pairing, inner)
+        else:
+            fields += _all_wrong(value, inner, "is missing")
+    for key, value in answers.items():
+        if key not in golds:
+            inner = f"{path}{before}{key}{after}"
+            fields += _all_wrong(value, inner, "is not in the gold")
+    return fields
 
-    if same_scalar(gold, answer, tolerance):
-        return [Field(path, True)]
-    detail = f"expected {shortened(gold)}, got {shortened(answer)}"
-    # An object in place of a number has as many wrong fields as it has.
-    # every field of the larger one is wrong
-    paths = max(list(_paths(gold, path)), list(_paths(answer, path)), key=len)
-    return [Field(each, False, detail) for each in paths]
+
+def _all_wrong(value: Any, path: str, problem: str) -> list[Field]:
+    return [Field(each, False, problem) for each in _paths(value, path)]
+
+
+def _parts(value: Any) -> dict[Any, Any]:
+    """The values of an object by their keys, those of a list by their places; none of other values."""
+    if isinstance(value, dict):
+        return value
+    return dict(enumerate(value)) if isinstance(value, list) else {}
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """The paths of a value's fields; its own where it has none."""
+    parts = _parts(value)
+    if not parts:
+        yield path
+        return
+    before, after = _AROUND_KEY[type(value)]
+    for key, inner in parts.items():
+        yield from _paths(inner, f"{path}{before}{key}{after}")
 
 
 def same_scalar(gold: Any, answer: Any, tolerance: float = 0.0) -> bool:
@@ -300,22 +314,6 @@ def shortened(value: Any) -> str:
     """A value as JSON, cut to a length that can be read."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _each(value: Any, path: str, problem: str) -> list[Field]:
-    return [Field(each, False, problem) for each in _paths(value, path)]
-
-
-def _paths(value: Any, path: str) -> Iterator[str]:
-    """The paths of a value's fields; its own where it has none."""
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _paths(inner, f"{path}.{key}")
-    elif isinstance(value, list) and value:
-        for index, inner in enumerate(value):
-            yield from _paths(inner, f"{path}[{index}]")
-    else:
-        yield path
 
 
 class _TooManyComparisons(Exception):
@@ -406,24 +404,33 @@ def matched(
     fitting = []
     for gold in golds:
         fitting.append([index for index, answer in enumerate(answers) if fits(gold, answer)])
-    taken: dict[int, int] = {}  # the gold of an answer
+    pairs: dict[int, int] = {}
     for start in range(len(golds)):
-        came_from: dict[int, int] = {}  # the gold from which an answer was reached
-        waiting = deque([start])
-        free = None
-        while waiting and free is None:
-            gold_index = waiting.popleft()
-            for index in fitting[gold_index]:
-                if index in came_from:
-                    continue
-                came_from[index] = gold_index
-                if index not in taken:
-                    free = index
-                    break
-                waiting.append(taken[index])
-        while free is not None:
-            gold_index = came_from[free]
-            before = next((index for index, owner in taken.items() if owner == gold_index), None)
-            taken[free] = gold_index
-            free = before if gold_index != start else None
-    return dict(sorted((gold_index, index) for index, gold_index in taken.items()))
+        pairs |= _shifts(start, fitting, pairs)
+    return dict(sorted(pairs.items()))
+
+
+def _shifts(start: int, fitting: list[list[int]], pairs: dict[int, int]) -> dict[int, int]:
+    """The pairs that give a further gold an answer, those that move for it with them; none where there
+    is no way to an answer that is free.
+    """
+    owners = {answer: gold for gold, answer in pairs.items()}
+    came_from: dict[int, int] = {}  # the gold from which an answer was reached
+    waiting = deque([start])
+    while waiting:
+        gold = waiting.popleft()
+        for answer in fitting[gold]:
+            if answer in came_from:
+                continue
+            came_from[answer] = gold
+            if answer in owners:
+                waiting.append(owners[answer])
+                continue
+            # Back from the free answer: each gold on the way gets the one that it reached.
+            shifts = {gold: answer}
+            while gold != start:
+                answer = pairs[gold]
+                gold = came_from[answer]
+                shifts[gold] = answer
+            return shifts
+    return {}

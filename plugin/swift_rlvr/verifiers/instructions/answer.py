@@ -119,8 +119,9 @@ def _ends_sentence(text: str, mark: regex.Match[str], is_lower: bool) -> bool:
     if mark["space"] is None:
         return False
     following = text[mark.end() : mark.end() + 20].lstrip()[:1]
+    goes_on = following.islower() and not is_lower
     # "Why?" he asked.
-    if mark["closing"] and following.islower() and not is_lower:
+    if mark["closing"] and goes_on:
         return False
     if mark["mark"] != ".":
         return True
@@ -129,11 +130,18 @@ def _ends_sentence(text: str, mark: regex.Match[str], is_lower: bool) -> bool:
         return False
     found = _TOKEN_BEFORE.search(before)
     token = found[0].lower() if found else ""
+    return not _is_abbreviation(token, following, goes_on)
+
+
+def _is_abbreviation(token: str, following: str, goes_on: bool) -> bool:
+    """Whether the full stop behind a word is a part of it. following: the first character behind the
+    full stop. goes_on: whether that is a small letter, so that the sentence may go on.
+    """
+    if token in _NEVER_LAST or (goes_on and token in _ABBREVIATIONS):
+        return True
     # J. Smith
-    is_initial = len(token) == 1 and token.isalpha() and token != "i" and bool(following)
-    if token in _NEVER_LAST or is_initial:
-        return False
-    return not (token in _ABBREVIATIONS and following.islower() and not is_lower)
+    is_letter = len(token) == 1 and token.isalpha() and token != "i"
+    return is_letter and bool(following)
 
 
 @lru_cache(maxsize=512)

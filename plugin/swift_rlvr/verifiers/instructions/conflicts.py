@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import Any
 
 from swift_rlvr.verifiers.instructions.answer import occurrences, words_of
 from swift_rlvr.verifiers.instructions.constraint import Constraint, Relation
@@ -142,6 +141,26 @@ def _counted_by_both(one: Constraint, other: Constraint) -> str:
     return what
 
 
+# --- What a constraint contradicts
+
+Rule = Callable[[Constraint, Constraint], str]
+_RULES: dict[str, Rule] = {}
+
+
+def _of(*names: str) -> Callable[[Rule], Rule]:
+    """A decorator for what constraints of these names contradict: why they contradict another one,
+    empty where they do not.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for name in names:
+            _RULES[name] = rule
+        return rule
+
+    return register
+
+
+@_of("punctuation:no_comma")
 def _no_comma(one: Constraint, other: Constraint) -> str:
     for text in texts_of(other):
         if "," in text or "，" in text:
@@ -151,6 +170,7 @@ def _no_comma(one: Constraint, other: Constraint) -> str:
     return ""
 
 
+@_of("keywords:forbidden_words")
 def _forbidden(one: Constraint, other: Constraint) -> str:
     for word in one.arguments["forbidden_words"]:
         for text in texts_of(other):
@@ -159,6 +179,7 @@ def _forbidden(one: Constraint, other: Constraint) -> str:
     return ""
 
 
+@_of(_LOWER)
 def _lower(one: Constraint, other: Constraint) -> str:
     if other.name in (_CAPITALS, "format:title_case"):
         return "small and capital letters"
@@ -167,6 +188,7 @@ def _lower(one: Constraint, other: Constraint) -> str:
     return _english(one, other)
 
 
+@_of(_CAPITALS)
 def _capitals(one: Constraint, other: Constraint) -> str:
     if other.name == "change_case:capital_word_frequency":
         _, most = _bounds(other)
@@ -180,6 +202,7 @@ def _english(one: Constraint, other: Constraint) -> str:
     return ""
 
 
+@_of(_LANGUAGE)
 def _language(one: Constraint, other: Constraint) -> str:
     if other.name != _LANGUAGE:
         return ""
@@ -188,30 +211,37 @@ def _language(one: Constraint, other: Constraint) -> str:
     return f"the languages {' and '.join(sorted(languages))}" if len(codes) > 1 else ""
 
 
+@_of(_JSON)
 def _json(one: Constraint, other: Constraint) -> str:
     texts_beside = ("detectable_content:postscript", "detectable_format:constrained_response")
     if other.name in (_QUOTATION, _REPEAT, _TWO, *texts_beside):
         return "the whole answer is JSON"
-    if other.name == "startend:end_checker" and not other.arguments["end_phrase"].endswith(
-        ("}", "]", "```")
-    ):
-        return "JSON does not end with that phrase"
+    if other.name == "startend:end_checker":
+        is_end_of_json = other.arguments["end_phrase"].endswith(("}", "]", "```"))
+        return "" if is_end_of_json else "JSON does not end with that phrase"
     return ""
 
 
+@_of(_QUOTATION)
 def _quotation(one: Constraint, other: Constraint) -> str:
     if other.name == _REPEAT and not other.arguments["prompt_to_repeat"].startswith('"'):
         return "the first character is a quote, and of the request it is not"
     return ""
 
 
+@_of("startend:end_checker")
 def _ends(one: Constraint, other: Constraint) -> str:
     if other.name != one.name:
         return ""
-    ends = [" ".join(each.arguments["end_phrase"].casefold().split()) for each in (one, other)]
-    return "" if ends[0].endswith(ends[1]) or ends[1].endswith(ends[0]) else "two different ends"
+    first, second = (
+        " ".join(each.arguments["end_phrase"].casefold().split()) for each in (one, other)
+    )
+    if first.endswith(second) or second.endswith(first):
+        return ""
+    return "two different ends"
 
 
+@_of("keywords:letter_frequency")
 def _letters(one: Constraint, other: Constraint) -> str:
     letter = one.arguments["letter"].lower()
     _, most = _bounds(one)
@@ -221,6 +251,7 @@ def _letters(one: Constraint, other: Constraint) -> str:
     return f"the texts that are asked for have {letter!r} {count} times" if count > most else ""
 
 
+@_of("length_constraints:number_words", "count:word_count_range")
 def _words(one: Constraint, other: Constraint) -> str:
     _, most = word_bounds(one)
     if most is None:
@@ -232,18 +263,3 @@ def _words(one: Constraint, other: Constraint) -> str:
         # A sentence, a bullet and a paragraph have a word at least.
         least = max(least, _bounds(other)[0])
     return f"at least {least} words are needed, and at most {most} allowed" if least > most else ""
-
-
-_RULES: dict[str, Callable[[Any, Any], str]] = {
-    "punctuation:no_comma": _no_comma,
-    "keywords:forbidden_words": _forbidden,
-    _LOWER: _lower,
-    _CAPITALS: _capitals,
-    _LANGUAGE: _language,
-    _JSON: _json,
-    _QUOTATION: _quotation,
-    "startend:end_checker": _ends,
-    "keywords:letter_frequency": _letters,
-    "length_constraints:number_words": _words,
-    "count:word_count_range": _words,
-}

@@ -32,6 +32,8 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _DEPTH = 5
 _QUOTE_DEPTH = 3
 _QUOTES = {'"': '"', "“": '"', "”": '"', "'": "'", "‘": "'", "’": "'"}
+# What an opening quote may follow, besides white space; nothing at the start of a text.
+_BEFORE_QUOTE = {"", *"([{—", *_QUOTES}
 _FENCE = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
 _LETTER_OPTIONS = re.compile(r"\W*a\W*b\W*c\W*", re.IGNORECASE)
 _QUOTED = re.compile(r'["“”]([^"“”]+)["“”]')
@@ -63,35 +65,54 @@ def _ascii(text: str) -> str:
 # --- Nesting
 
 
+class _Nesting:
+    """How deep pairs of marks stand within each other; a pair counts when it is closed."""
+
+    def __init__(self) -> None:
+        self.open_marks: list[str] = []
+        # How deep each open one is nested within, by the pairs that were closed in it.
+        self.inner: list[int] = []
+        self.deepest = 0
+
+    @property
+    def innermost(self) -> str:
+        return self.open_marks[-1] if self.open_marks else ""
+
+    def open(self, mark: str) -> None:
+        self.open_marks.append(mark)
+        self.inner.append(0)
+
+    def close(self) -> None:
+        self.open_marks.pop()
+        depth = self.inner.pop() + 1
+        self.deepest = max(self.deepest, depth)
+        if self.inner:
+            self.inner[-1] = max(self.inner[-1], depth)
+
+    def forget(self) -> None:
+        """No mark that is open will be closed."""
+        self.open_marks.clear()
+        self.inner.clear()
+
+
 @constraint("format:parentheses")
 def parentheses(answer: Answer) -> Outcome:
-    # How deep each open bracket is nested within, by the brackets that were closed in it.
-    open_brackets: list[str] = []
-    inner: list[int] = []
-    deepest = 0
+    nesting = _Nesting()
     for character in answer.text:
         if character in "([{":
-            open_brackets.append(character)
-            inner.append(0)
+            nesting.open(character)
         elif character in _BRACKETS:
-            if not open_brackets or open_brackets[-1] != _BRACKETS[character]:
-                open_brackets.clear()
-                inner.clear()
-                continue
-            open_brackets.pop()
-            depth = inner.pop() + 1
-            deepest = max(deepest, depth)
-            if inner:
-                inner[-1] = max(inner[-1], depth)
-    return Relation.AT_LEAST.outcome(deepest, _DEPTH, "levels of closed brackets")
+            if nesting.innermost == _BRACKETS[character]:
+                nesting.close()
+            else:
+                nesting.forget()
+    return Relation.AT_LEAST.outcome(nesting.deepest, _DEPTH, "levels of closed brackets")
 
 
 @constraint("format:quotes")
 def nested_quotes(answer: Answer) -> Outcome:
     text = answer.text
-    open_quotes: list[str] = []
-    inner: list[int] = []
-    deepest = 0
+    nesting = _Nesting()
     for place, character in enumerate(text):
         quote = _QUOTES.get(character)
         if quote is None:
@@ -99,18 +120,13 @@ def nested_quotes(answer: Answer) -> Outcome:
         before, after = text[place - 1 : place], text[place + 1 : place + 2]
         if quote == "'" and before.isalnum() and after.isalnum():
             continue  # don't
-        can_close = bool(open_quotes) and open_quotes[-1] == quote and not after.isalnum()
-        is_after_space = not before or before.isspace() or before in "([{—" or before in _QUOTES
-        if can_close and not before.isspace():
-            open_quotes.pop()
-            depth = inner.pop() + 1
-            deepest = max(deepest, depth)
-            if inner:
-                inner[-1] = max(inner[-1], depth)
-        elif is_after_space and (not open_quotes or open_quotes[-1] != quote):
-            open_quotes.append(quote)
-            inner.append(0)
-    return Relation.AT_LEAST.outcome(deepest, _QUOTE_DEPTH, "levels of quotes, double and single")
+        is_open = nesting.innermost == quote
+        if is_open and not after.isalnum() and not before.isspace():
+            nesting.close()
+        elif not is_open and (before.isspace() or before in _BEFORE_QUOTE):
+            nesting.open(quote)
+    what = "levels of quotes, double and single"
+    return Relation.AT_LEAST.outcome(nesting.deepest, _QUOTE_DEPTH, what)
 
 
 # --- Lines and lists

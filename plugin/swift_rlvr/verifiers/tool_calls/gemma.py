@@ -1,4 +1,4 @@
-"""Calls of tools as Gemma writes them: `call:NAME{key:value,...}`, in which texts stand between marks
+"""Calls as Gemma writes them: `call:NAME{key:value,...}`, in which texts stand between marks
 of their own, and so may hold any character.
 """
 

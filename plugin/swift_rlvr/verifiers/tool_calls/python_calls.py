@@ -1,0 +1,148 @@
+"""Calls that are written as Python does. They are parsed, and never evaluated."""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, Call, Tool
+
+# Constants of Python and of JSON, in any case.
+CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
+# What ast raises for a text, and this file for a call that is none.
+_UNREADABLE = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
+
+
+class Program(NamedTuple):
+    """What a text of Python holds, where it holds calls alone."""
+
+    calls: list[Call]
+    comments: list[str]
+
+
+class PythonReader:
+    """Reads calls of these tools."""
+
+    def __init__(self, tools: Mapping[str, Tool]):
+        self.tools = tools
+        # Names that are no name in Python, as ToolACE's "Market Trends API", the longest first, so
+        # that none is replaced within another.
+        strange = [name for name in tools if not name.replace(".", "_").isidentifier()]
+        strange.sort(key=len, reverse=True)
+        self.placeholders = {name: f"_tool_{number}_" for number, name in enumerate(strange)}
+        self.names = {placeholder: name for name, placeholder in self.placeholders.items()}
+
+    @cached_property
+    def _opening(self) -> str:
+        """A pattern of a tool's name with a bracket behind it."""
+        names = "|".join(map(re.escape, self.tools)) or "(?!)"
+        # Llama writes .call behind a name.
+        return rf"(?<![\w.])(?:{names})(?:\.call)?\s*\("
+
+    def names_a_tool(self, text: str) -> bool:
+        """Whether a tool's name with a bracket behind it stands somewhere in a text."""
+        return "(" in text and re.search(self._opening, text) is not None
+
+    def mentions(self, text: str) -> bool:
+        """Whether a text writes a call with arguments, wherever it stands."""
+        if "(" not in text:
+            return False
+        pattern = rf"{self._opening}\s*(?:\w+\s*=|[\"'\d\[{{-])"
+        return re.search(pattern, text) is not None
+
+    def read(self, text: str) -> Program | None:
+        """The calls that a text is: one, a list of them, or one a line; None where it is anything
+        else.
+        """
+        if "(" not in text or len(text) > MOST_CHARS:
+            return None
+        text = text.strip()
+        for name, placeholder in self.placeholders.items():
+            text = re.sub(rf"(?<![\w\"']){re.escape(name)}(?=\s*\()", placeholder, text)
+        try:
+            calls = [self._call(node) for node in _expressions(text)]
+        except _UNREADABLE:
+            return None
+        comments = [self._with_names(comment) for comment in _comments(text)]
+        return Program(calls, comments) if calls else None
+
+    def _call(self, node: ast.expr) -> Call:
+        if not isinstance(node, ast.Call):
+            raise ValueError("an expression is no call")
+        name = ast.unparse(node.func)
+        name = self.names.get(name, name)
+        if name not in self.tools:
+            name = name.removesuffix(".call")  # Llama's calls of built-in tools
+        places = list(self.tools[name].arguments) if name in self.tools else []
+        if len(node.args) > len(places):
+            raise ValueError("there are more arguments without a name than the tool has")
+        arguments = {}
+        for place, value in zip(places, node.args, strict=False):
+            arguments[place] = self._value(value)
+        for keyword in node.keywords:
+            if keyword.arg is None or keyword.arg in arguments:
+                raise ValueError("an argument stands twice, or has no name")
+            arguments[keyword.arg] = self._value(keyword.value)
+        return Call(name, arguments)
+
+    def _value(self, node: ast.expr) -> Any:
+        """A literal; ValueError for anything that would have to be evaluated, and for what is no value
+        of JSON.
+        """
+        match node:
+            case ast.Name(id=name) if name.lower() in CONSTANTS:
+                return CONSTANTS[name.lower()]
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return [self._value(element) for element in elements]
+            case ast.Dict():
+                return self._object(node)
+        value: Any = ast.literal_eval(node)
+        match value:
+            case str():
+                return self._with_names(value)
+            case bool() | None:
+                return value
+            case int() | float() if abs(value) <= sys.float_info.max:
+                return value
+        raise ValueError("it is no value of JSON, or larger than any number of 64 bits")
+
+    def _object(self, node: ast.Dict) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            word = self._value(key) if key is not None else None
+            if not isinstance(word, str) or word in written:
+                raise ValueError("a key stands twice, or is no text")
+            written[word] = self._value(value)
+        return written
+
+    def _with_names(self, text: str) -> str:
+        """A text with the names of tools in it that a placeholder stands for."""
+        for placeholder, name in self.names.items():
+            text = text.replace(placeholder, name)
+        return text
+
+
+def _expressions(text: str) -> Iterable[ast.expr]:
+    """The expressions of a text, those of a list each alone; ValueError for any other statement."""
+    for statement in ast.parse(text).body:
+        if not isinstance(statement, ast.Expr):
+            raise ValueError("a statement is no expression")
+        if isinstance(statement.value, (ast.List, ast.Tuple)):
+            yield from statement.value.elts
+        else:
+            yield statement.value
+
+
+def _comments(text: str) -> list[str]:
+    """The comments of a text of Python; all of it where it cannot be told apart."""
+    if "#" not in text:
+        return []
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return [text]
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]

@@ -1,0 +1,168 @@
+"""Which calls a text makes. All of them count, whatever way they are written in, so that none can
+stand beside another in secret.
+"""
+
+import re
+from collections.abc import Sequence
+
+from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
+from swift_rlvr.verifiers.tool_calls.formats import FORMATS, MARKS
+from swift_rlvr.verifiers.tool_calls.json_calls import calls_in_a_row, calls_of, json_in
+from swift_rlvr.verifiers.tool_calls.python_calls import PythonReader
+
+_BLOCK = re.compile(r"```[ \t]*(?:\w+[ \t]*)?\r?\n(.*?)\n?```", re.DOTALL)
+# What Llama writes before and between its calls.
+_LLAMA_MARK = re.compile(r"^\s*(?:<\|python_tag\|>|<\|python_start\|>)|<\|python_end\|>\s*$")
+
+
+def has_call(text: str, tools: Sequence[Tool]) -> bool:
+    """Whether a text makes a call, or tries to: a mark of one, a call that can be read, or one of
+    Python's with arguments, wherever it stands.
+    """
+    if any(mark in text for mark in MARKS):
+        return True
+    try:
+        return _UnmarkedReader(tools, text_around=True).has_call(text)
+    except BadCall:
+        return True
+
+
+def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> list[Call]:
+    """The calls of a text, in order; empty where it makes none.
+
+    text_around: whether other text may stand around them, and not only before those that have a mark,
+    such as ``<tool_call>``. BadCall for text where it may not stand, and for what begins like a call and
+    cannot be read.
+
+    >>> tools = [Tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}})]
+    >>> for text in (
+    ...     '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>',
+    ...     '[TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "b": 2}}]',
+    ...     '{"name": "add", "parameters": {"a": 1, "b": 2}}',
+    ...     "[add(a=1, b=2)]",
+    ... ):
+    ...     assert calls_in(text, tools) == [Call("add", {"a": 1, "b": 2})]
+    >>> calls_in("I can add numbers.", tools)
+    []
+    """
+    for each in FORMATS:
+        if any(mark in text for mark in each.marks):
+            calls, rest = each.read(text, {tool.name: tool for tool in tools})
+            break
+    else:
+        return _UnmarkedReader(tools, text_around).calls(text)
+
+    for mark in MARKS:
+        if mark in rest:
+            raise BadCall(f"there is a call besides that is not whole, or in another form: {mark}")
+    rest = rest.strip()
+    if rest:
+        # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
+        first = min(text.find(mark) for mark in MARKS if mark in text)
+        is_allowed = text_around or rest == text[:first].strip()
+        if not is_allowed or _UnmarkedReader(tools, text_around).has_call(rest):
+            raise BadCall(f"there is text around the calls: {rest!r:.80}")
+    return calls
+
+
+class _UnmarkedReader:
+    """Reads calls without a mark of these tools: JSON or Python, in a block of Markdown or without
+    one. text_around: whether other text may stand around them.
+    """
+
+    def __init__(self, tools: Sequence[Tool], text_around: bool):
+        self.text_around = text_around
+        self.python = PythonReader({tool.name: tool for tool in tools})
+        self.mentions = self.python.mentions
+
+    def has_call(self, text: str) -> bool:
+        """Whether a text makes a call, or writes one as Python does that cannot be read."""
+        return self.mentions(text) or bool(self.calls(text))
+
+    def calls(self, text: str) -> list[Call]:
+        """The calls of a text; BadCall for text around them where it may not stand."""
+        text = _LLAMA_MARK.sub("", text).strip()
+        blocks = _BLOCK.findall(text)
+        around = _BLOCK.sub("\n", text).strip() if blocks else ""
+        if not blocks or (around and not self.text_around):
+            return self._outside_blocks(text)
+        calls = []
+        unread = []
+        for block in blocks:
+            in_block = self._outside_blocks(block.strip())
+            calls += in_block
+            if not in_block:
+                unread.append(block)
+        if calls and self.mentions(around):
+            raise BadCall("there are calls in a block and beside it")
+        calls += self.calls(around)
+        if calls and self.mentions("\n".join(unread)):
+            raise BadCall("there is a call in a block that cannot be read")
+        return calls
+
+    def _outside_blocks(self, text: str) -> list[Call]:
+        """The calls that a text is, or those that stand somewhere in it."""
+        whole = self._whole(text)
+        if whole is not None:
+            return whole
+        scattered = self._scattered(text)
+        if scattered and not self.text_around:
+            raise BadCall("there is text around the calls")
+        return scattered
+
+    def _whole(self, text: str) -> list[Call] | None:
+        """The calls that a text is as a whole; None where it is something else."""
+        if text == "[]":
+            return []
+        if text.startswith(("{", "[{", "[ {", "[\n")):
+            try:
+                return calls_in_a_row(text)
+            except BadCall:
+                # A list may be one of Python's calls.
+                if text.startswith("{"):
+                    return None
+        return self._python(text)
+
+    def _scattered(self, text: str) -> list[Call]:
+        """The calls that stand somewhere in a text."""
+        calls: list[Call] = []
+        rest = text
+        for part in json_in(text):
+            try:
+                calls += calls_of(part)
+            except BadCall:
+                continue
+            rest = rest.replace(part, "\n", 1)
+        if not self.python.names_a_tool(rest):
+            return calls
+
+        # Python's: from the first bracket to the last, and then each line alone.
+        first, last = rest.find("["), rest.rfind("]")
+        listed = self._python(rest[first : last + 1]) if 0 <= first < last else None
+        if listed:
+            calls += listed
+            rest = f"{rest[:first]}\n{rest[last + 1 :]}"
+        left = []
+        for line in rest.splitlines():
+            in_line = self._python(line.strip().strip("`*- "))
+            if in_line:
+                calls += in_line
+            else:
+                left.append(line)
+        if calls and self.mentions("\n".join(left)):
+            raise BadCall("there is a call besides that cannot be read")
+        return calls
+
+    def _python(self, text: str) -> list[Call] | None:
+        """The calls that a text of Python is, and those in its comments; None for other texts."""
+        program = self.python.read(text)
+        if program is None:
+            return None
+        calls = program.calls
+        for comment in program.comments:
+            if not self.text_around:
+                raise BadCall(f"there is text around the calls: {comment!r:.80}")
+            if self.mentions(comment):
+                raise BadCall("there is a call in a comment")
+            calls += self.calls(comment.lstrip("# "))
+        return calls

@@ -106,7 +106,7 @@ _ONE_TO_NINETEEN = """
     sixteen seventeen eighteen nineteen
 """
 _ONES = {word: number for number, word in enumerate(_ONE_TO_NINETEEN.split())}
-_TENS = {
+TENS = {
     "twenty": 20,
     "thirty": 30,
     "forty": 40,
@@ -117,7 +117,7 @@ _TENS = {
     "ninety": 90,
 }
 # all but zero; `sentences.py` looks for them
-NUMBER_WORDS = (*_ONES, *_TENS)[1:]
+NUMBER_WORDS = (*_ONES, *TENS)[1:]
 
 
 def number_in_words(text: str) -> int | None:
@@ -128,7 +128,7 @@ def number_in_words(text: str) -> int | None:
     """
     words = text.lower().replace("-", " ").split()
     if words[0] in ("negative", "minus"):
-        if len(words) < 2 or (words[1] not in _ONES and words[1] not in _TENS):
+        if len(words) < 2 or (words[1] not in _ONES and words[1] not in TENS):
             return None
         number = _count(words[1:])
         return None if number is None else -number
@@ -163,13 +163,13 @@ def _count(words: list[str]) -> int | None:
 
 def _count_on(part: int, word: str, last: str) -> int | None:
     """The number up to 999 that a word makes of the number and the last word before it."""
-    if word in _TENS:
+    if word in TENS:
         # "hundred forty", but not "five forty"
-        return None if last in _ONES or last in _TENS else part + _TENS[word]
+        return None if last in _ONES or last in TENS else part + TENS[word]
     if word in _ONES:
         # "forty two", but not "forty twelve" or "forty zero"
-        completes_tens = last in _TENS and 0 < _ONES[word] < 10
-        if completes_tens or not (last in _ONES or last in _TENS):
+        completes_tens = last in TENS and 0 < _ONES[word] < 10
+        if completes_tens or not (last in _ONES or last in TENS):
             return part + _ONES[word]
         return None
     if word == "hundred" and 0 < part < 10:

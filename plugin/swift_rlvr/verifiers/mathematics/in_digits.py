@@ -138,7 +138,10 @@ _FORMS = [
     # 百分之五十
     (rf"{_MINUS}百分之(?P<number>{_NUMERAL})", "{sign}{number}%"),
     # 三分之二, 一又三分之二
-    (rf"{_MINUS}(?P<part>{_NUMERAL})分之(?P<above>{_NUMERAL}){_UNIT}", "{sign}{above}/{part}{rest}"),
+    (
+        rf"{_MINUS}(?P<part>{_NUMERAL})分之(?P<above>{_NUMERAL}){_UNIT}",
+        "{sign}{above}/{part}{rest}",
+    ),
     (
         rf"{_MINUS}(?P<whole>{_NUMERAL})又(?P<part>{_NUMERAL})分之(?P<above>{_NUMERAL}){_UNIT}",
         "{sign}{whole} {above}/{part}{rest}",

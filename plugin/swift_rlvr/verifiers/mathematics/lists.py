@@ -171,7 +171,7 @@ def without_conditions(value: Value) -> Value | None:
     """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`. Returns None if
     there are no conditions.
     """
-    if not isinstance(value, Listing) or len(value.items) < 2:
+    if not isinstance(value, Listing):
         return None
     core, *conditions = value.items
     expression = core

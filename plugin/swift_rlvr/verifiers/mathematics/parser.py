@@ -97,9 +97,10 @@ _OTHER_NAMES = """
 _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
-# What may stand beside letters that are no word.
-_BEFORE_LETTERS = "+-*/=^({[|"
-_AFTER_LETTERS = "+-*/=^)}]|_"
+# But the `at` of v_0 + at and of e^{-at} stands between signs, or between one and an end of the text.
+_AROUND_PRODUCT = {
+    (before, after) for before in ["", *"+-*/=^({[|"] for after in ["", *"+-*/=^)}]|_"]
+} - {("", "")}
 _GREEK = frozenset(_GREEK_NAMES.split())
 _DECORATIONS = frozenset(_DECORATION_NAMES.split())
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
@@ -704,11 +705,9 @@ def _tokens(text: str) -> list[Token]:
         value = match[kind]
         if kind == "word":
             if value in _ENGLISH:
-                # the `at` of v_0 + at and of e^{-at} stands between signs; between words it is a word
                 before = text[: match.start(kind)].rstrip()[-1:]
                 after = text[position:].lstrip()[:1]
-                is_between_signs = before in _BEFORE_LETTERS and after in _AFTER_LETTERS
-                if len(value) > 2 or not (before or after) or not is_between_signs:
+                if len(value) > 2 or (before, after) not in _AROUND_PRODUCT:
                     raise Unreadable(value)
             tokens += _word_tokens(value)
         # white space at the end is a sign to the pattern

@@ -175,6 +175,8 @@ _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}"
 # \text{Tom has 5 apples.}
 _SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
 
+# what denies a value, leaves it open or names another one
+_DOUBTS = (NO_STATEMENT, OR, OTHER_DOUBT)
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
 # how many ends of a quantity are tried
@@ -198,7 +200,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
         return None
     if whole := _SET_AS_TEXT.fullmatch(text):
         text = whole[1]
-    if NO_STATEMENT.search(text) or OR.search(text) or OTHER_DOUBT.search(text):
+    if any(doubt.search(text) for doubt in _DOUBTS):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
     clause = _CLAUSE.match(text)

@@ -19,7 +19,7 @@ from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 # the names of each unit; the first one stands for it
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
-    |day days d|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
+    |day days|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
     |lb lbs pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
     |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
     |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
@@ -70,16 +70,20 @@ for _long_prefix, (_short_prefix, _) in _PREFIXES.items():
             _UNITS[_long_prefix + _name] = _short_prefix + _unit
 # units of two parts with a name of their own
 _COMPOUND = {
-    "mph": "mi/h",
-    "kph": "km/h",
-    "kmh": "km/h",
-    "fps": "ft/s",
-    "mps": "m/s",
-    "cc": "cm^3",
-    "kWh": "kW*h",
-    "Hz": "s^-1",
-    "hertz": "s^-1",
+    "mph": {"mi": 1, "h": -1},
+    "kph": {"km": 1, "h": -1},
+    "kmh": {"km": 1, "h": -1},
+    "fps": {"ft": 1, "s": -1},
+    "mps": {"m": 1, "s": -1},
+    "cc": {"cm": 3},
+    "kWh": {"kW": 1, "h": 1},
+    "Hz": {"s": -1},
+    "hertz": {"s": -1},
 }
+# {name: {unit: power}} of all of them
+_PARTS = {name: {unit: 1} for name, unit in _UNITS.items()} | _COMPOUND
+# KM and Meters are sloppy, but M is no meter and Mm no millimeter
+_AS_WRITTEN = re.compile(r".|M[^L]")
 # 25 degrees C, 25 degrees Celsius; 5 ms^{-1} is a speed
 _NAMED_POWERS = {
     (("C", 1), ("degree", 1)): "celsius",
@@ -102,19 +106,9 @@ for _prefix, _power in _PREFIXES.values():
     for _unit in _SHORT_PREFIXES:
         _DEFINED[_prefix + _unit] = Fraction(10) ** _power, _unit
 
-# of these no single letter is taken: d is a variable
-_NO_SINGLE_LETTER = frozenset(("day", "week"))
-# square meters, cubic feet, 平方米
-_POWERS = {
-    "square": 2,
-    "sq": 2,
-    "cubic": 3,
-    "cu": 3,
-    "squared": 2,
-    "cubed": 3,
-    "平方": 2,
-    "立方": 3,
-}
+# square meters, cubic feet, 平方米, m²
+_POWERS = dict.fromkeys(("square", "sq", "sq.", "squared", "平方", "²"), 2)
+_POWERS |= dict.fromkeys(("cubic", "cu", "cu.", "cubed", "立方", "³"), 3)
 
 # --- letters that may be a unit or variables: 2mg, 3V
 
@@ -131,7 +125,6 @@ _COMPOUNDS_OF_LETTERS = """
     W*h C*m V*m
 """
 _USUAL_COMPOUNDS = frozenset(_COMPOUNDS_OF_LETTERS.split())
-_UNIT_NAMES = _UNITS.keys() | _COMPOUND.keys()
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NEIGHBOURS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -150,7 +143,7 @@ def may_be_variables(letters: str, spaced: bool) -> bool:
     # the parser takes more letters for a name
     if not words or max(map(len, words)) > 3 or not _SURELY_UNITS.isdisjoint(words):
         return False
-    if not _UNIT_NAMES.issuperset(words):
+    if not _PARTS.keys() >= set(words):
         # what is counted: "5 men", and not "5 abc" or "5 xyz"
         is_counted = all(
             word not in _NEIGHBOURS and re.search("[aeiouy]", word)
@@ -291,7 +284,7 @@ def _counted(text: str) -> str | None:
         return None
     words = [word for word in re.split(r"[ /-]", match[1].lower()) if word not in _IN_BETWEEN]
     # variables: 5 x, 5 ab
-    if all(len(word) < 3 for word in words):
+    if max(map(len, words), default=0) < 3:
         return None
     # 95 DS games
     abbreviations = {word.lower() for word in _ABBREVIATION.findall(match[1])}
@@ -313,18 +306,16 @@ def _measured(text: str) -> dict[str, int] | None:
     # -1 behind a slash: m/s
     sign = 1
     while match := _FACTOR.match(text, position):
-        parts = _powers_of_name(match["name"])
-        if parts is None:
+        name = match["name"]
+        if name not in _PARTS and not _AS_WRITTEN.fullmatch(name):
+            name = name.lower()
+        if name not in _PARTS:
             return None
-        # in words and in figures
-        power = sign
-        in_words = match["before"] or match["prefix"] or match["after"]
-        if in_words:
-            power *= _POWERS[in_words.rstrip(".")]
-        in_figures = match["power"] or {"²": 2, "³": 3}.get(match["sign"], 1)
-        power *= int(in_figures)
-        for name, count in parts.items():
-            powers[name] = powers.get(name, 0) + power * count
+        power = sign * int(match["power"] or 1)
+        for mark in match.group("before", "prefix", "after", "sign"):
+            power *= _POWERS.get(mark, 1)
+        for unit, count in _PARTS[name].items():
+            powers[unit] = powers.get(unit, 0) + power * count
         position = match.end()
         if not text[position:].strip():
             return powers
@@ -336,20 +327,6 @@ def _measured(text: str) -> dict[str, int] | None:
             sign = -1
         position = joint.end()
     return None
-
-
-def _powers_of_name(name: str) -> dict[str, int] | None:
-    """{unit: power} of one name: mph is mi/h."""
-    compound = _COMPOUND.get(name)
-    unit = _UNITS.get(name)
-    # KM and Meters are sloppy. M is no meter and Mm no millimeter.
-    if unit is None and (name == "ML" or len(name) > 2 or (len(name) == 2 and name[0] != "M")):
-        unit = _UNITS.get(name.lower())
-    if unit in _NO_SINGLE_LETTER and len(name) == 1:
-        return None
-    if compound:
-        return _measured(compound)
-    return {unit: 1} if unit else None
 
 
 def _in_one_form(powers: dict[str, int]) -> str:

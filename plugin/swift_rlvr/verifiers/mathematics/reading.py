@@ -48,7 +48,6 @@ from swift_rlvr.verifiers.mathematics.values import (
     as_region,
     bound_of,
     name_of,
-    tree_of,
 )
 from swift_rlvr.verifiers.statements import CALLED_CORRECT, DENIAL
 
@@ -227,7 +226,11 @@ def _read_part(text: str, depth: int) -> Value:
 
 
 def _read_parts(texts: Items[str], depth: int) -> tuple[Value, ...]:
-    """The values of all parts of a text that is read at this depth. Raises _NoValue."""
+    """The values of all parts of a text that is read at this depth. Raises _NoValue, also if there are
+    too many.
+    """
+    if len(texts) > _MAX_PARTS:
+        raise _NoValue
     return tuple([_read_part(text, depth) for text in texts])
 
 
@@ -267,6 +270,10 @@ _AS_WRITTEN = re.compile(
     # 00:06 and 3:05, which are no ratios
     r"|0(?P<early>\d:[0-5]\d)|\d{1,2}:0\d"
 )
+# -2 3 5, but 1 234 567 is one number
+_SPACED = re.compile(
+    r"(?![+-]?\d{1,3}(?: \d{3})+\Z)-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+",
+)
 _WORDS = re.compile(
     # an ellipse, blue-green, Ann's house
     r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*"
@@ -277,6 +284,8 @@ _WORDS = re.compile(
 )
 # ad - bc, which is no hyphenated word as blue-green and no-go are
 _DIFFERENCE = re.compile(r"(?!no|so|co|go|ex)[a-z]{1,2}(?: ?- ?[a-z]{1,2})+")
+# "not a square", "even or odd"
+_NO_SINGLE_ANSWER = re.compile(r"(?i:\A(?:not|either|neither) )|\b(?:or|and)\b")
 # words of two to four letters that are no products of variables
 _SHORT_WORDS = frozenset(
     ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
@@ -303,11 +312,13 @@ _SYNONYMS = {
 
 
 def _simple(text: str, depth: int, in_text: bool) -> Value | None:
-    """A number with its unit, infinity, a choice, or words."""
+    """A number with its unit, several with spaces between them, infinity, a choice, or words."""
     if not text:
         return None
     if number := read_number(text, in_text):
         return number
+    if _SPACED.fullmatch(text):
+        return Sequence(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity["minus"] else 1)
     if choice := _read_choice(text, depth, in_text):
@@ -342,10 +353,7 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     number = number_in_words(text)
     if number is not None:
         return Number(Fraction(number))
-    # no single answer: "not a square", "even or odd"
-    if text.lower().startswith(("not ", "either ", "neither ")):
-        return None
-    if re.search(r"\b(?:or|and)\b", text):
+    if _NO_SINGLE_ANSWER.search(text):
         return None
 
     words = text.lower().split()
@@ -397,26 +405,28 @@ def _alternatives(text: str, depth: int) -> Value | None:
     parts, _ = split(text, _OR)
     if len(parts) < 2:
         return None
-    values = _read_parts(parts[:_MAX_PARTS], depth)
-    regions = _conditions(values)
-    if regions is None:
+    values = _read_parts(parts, depth)
+    conditions = _conditions(values)
+    if conditions is None:
         return Alternatives(values)
     # `x > 1 or y < 0` is no set of numbers
-    if len({region.variable for region in regions}) > 1:
+    if len(conditions) > 1:
         raise _NoValue
-    numbers = functools.reduce(RealSet.union, [region.numbers for region in regions])
-    return Region(regions[0].variable, numbers)
+    ((variable, regions),) = conditions.items()
+    return Region(variable, functools.reduce(RealSet.union, regions))
 
 
-def _conditions(values: tuple[Value, ...]) -> list[Region] | None:
-    """The numbers for which each of the conditions holds. Returns None if a value is no condition."""
-    regions: list[Region] = []
+def _conditions(values: tuple[Value, ...]) -> dict[str, list[RealSet]] | None:
+    """For each variable, the numbers for which each condition on it holds. Returns None if a value is
+    no condition.
+    """
+    conditions: dict[str, list[RealSet]] = {}
     for value in values:
         region = as_region(value) if isinstance(value, (Region, Relation)) else None
         if region is None:
             return None
-        regions.append(region)
-    return regions
+        conditions.setdefault(region.variable, []).append(region.numbers)
+    return conditions
 
 
 # "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text or as the sign of logic
@@ -439,14 +449,12 @@ def _list(text: str, depth: int) -> Value | None:
     # "1, 2,"
     if not parts[-1] and len(parts) > 2:
         parts.pop()
-    if len(parts) > _MAX_PARTS:
-        raise _NoValue
     items = _read_parts(parts, depth)
 
-    regions = _conditions(items)
-    if regions is not None and len({region.variable for region in regions}) == 1:
-        numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
-        return Region(regions[0].variable, numbers)
+    conditions = _conditions(items)
+    if conditions is not None and len(conditions) == 1:
+        ((variable, regions),) = conditions.items()
+        return Region(variable, functools.reduce(RealSet.intersection, regions))
 
     first, *others = _flat(items)
     # `x = 1, 2` is `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own
@@ -468,26 +476,22 @@ def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(flat)
 
 
-_SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
-# 1 234 567 is one number
-_SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?: \d{3})+")
-
-
-def _spaced(text: str, depth: int) -> Value | None:
-    """`-2 3 5`: several numbers with spaces between them."""
-    if not _SPACED.fullmatch(text) or _SPACED_THOUSANDS.fullmatch(text):
-        return None
-    return Sequence(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
-
-
 # --- relations: equations, inequalities and memberships
 
 _RELATION = re.compile(
     r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=]"
 )
-_OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
+_OPERATORS = {operator: operator for operator in ("<", "<=", ">", ">=", "=", "!=")}
+_OPERATORS |= {
+    r"\leq": "<=",
+    r"\geq": ">=",
+    r"\neq": "!=",
+    r"\in": "in",
+    r"\equiv": "==",
+    "==": "=",
+}
 _OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
-# \text{Balcony seat price}, Domain of f
+# \text{Profit and Loss}, x value
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
 
@@ -499,7 +503,7 @@ def _relation(text: str, depth: int) -> Value | None:
     sides: list[Value] = []
     for part in parts:
         side = _read(part, depth + 1)
-        # \text{Balcony seat price} = 25
+        # \text{Profit and Loss} = 25
         if side is None and _NAME_IN_WORDS.fullmatch(part):
             side = Words(plain(part).lower(), True)
         # `wrong answer = 5` says nothing of the right one
@@ -507,12 +511,12 @@ def _relation(text: str, depth: int) -> Value | None:
             raise _NoValue
         sides.append(side)
 
-    operators = tuple([_OPERATORS.get(sign, sign) for sign in signs])
-    left, right = sides[:2]
-    # `x = \pm 2` is `x = 2, x = -2`
-    if operators == ("=",) and isinstance(right, Listing):
-        return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
+    operators = tuple(map(_OPERATORS.__getitem__, signs))
     relation = Relation(operators, tuple(sides))
+    match relation:
+        # `x = \pm 2` is `x = 2, x = -2`
+        case Relation(("=",), (left, Listing() as right)):
+            return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
     return _region_of(relation) or relation
 
 
@@ -637,7 +641,7 @@ def _bracketed(text: str, depth: int) -> Value | None:
         return _in_braces(left, inside, depth)
 
     parts, _ = split(inside, _SEPARATOR)
-    if not 0 < len(parts) <= _MAX_PARTS:
+    if not parts:
         return None
     if len(parts) == 1:
         # the condition of `(1 < x \land x < 2) \lor ...`; others, such as `(x + 1)`, are expressions
@@ -661,7 +665,7 @@ def _in_braces(left: str, inside: str, depth: int) -> Value | None:
         variable = name.partition(r"\in")[0].strip()
         return region if region and region.variable in ("", variable) else None
     parts, _ = split(inside, _SEPARATOR)
-    if not 0 < len(parts) <= _MAX_PARTS or (len(parts) == 1 and left == "{"):
+    if not parts or (len(parts) == 1 and left == "{"):
         return None
     return Set(_flat(_read_parts(parts, depth)))
 
@@ -679,7 +683,8 @@ _ANY_MATRIX = re.compile(
     re.DOTALL,
 )
 _CASES = re.compile(
-    r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
+    r"(?P<brace>\\\{)?\s*\\begin\s*\{(?P<name>cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?"
+    r"(?P<rows>.*)\\end\s*\{(?P=name)\}\s*\.?",
     re.DOTALL,
 )
 # brackets that are written around an array
@@ -692,54 +697,38 @@ _MAX_MATRICES = 8
 
 
 def _matrix(text: str, depth: int) -> Value | None:
-    r"""A matrix, with a factor or in a sum, or cases: all that has a `\begin`."""
+    r"""A matrix, with a factor or in a sum: `2 \begin{pmatrix} 1 & 2 \end{pmatrix}`."""
     start = text.find("\\begin")
     if start < 0:
         return None
     before = text[:start].strip()
     after = text[start:].strip()
-    # \{ \begin{array} ... \end{array} . is a brace on one side: cases
-    if before.endswith(r"\{"):
-        return _cases(after.rstrip("."), depth) if before == r"\{" else None
-
-    bars = False
+    has_bars = False
     opening = before[-1:]
     if opening in _AROUND_MATRIX and after.endswith(_AROUND_MATRIX[opening]):
         before = before[:-1]
-        after = after[:-1]
-        bars = opening == "|"
-    if "{cases}" in after or "{align" in after:
-        return None if before else _cases(after, depth)
+        after = after[:-1].strip()
+        has_bars = opening == "|"
 
-    match = _MATRIX.fullmatch(after.strip())
+    match = _MATRIX.fullmatch(after)
     if match is None or "\\begin" in match[2]:
         return _combination(text)
-    bars = bars or match[1] in ("vmatrix", "Vmatrix")
-    return _one_matrix(before, match[2], bars, depth)
-
-
-def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | None:
-    r"""A matrix with the factor that stands before it: `2 \begin{pmatrix} 1 & 2 \end{pmatrix}`."""
-    factor = read_expression(before)
-    rows: list[tuple[Value, ...]] = []
-    for row in _rows(content):
-        cells: list[Value] = []
-        for cell in row:
-            value = _read_part(cell.replace(r"\hline", ""), depth)
-            tree = tree_of(value)
-            # of a determinant only one row is multiplied by it
-            if factor is not None and tree is not None and not (bars and rows):
-                value = Expression(("*", factor, tree))
-            cells.append(value)
-        rows.append(tuple(cells))
-    if not rows or (before and factor is None):
-        return None
-    return Matrix(bars, tuple(rows))
+    has_bars = has_bars or match[1] in ("vmatrix", "Vmatrix")
+    rows = _rows(match[2])
+    if before:
+        # of a determinant only one row is multiplied by its factor
+        for row in rows[:1] if has_bars else rows:
+            row[:] = [f"{before} \\cdot ({cell})" for cell in row]
+    return Matrix(has_bars, tuple([_read_parts(row, depth) for row in rows]))
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The cells of each row of a matrix."""
-    return [row.split("&") for row in _ROW.split(text) if row.strip()]
+    """The cells of each row of a matrix. Raises _NoValue if there is none."""
+    text = text.replace(r"\hline", "")
+    rows = [row.split("&") for row in _ROW.split(text) if row.strip()]
+    if not rows:
+        raise _NoValue
+    return rows
 
 
 def _combination(text: str) -> Value | None:
@@ -771,11 +760,14 @@ def _combination(text: str) -> Value | None:
 
 def _cases(text: str, depth: int) -> Value | None:
     r"""`\begin{cases} 1 & x > 0 \\ 0 & x \leq 0 \end{cases}`, or a system of equations."""
-    match = _CASES.fullmatch(text.strip())
-    if match is None or "\\begin" in match[2]:
+    match = _CASES.fullmatch(text)
+    if match is None or "\\begin" in match["rows"]:
+        return None
+    # an array is a matrix, other than with a brace on its left alone
+    if match["name"] == "array" and not match["brace"]:
         return None
     items: list[Value] = []
-    for row in _ROW.split(match[2]):
+    for row in _ROW.split(match["rows"]):
         if not row.strip():
             continue
         cells: list[str] = []
@@ -932,10 +924,10 @@ _READERS = (
     _family,
     _alternatives,
     _list,
-    _spaced,
     _relation,
     _set,
     _bracketed,
+    _cases,
     _matrix,
     _approximate,
     _ratio,

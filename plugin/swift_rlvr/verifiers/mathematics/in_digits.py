@@ -157,8 +157,8 @@ _NUMBERS = [(re.compile(form), written) for form, written in _FORMS]
 
 
 def in_digits(text: str) -> str:
-    r"""A tidied text with its words for numbers, money, points and relations in digits and signs; as it
-    is where it has none, or is more than that.
+    r"""A tidied text with its numbers, money, points and relations in digits and signs. Returns the text
+    as it is if it has none of these in words, or is more than one of them.
 
     >>> [in_digits(text) for text in ("twenty-five apples", "two thirds", "one and a half", "fifth", "USD 5")]
     ['25 apples', '2/3', '1 1/2', '5th', '5 dollars']

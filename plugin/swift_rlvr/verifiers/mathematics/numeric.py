@@ -208,7 +208,7 @@ def constant_value(tree: Tree) -> Computed | None:
 
 
 def _value(tree: Tree, point: Point, logarithm: int = 0) -> Computed | None:
-    """The value. Returns None if there is none. Raises TooLong."""
+    """The value at a point. Returns None if there is none. Raises TooLong."""
     try:
         return evaluate(tree, point, logarithm)
     except TooLong:

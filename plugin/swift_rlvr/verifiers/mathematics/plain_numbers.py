@@ -168,7 +168,7 @@ _PLAIN = re.compile(r"-?\d{1,100}(?:\.\d{1,100})?", re.ASCII)
 
 
 def read_plain(text: str) -> Number | None:
-    """The number that a text is without anything around it, or None.
+    """The number of a text that is nothing but digits, a sign and a point. Returns None for others.
 
     >>> read_plain("-3.50").places, read_plain("50%"), read_plain("1,234")
     (2, None, None)
@@ -372,8 +372,8 @@ _POWER_OF_FACTOR = re.compile(r"(\d+)(?:\^\{?(\d+)\}?)?")
 
 
 def prime_factors(text: str) -> Counter[int] | None:
-    r"""How often each prime is a factor of a product that is written out, without white space; None
-    where the text is no product or a factor is no prime.
+    r"""How often each prime is a factor of a product that is written out, without white space. Returns
+    None if the text is no product or a factor is no prime.
 
     >>> prime_factors(r"3\times11\times11^{2}"), prime_factors(r"3\times1507"), prime_factors("33")
     (Counter({11: 3, 3: 1}), None, None)

@@ -7,7 +7,6 @@ in part would earn credit for the part, whatever the rest says: "5 or 6" is not 
 
 import functools
 import re
-from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
@@ -15,16 +14,15 @@ from swift_rlvr.verifiers.languages import words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
-from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
+from swift_rlvr.verifiers.mathematics.parser import KNOWN, read_expression, replaced
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
     number_in_words,
     read_number,
     with_decimal_comma,
 )
-from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.verifiers.mathematics.units import COUNTED, product_of_letters, read_unit
+from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS, RealSet
+from swift_rlvr.verifiers.mathematics.units import units_at_end
 from swift_rlvr.verifiers.mathematics.values import (
-    TURNED,
     Alternatives,
     Approximately,
     Cases,
@@ -46,8 +44,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Vector,
     Words,
     as_region,
-    bound_of,
-    name_of,
+    solved_region,
 )
 from swift_rlvr.verifiers.statements import CALLED_CORRECT, DENIAL
 
@@ -367,8 +364,8 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     return Words(joined if marked else text, marked)
 
 
-# --- readers of structure: a value, or None if the text is something else. Parts that have to
-# be values raise _NoValue if they are none.
+# --- readers of structure: each returns a value, or None if the text is something else. Where a part
+# that has to be a value is none, it raises _NoValue.
 
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
@@ -517,51 +514,7 @@ def _relation(text: str, depth: int) -> Value | None:
         # `x = \pm 2` is `x = 2, x = -2`
         case Relation(("=",), (left, Listing() as right)):
             return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
-    return _region_of(relation) or relation
-
-
-def _region_of(relation: Relation) -> Region | None:
-    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds.
-
-    Returns None if it is no condition on one variable.
-    """
-    places_of_names = [place for place, side in enumerate(relation.sides) if name_of(side)]
-    if len(places_of_names) != 1:
-        return None
-    variable = places_of_names[0]
-    numbers = REALS
-    for place, operator in enumerate(relation.operators):
-        left, right = relation.sides[place : place + 2]
-        if variable == place:
-            part = _numbers(operator, right)
-        elif variable == place + 1:
-            part = _numbers(TURNED.get(operator, operator), left)
-        else:
-            return None
-        if part is None:
-            return None
-        numbers = numbers.intersection(part)
-    return Region(name_of(relation.sides[variable]), numbers)
-
-
-def _numbers(operator: str, value: Value) -> RealSet | None:
-    """The numbers that are larger or smaller than a value, or other than several values."""
-    if operator == "!=":
-        # `x \neq 1, 2` excludes both
-        items = _flat((value,))
-        excluded = as_region(Set(items))
-        # infinities are floats
-        if excluded is None or any(isinstance(bound_of(item), float) for item in items):
-            return None
-        return REALS.without(excluded.numbers)
-    bound = bound_of(value)
-    if bound is None or operator not in TURNED:
-        return None
-    # `x <= \infty` holds for all numbers, none of which is infinity
-    closed = operator in ("<=", ">=") and not isinstance(bound, float)
-    if operator[0] == ">":
-        return RealSet.interval(bound, closed, INFINITY, False)
-    return RealSet.interval(MINUS_INFINITY, False, bound, closed)
+    return solved_region(relation) or relation
 
 
 # --- sets and brackets
@@ -824,7 +777,7 @@ def _ratio(text: str, depth: int) -> Value | None:
 
 def _formula(text: str, depth: int) -> Value | None:
     r"""`2\sqrt{3}`, `6\pi \text{ cm}`, `1 \pm \sqrt{2}`."""
-    for rest, unit, product in _without_unit(text):
+    for rest, unit, product in units_at_end(text):
         inner = _read(rest, depth + 1)
         if isinstance(inner, Number):
             # one number has one unit
@@ -845,78 +798,6 @@ def _formula(text: str, depth: int) -> Value | None:
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):
         return Expression(("number", value))
     return Expression(tree)
-
-
-# 30°, 26°C; in `\sin 30°` the degrees belong to the argument
-_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
-_DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
-_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
-# 12 (apples)
-_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
-# where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
-_TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
-# "6x + 1 square cm" from the last space or an earlier one on
-_PLAIN_UNIT_START = re.compile(r"\s[A-Za-z]")
-_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
-# how many of the last places where a unit may begin are tried
-_MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
-
-
-def _without_unit(text: str) -> Iterator[tuple[str, str, Tree | None]]:
-    """(what stands before, unit, product) for each way to take a unit off the end.
-
-    product: the whole, where the letters of the unit may be variables.
-    """
-    degrees = _DEGREE_TAIL.search(text)
-    if degrees and not _TRIGONOMETRY.search(text):
-        yield text[: degrees.start()], _DEGREES[degrees[1]], None
-        return
-    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
-    if counted and (unit := read_unit(counted[2])):
-        yield counted[1], unit, None
-    if pair := _without_unit_in_text(text):
-        yield *pair, None
-    elif pair := _without_plain_unit(text):
-        rest, unit = pair
-        yield rest, unit, product_of_letters(text, text[len(rest) :])
-
-
-def _without_unit_in_text(text: str) -> tuple[str, str] | None:
-    r"""`5\text{ cm}` -> ("5", "cm")."""
-    if r"\text{" not in text:
-        return None
-    # a unit needs something before it
-    starts = [match.start() for match in _TEXT_UNIT_START.finditer(text) if match.start()]
-    for start in starts[-_MAX_TEXT_STARTS:]:
-        content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
-        if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
-            continue
-        unit = read_unit(re.sub(r"\s+", " ", content))
-        if not unit:
-            continue
-        before = text[:start]
-        # 5 / \text{s} and 5-\text{cm}; behind what is counted a sign would be a term that is lost
-        if not unit.startswith(COUNTED):
-            before = before.rstrip(" /-").rstrip()
-        return before, unit
-    return None
-
-
-def _without_plain_unit(text: str) -> tuple[str, str] | None:
-    r"""`6\pi cm` -> (`6\pi`, "cm"), where what stands before is a constant: in `2x m` both are
-    variables.
-    """
-    starts = [match.start() for match in _PLAIN_UNIT_START.finditer(text)]
-    for start in starts[-_MAX_PLAIN_STARTS:]:
-        tail = _PLAIN_TAIL.search(text, start)
-        unit = read_unit(tail[1]) if tail else None
-        if tail is None or not unit:
-            continue
-        rest = text[: tail.start()].rstrip()
-        tree = read_expression(rest.rpartition("=")[2].strip())
-        if tree is not None and constant_value(tree) is not None:
-            return rest, unit
-    return None
 
 
 # In this order: what binds its parts least comes first. `x = 1, 2` is a list of relations.

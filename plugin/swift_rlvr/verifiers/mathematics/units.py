@@ -8,10 +8,12 @@ both say it. `ratio` is for those who want units converted.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
 from swift_rlvr.verifiers.languages import CHINESE_DOUBT, words_of
+from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 
 # --- units and their names
@@ -344,6 +346,85 @@ def _in_one_form(powers: dict[str, int]) -> str:
             below.append(factor)
     product = "*".join(above)
     return f"{product}/{'*'.join(below)}" if below else product
+
+
+# --- units at the end of a text
+
+# 30°, 26°C; in `\sin 30°` the degrees belong to the argument
+_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
+_DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
+_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+# 12 (apples)
+_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+# where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
+_TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
+# "6x + 1 square cm" from the last space or an earlier one on
+_PLAIN_UNIT_START = re.compile(r"\s[A-Za-z]")
+_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
+# how many of the last places where a unit may begin are tried
+_MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
+
+
+def units_at_end(text: str) -> Iterator[tuple[str, str, Tree | None]]:
+    r"""Each way to take a unit off the end of a text: what stands before it, the unit, and the whole as
+    a product where the letters of the unit may be variables.
+
+    >>> list(units_at_end(r"6\pi\text{ cm}")), list(units_at_end("30°")), list(units_at_end("2x"))
+    ([('6\\pi', 'cm', None)], [('30', 'degree', None)], [])
+    """
+    degrees = _DEGREE_TAIL.search(text)
+    if degrees and not _TRIGONOMETRY.search(text):
+        yield text[: degrees.start()], _DEGREES[degrees[1]], None
+        return
+    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
+    if counted and (unit := read_unit(counted[2])):
+        yield counted[1], unit, None
+    if pair := _unit_in_text(text):
+        yield *pair, None
+    elif pair := _plain_unit(text):
+        rest, unit = pair
+        yield rest, unit, product_of_letters(text, text[len(rest) :])
+
+
+def _unit_in_text(text: str) -> tuple[str, str] | None:
+    r"""`5\text{ cm}` -> ("5", "cm")."""
+    if r"\text{" not in text:
+        return None
+    # a unit needs something before it
+    starts = [match.start() for match in _TEXT_UNIT_START.finditer(text) if match.start()]
+    for start in starts[-_MAX_TEXT_STARTS:]:
+        content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
+        if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
+            continue
+        unit = read_unit(re.sub(r"\s+", " ", content))
+        if not unit:
+            continue
+        before = text[:start]
+        # 5 / \text{s} and 5-\text{cm}; behind what is counted a sign would be a term that is lost
+        if not unit.startswith(COUNTED):
+            before = before.rstrip(" /-").rstrip()
+        return before, unit
+    return None
+
+
+def _plain_unit(text: str) -> tuple[str, str] | None:
+    r"""`6\pi cm` -> (`6\pi`, "cm"), where what stands before is a constant: in `2x m` both are
+    variables.
+    """
+    starts = [match.start() for match in _PLAIN_UNIT_START.finditer(text)]
+    for start in starts[-_MAX_PLAIN_STARTS:]:
+        tail = _PLAIN_TAIL.search(text, start)
+        unit = read_unit(tail[1]) if tail else None
+        if tail is None or not unit:
+            continue
+        rest = text[: tail.start()].rstrip()
+        tree = read_expression(rest.rpartition("=")[2].strip())
+        if tree is not None and constant_value(tree) is not None:
+            return rest, unit
+    return None
+
+
+# --- two units
 
 
 def different_units(gold: str, answer: str) -> bool:

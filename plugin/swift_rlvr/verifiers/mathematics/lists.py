@@ -58,8 +58,10 @@ def distinct(items: Iterable[Value]) -> dict[Value | Fraction, Value]:
     """
     values: dict[Value | Fraction, Value] = {}
     for item in items:
-        is_plain = isinstance(item, Number) and not unit_of(item)
-        values[item.value if is_plain else item] = item
+        if isinstance(item, Number) and not unit_of(item):
+            values[item.value] = item
+        else:
+            values[item] = item
     return values
 
 

@@ -9,7 +9,7 @@ _CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloo
 
 
 def closed_at(text: str) -> int:
-    """Where the bracket at the beginning is closed; -1 where it is not.
+    """Where the bracket at the beginning of a text is closed. Returns -1 if it is not, or if there is none.
 
     >>> closed_at("(1)(2)"), closed_at("((1)"), closed_at("1")
     (3, -1, -1)

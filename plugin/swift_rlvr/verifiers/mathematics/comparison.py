@@ -20,18 +20,20 @@ from swift_rlvr.verifiers.mathematics.expressions import (
     same_expression,
 )
 from swift_rlvr.verifiers.mathematics.families import same_family
-from swift_rlvr.verifiers.mathematics.functions import Computed, less
+from swift_rlvr.verifiers.mathematics.functions import less
 from swift_rlvr.verifiers.mathematics.lists import (
+    distinct,
     in_order,
     is_clock_time,
     names_values_in_order,
     only_value,
     same_brackets,
+    shares,
     without_conditions,
 )
 from swift_rlvr.verifiers.mathematics.numeric import constant_multiple, same_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, is_fraction, replaced, with_each_part
-from swift_rlvr.verifiers.mathematics.plain_numbers import ENOUGH_PLACES_OF_GOLD, same_number
+from swift_rlvr.verifiers.mathematics.plain_numbers import same_number
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
 from swift_rlvr.verifiers.mathematics.values import (
@@ -66,9 +68,9 @@ from swift_rlvr.verifiers.mathematics.values import (
     without_unit,
 )
 
-# Most comparisons of one value with another that two sets may take, each element with each: 50 by
-# 50 values. Sets of plain numbers need none.
-_MAX_PAIRS = 2500
+# Most comparisons of one value with another that two sets may take: 50 values with 50 others, and these
+# with those.
+_MAX_PAIRS = 5000
 
 # A choice named in the text of another one, which so names two: (A) is wrong, (B) is right.
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
@@ -129,26 +131,22 @@ def _same_kind(gold: Value, answer: Value) -> bool:
     first: an answer may say in them what the gold is.
     """
     match gold, answer:
+        case (Relation() | Region(), _) | (_, Relation() | Region()) if _same_region(gold, answer):
+            return True
         case Relation(), _:
             return _same_relation(gold, answer)
         case _, Relation():
             return _answer_states(gold, answer)
-        case Words(), _:
+        case (Words(), _) | (_, Words()):
             return _same_words(gold, answer)
-        case _, Words():
-            return _words_are(answer, gold)
-        case Region(), _:
-            return _same_region(gold, answer)
+        case (Region(), _) | (_, Region()):
+            return False
         case Approximately(), _:
             return same_approximation(gold, answer)
         case Matrix(), _:
             return _matrix_is(gold, answer)
-        case Several(), _:
+        case (Several(), _) | (_, Several()):
             return _same_several(gold, answer)
-        case _, Several():
-            # 3 -> {3}
-            alone = only_value(answer)
-            return alone is not None and same(gold, alone)
     return bool(same_angle(gold, answer)) or same_expression(gold, answer)
 
 
@@ -212,8 +210,10 @@ def _names_other_choice(answer: Choice) -> bool:
 # --- words
 
 
-def _same_words(gold: Words, answer: Value) -> bool:
+def _same_words(gold: Value, answer: Value) -> bool:
     """Words and words, or a value of another kind: several choices, and sets in words."""
+    if not isinstance(gold, Words):
+        return isinstance(answer, Words) and _words_are(answer, gold)
     if isinstance(answer, Words):
         if gold.text == answer.text:
             return True
@@ -271,7 +271,7 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             return matrix.bars == value.bars and _same_items(matrix.rows, value.rows, _same_items)
         case _ if matrix.bars:
             # a determinant is a number
-            number = _determinant(matrix)
+            number = _determinant(matrix.rows)
             return number is not None and same_expression(Expression(number), value)
         case Tuple(items, closed_low=True):
             # [[1, 2], [3, 4]]
@@ -293,49 +293,51 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
 _MAX_DETERMINANT = 4
 
 
-def _determinant(matrix: Matrix) -> Tree | None:
-    """The determinant of a matrix, written out along its first row. None if it is not square, too
-    large, or has other entries than expressions.
+def _determinant(rows: Items[Items[Value]]) -> Tree | None:
+    """The determinant of a matrix, written out along its first row. Returns None if the matrix is not
+    square, too large, or has other entries than expressions.
     """
-    rows = [[tree_of(entry) for entry in row] for row in matrix.rows]
-    if len(rows) > _MAX_DETERMINANT or any(len(row) != len(rows) or None in row for row in rows):
+    size = len(rows)
+    if size > _MAX_DETERMINANT or any(len(row) != size for row in rows):
         return None
-    return _expanded(rows)
-
-
-def _expanded(rows: list[list[Any]]) -> Tree:
     first, *others = rows
     if not others:
-        return first[0]
-    terms: list[Tree] = []
+        return tree_of(first[0])
+    total: Tree | None = None
     for column, entry in enumerate(first):
-        minor = _expanded([row[:column] + row[column + 1 :] for row in others])
-        sign = ("number", Fraction((-1) ** column))
-        terms.append(("*", sign, ("*", entry, minor)))
-    total = terms[0]
-    for term in terms[1:]:
-        total = ("+", total, term)
+        minor = _determinant([[*row[:column], *row[column + 1 :]] for row in others])
+        tree = tree_of(entry)
+        if tree is None or minor is None:
+            return None
+        term = ("*", ("number", Fraction((-1) ** column)), ("*", tree, minor))
+        total = term if total is None else ("+", total, term)
     return total
 
 
 # --- several values: sets, tuples, ratios, cases
 
 
-def _same_several(gold: Several, answer: Value) -> bool:
+def _same_several(gold: Value, answer: Value) -> bool:
+    """Whether two values are the same, of which at least one is several."""
     match gold, answer:
-        case _, Region():
-            return _same_region(gold, answer)
-        case _, Matrix():
+        case Several(), Matrix():
             return _matrix_is(answer, gold)
-        case Ratio(), Ratio():
-            return _same_ratio(gold, answer)
+        case Ratio(), Ratio() if not is_clock_time(gold):
+            # 2:4:6 -> 1:2:3
+            return _same_items(shares(gold), shares(answer))
         case Listing() | Sequence() | Set() | Cases(), Listing() | Sequence() | Set() | Cases():
             return _same_list(gold, answer)
-        case _, Several():
+        case Several(), Several():
             return same_brackets(gold, answer) and _same_items(gold.items, answer.items)
-    # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
-    alone = None if is_clock_time(gold) else only_value(gold)
-    return alone is not None and same(alone, answer)
+        case Several(), _:
+            # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
+            alone = None if is_clock_time(gold) else only_value(gold)
+            return alone is not None and same(alone, answer)
+        case _, Several():
+            # 3 -> {3}
+            alone = only_value(answer)
+            return alone is not None and same(gold, alone)
+    return False
 
 
 def _same_items(
@@ -345,56 +347,28 @@ def _same_items(
     return len(gold) == len(answer) and all(map(equal, gold, answer))
 
 
-def _same_ratio(gold: Ratio, answer: Ratio) -> bool:
-    """Whether two ratios are the same, 2:4 and 1:2, and with three parts 2:4:6 and 1:2:3."""
-    gold_trees = [tree_of(item) for item in gold.items]
-    answer_trees = [tree_of(item) for item in answer.items]
-    if is_clock_time(gold) or None in gold_trees or None in answer_trees:
-        return _same_items(gold.items, answer.items)
-    gold_shares = [("/", tree, gold_trees[0]) for tree in gold_trees]
-    answer_shares = [("/", tree, answer_trees[0]) for tree in answer_trees]
-    return _same_items(gold_shares, answer_shares, same_value)
-
-
 def _same_list(gold: Several, answer: Several) -> bool:
     """Whether two lists are the same: in their order where it counts, else each element is one of
     the other list, and how often it stands there does not count.
     """
     if in_order(gold) or names_values_in_order(gold, answer):
         return _same_items(gold.items, answer.items)
-    is_same = _same_plain_numbers(gold, answer)
-    if is_same is not None:
-        return is_same
-    if _size(gold.items) * _size(answer.items) > _MAX_PAIRS:
+    # what stands in both needs no comparison: long lists of numbers have no other elements
+    in_gold = distinct(gold.items)
+    in_answer = distinct(answer.items)
+    only_in_gold = [item for key, item in in_gold.items() if key not in in_answer]
+    only_in_answer = [item for key, item in in_answer.items() if key not in in_gold]
+    pairs = _size(only_in_gold) * _size(answer.items) + _size(gold.items) * _size(only_in_answer)
+    if pairs > _MAX_PAIRS:
         return False
-    in_gold = [False] * len(answer.items)
-    for element in gold.items:
-        in_answer = False
-        for index, other in enumerate(answer.items):
-            if same(element, other):
-                in_answer = True
-                in_gold[index] = True
-        if not in_answer:
-            return False
-    return all(in_gold)
 
+    def is_in_answer(item: Value) -> bool:
+        return any(same(item, other) for other in answer.items)
 
-def _same_plain_numbers(gold: Several, answer: Several) -> bool | None:
-    """Whether two lists hold the same numbers. Returns None if an item is something else, or has a
-    unit or a percent sign, or is so long a decimal that another number may equal it.
-    """
-    values: list[set[Fraction]] = []
-    are_short = True
-    for several in (gold, answer):
-        numbers = set()
-        for item in several.items:
-            if not isinstance(item, Number) or item.percent or item.unit:
-                return None
-            numbers.add(item.value)
-            are_short = are_short and item.places < ENOUGH_PLACES_OF_GOLD
-        values.append(numbers)
-    is_same = values[0] == values[1]
-    return is_same if is_same or are_short else None
+    def is_in_gold(other: Value) -> bool:
+        return any(same(item, other) for item in gold.items)
+
+    return all(map(is_in_answer, only_in_gold)) and all(map(is_in_gold, only_in_answer))
 
 
 def _size(items: Iterable[Value]) -> int:
@@ -409,45 +383,35 @@ def _size(items: Iterable[Value]) -> int:
 
 
 def _same_relation(gold: Relation, answer: Value) -> bool:
-    if _same_region(gold, answer):
-        return True
-    if isinstance(answer, Relation):
-        if is_equality(gold) and is_equality(answer):
-            return _same_equality(gold, answer)
-        return _same_inequality(gold, answer)
-    match gold:
-        case Relation(("in",), (name, region)):  # x \\in [1, 2] -> [1, 2]
-            return is_name(name) and same(region, answer)
-
-    # the value that a gold states, x = 1.5 -> 3/2, however its sides are written, and behind
-    # x \approx 1.4 any value that rounds to 1.4; x^2 = 5 -> 5 is wrong
-    left = gold.sides[0]
-    is_stated = is_name(left) or is_constant(left) or _is_formula_for_left(gold)
-    if not is_equality(gold) or not is_stated:
-        return False
-    return any(same(value, answer) for value in _stated_sides(gold)[1:])
+    if not isinstance(answer, Relation):
+        # the value that a gold states, x = 1.5 -> 3/2, however its sides are written, and behind
+        # x \approx 1.4 any value that rounds to 1.4; x^2 = 5 -> 5 is wrong
+        return any(same(value, answer) for value in _stated(gold))
+    if is_equality(gold) and is_equality(answer):
+        return _same_equality(gold, answer)
+    return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
-def _answer_states(gold: Value, answer: Relation) -> bool:
-    """Whether an answer says of a name that it is the gold: 5 -> x = 5, [1, 2] -> x \\in [1, 2]."""
-    if _same_region(gold, answer):
-        return True
-    match answer:
-        case Relation(("in",), (name, region)):
-            return is_name(name) and same(gold, region)
-    return is_equality(answer) and _chain_equals(gold, answer)
-
-
-def _is_formula_for_left(relation: Relation) -> bool:
-    """Whether the right side says what the left one is, in other variables: C_p - C_v = nR. Of
-    x^2 + y^2 = 25, and of x + y = z, the right side is no answer.
+def _stated(relation: Relation) -> list[Value]:
+    r"""The values that a relation says its left side has: 5 of x = 5, [1, 2] of x \in [1, 2], and none
+    of x^2 = 5.
     """
-    if len(relation.sides) != 2:
-        return False
-    left, right = map(tree_of, relation.sides)
-    if left is None or right is None or right[0] == "symbol":
-        return False
-    return bool(symbols(right)) and not symbols(left) & symbols(right)
+    left, *others = _stated_sides(relation)
+    if relation.operators == ("in",):
+        return others if is_name(left) else []
+    if not is_equality(relation):
+        return []
+    if is_name(left) or is_constant(left):
+        return others
+    # C_p - C_v = nR says what the left side is, in other variables. Of x^2 + y^2 = 25, and of
+    # x + y = z, the right side is no answer.
+    if len(others) != 1:
+        return []
+    left_tree, right_tree = map(tree_of, relation.sides)
+    if left_tree is None or right_tree is None or right_tree[0] == "symbol":
+        return []
+    is_formula = symbols(right_tree) and not symbols(left_tree) & symbols(right_tree)
+    return others if is_formula else []
 
 
 def _stated_sides(relation: Relation) -> list[Value]:
@@ -460,28 +424,31 @@ def _stated_sides(relation: Relation) -> list[Value]:
     return sides
 
 
-def _chain_equals(gold: Value, chain: Relation) -> bool:
-    """Whether `x = 2 + 3 = 5` or `c = \\sqrt{17} \\approx 4.12` states the gold, and nothing
-    false.
+def _answer_states(gold: Value, answer: Relation) -> bool:
+    r"""Whether an answer states the gold, and nothing false: 5 -> x = 2 + 3 = 5, [1, 2] -> x \in [1, 2]
+    and \sqrt{17} -> c = \sqrt{17} \approx 4.12.
     """
-    sides = _stated_sides(chain)
-    if _is_defined(sides):
-        sides = sides[1:]
-    elif not is_constant(sides[0]):
+    left, *others = _stated_sides(answer)
+    if answer.operators == ("in",):
+        return is_name(left) and same(gold, others[0])
+    if not is_equality(answer):
         return False
-    exact = [side for side in sides if not isinstance(side, Approximately)]
-    rounded = [side for side in sides if isinstance(side, Approximately)]
-    if not exact:
-        return isinstance(gold, Approximately) and all(same(gold, side) for side in rounded)
     # 3 -> 1 = 2 = 3 is wrong: all sides have to be right
-    return all(same(gold, side) for side in exact) and all(same(side, exact[0]) for side in rounded)
+    if not _is_defined(left, others):
+        if not is_constant(left):
+            return False
+        others.insert(0, left)
+    exact = [side for side in others if not isinstance(side, Approximately)]
+    rounded = [side for side in others if isinstance(side, Approximately)]
+    if not all(same(gold, side) for side in exact or rounded):
+        return False
+    return all(same(side, exact[0]) for side in rounded if exact)
 
 
-def _is_defined(sides: list[Value]) -> bool:
+def _is_defined(left: Value, others: list[Value]) -> bool:
     """Whether the first side of a chain stands for the others, so that it claims nothing itself: the
     x of `x = 2 + 3 = 5`.
     """
-    left, *others = sides
     # the x of `x = 2x + 1` is a part of the other side
     if is_name(left):
         name = name_of(left)
@@ -491,7 +458,7 @@ def _is_defined(sides: list[Value]) -> bool:
     if not isinstance(left, Expression):
         return False
     # `6x + 5 = 18 + 5 = 23` computes the value of a sum; `x^2 = 5` states no value
-    if len(sides) > 2 and left.tree[0] in ("+", "-"):
+    if len(others) > 1 and left.tree[0] in ("+", "-"):
         return True
 
     # of a sum, product or quotient of several names, the V/\pi of `V/\pi = 75`, the right side says
@@ -512,38 +479,59 @@ def _is_defined(sides: list[Value]) -> bool:
 
 def _same_equality(gold: Relation, answer: Relation) -> bool:
     answer = _with_argument_of(gold, answer)
-    if is_name(gold.sides[0]) and is_name(answer.sides[0]):
-        if _same_name(gold.sides[0], answer.sides[0]):
-            return any(_name_has_value(value, answer) for value in _stated_sides(gold)[1:])
+    name = gold.sides[0]
+    if is_name(name) and is_name(answer.sides[0]):
+        if _same_name(name, answer.sides[0]):
+            return any(_name_has_value(value, answer) for value in _stated(gold))
         # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
         if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
             return False
     # x = 5 -> 10/2 = 5
-    is_calculation = is_name(gold.sides[0]) and is_constant(answer.sides[0])
-    if is_calculation and any(_chain_equals(value, answer) for value in _stated_sides(gold)[1:]):
+    is_calculation = is_name(name) and is_constant(answer.sides[0])
+    if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
         return True
-    if gold.operators != answer.operators:
-        return False
-    if _same_items(gold.sides, answer.sides, _same_side):
-        return True
-    if _same_items(gold.sides, answer.sides[::-1], _same_side):
-        return True
-    # x = 5 -> 3x + 2 = 17: the equation may be the question, and is no answer to it
-    if gold.operators != ("=",) or _gives_value(gold) != _gives_value(answer):
-        return False
-    # x^2 + 3 = 0 -> 2x^2 + 6 = 0
-    return _multiple_of(gold, answer) is not None
+    return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
-def _multiple_of(gold: Relation, answer: Relation) -> Computed | None:
-    """The constant by which the sides of the answer are multiplied in the gold, for relations with
-    two sides. Returns None if there is none.
+def _same_sides(gold: Relation, answer: Relation) -> bool:
+    """Whether two relations have the same sides and signs, from the left or from the right."""
+    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
+        return True
+    # 3 < x is x > 3. Only `in` cannot be read from the right.
+    turned = tuple(TURNED.get(operator, operator) for operator in reversed(answer.operators))
+    if gold.operators != turned or "in" in turned:
+        return False
+    return _same_items(gold.sides, answer.sides[::-1], _same_side)
+
+
+# The signs that a factor on both sides leaves as they are, or turns round where it is negative.
+_MULTIPLIED = frozenset(("=", "!=", *TURNED))
+
+
+def _is_multiple(gold: Relation, answer: Relation) -> bool:
+    """Whether two relations with two sides are the same but for a factor: x < y -> 2x < 2y, and
+    x^2 + 3 = 0 -> 2x^2 + 6 = 0.
     """
+    if len(gold.operators) != 1 or len(answer.operators) != 1:
+        return False
+    # x = 5 -> 3x + 2 = 17: the equation may be the question, and is no answer to it
+    if is_equality(gold) and _gives_value(gold) != _gives_value(answer):
+        return False
+    for gold_side, answer_side in product(gold.sides, answer.sides):
+        if different_units(unit_of(gold_side), unit_of(answer_side)):
+            return False
     gold_difference = _difference(gold)
     answer_difference = _difference(answer)
     if gold_difference is None or answer_difference is None:
-        return None
-    return constant_multiple(gold_difference, answer_difference)
+        return False
+    multiple = constant_multiple(gold_difference, answer_difference)
+    if multiple is None:
+        return False
+    # x < y -> -x > -y: a negative factor turns the sign
+    (operator,) = answer.operators
+    if less(multiple, Fraction(0)):
+        operator = TURNED.get(operator, operator)
+    return operator in _MULTIPLIED and gold.operators == (operator,)
 
 
 def _difference(relation: Relation) -> Tree | None:
@@ -572,7 +560,7 @@ def _name_has_value(value: Value, answer: Relation) -> bool:
             return False
         return same(value, rest.sides[0])
     if rest.operators:
-        return _chain_equals(value, rest)
+        return _answer_states(value, rest)
     return same(value, rest.sides[0])
 
 
@@ -629,33 +617,6 @@ def _in_one_order(tree: Tree) -> Tree:
     if kind in ("+", "*"):
         parts.sort(key=repr)
     return (kind, *parts)
-
-
-def _same_inequality(gold: Relation, answer: Relation) -> bool:
-    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
-        return True
-    # 3 < x is x > 3. Only `in` cannot be read from the right.
-    turned = tuple(TURNED.get(operator, operator) for operator in answer.operators[::-1])
-    can_turn = gold.operators == turned and "in" not in turned
-    if can_turn and _same_items(gold.sides, answer.sides[::-1], _same_side):
-        return True
-
-    # the same but for a factor: x < y -> 2x < 2y
-    if len(gold.operators) != 1 or len(answer.operators) != 1:
-        return False
-    for gold_side, answer_side in product(gold.sides, answer.sides):
-        if different_units(unit_of(gold_side), unit_of(answer_side)):
-            return False
-    multiple = _multiple_of(gold, answer)
-    if multiple is None:
-        return False
-    if gold.operators == answer.operators == ("!=",):
-        return True
-    # x < y -> -x > -y: a negative factor turns the sign
-    (operator,) = answer.operators
-    if less(multiple, Fraction(0)):
-        operator = TURNED.get(operator, operator)
-    return operator in TURNED and (operator,) == gold.operators
 
 
 # --- what else is right with some leniency

@@ -26,30 +26,30 @@ _MONTHS = {
     for number, name in enumerate(language.split(), start=1)
 }
 _MONTHS["sept"] = 9
+for _number in range(1, 13):
+    _MONTHS |= {f"{_number}": _number, f"{_number:02}": _number}
 # a date of a leap year, so that February 29 is one
 _LEAP_YEAR = 2000
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = re.compile(rf"(?P<weekday>{'|'.join(_WEEKDAYS)}),? (?P<date>.+)")
+_WEEKDAY = re.compile(rf"(?P<weekday>{'|'.join(_WEEKDAYS)}),? ")
 
 _MONTH = r"(?P<month>[^\W\d_]{3,10})\.?"
 # 5, 5th, 5. in German, 1er in French
 _DAY = r"(?:the )?(?P<day>\d{1,2})(?:st|nd|rd|th|\.|er|º)?"
 _YEAR = r"(?P<year>[12]\d{3})"
-_IN_WORDS = (
+_DATES = (
     # March 5, 2021; March 5th
     re.compile(rf"{_MONTH} {_DAY}(?:,? {_YEAR})?"),
     # 5 March 2021, the 5th of March, 5 de marzo de 2021
     re.compile(rf"{_DAY} (?:of |de )?{_MONTH}(?:,? (?:de )?{_YEAR})?"),
-)
-# 2021-03-05, 2021/3/5, 2021年3月5日
-_YEAR_FIRST = re.compile(
-    r"(?P<year>[12]\d{3})(?:(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})"
-    r"|年(?P<month_>\d{1,2})月(?P<day_>\d{1,2})[日号])"
-)
-# 25/12/2021, 25.12.2021
-_YEAR_LAST = re.compile(
-    r"(?P<first>\d{1,2})(?P<sign>[-/.])(?P<second>\d{1,2})(?P=sign)(?P<year>[12]\d{3})"
+    # 2021-03-05, 2021/3/5
+    re.compile(rf"{_YEAR}(?P<sign>[-/.])(?P<month>\d{{1,2}})(?P=sign)(?P<day>\d{{1,2}})"),
+    # 2021年3月5日
+    re.compile(rf"{_YEAR}年(?P<month>\d{{1,2}})月(?P<day>\d{{1,2}})[日号]"),
+    # 25.12.2021 in Europe, 12/25/2021 in America
+    re.compile(rf"(?P<day>\d{{1,2}})(?P<sign>[-/.])(?P<month>\d{{1,2}})(?P=sign){_YEAR}"),
+    re.compile(rf"(?P<month>\d{{1,2}})(?P<sign>[-/.])(?P<day>\d{{1,2}})(?P=sign){_YEAR}"),
 )
 
 _TIME = re.compile(
@@ -58,12 +58,27 @@ _TIME = re.compile(
     r"(?:\s*(?P<half>[ap])\.?\s?m\.?|\s+(?P<words>in the (?:morning|afternoon|evening)|at night|noon|midnight))?"
 )
 _CLOCK = re.compile(r"[\d:]+")
-_NAMED_TIMES = {"noon": 12 * 60, "midnight": 0}
+# The minutes of the day that a text behind an hour from 1 to 12 may mean.
+_NOON = 12 * 60
+_DAY_END = 24 * 60
+_NAMED_TIMES = {"noon": [_NOON], "midnight": [0]}
+_PARTS_OF_DAY = {
+    "a": range(_NOON),
+    "in the morning": range(_NOON),
+    "p": range(_NOON, _DAY_END),
+    "in the afternoon": range(_NOON, _DAY_END),
+    "in the evening": range(_NOON, _DAY_END),
+    # 1 at night is of the morning, and 11 of the evening
+    "at night": [*range(6 * 60), *range(18 * 60, _DAY_END)],
+    **_NAMED_TIMES,
+}
 
 
 def same_moment(gold: str, answer: str) -> Literal["yes", "no", "maybe"] | None:
-    """Whether two tidied texts are the same date or time of day; "maybe" where one of them may be two
-    and the other is one of these. None where they are not both dates or both times.
+    """Whether two tidied texts are the same date or time of day.
+
+    Returns "maybe" if one of them may be two moments and the other is one of these, and None if they
+    are not both dates or both times.
 
     >>> same_moment("March 5, 2021", "5 March 2021"), same_moment("3:30 PM", "15:31")
     ('yes', 'no')
@@ -98,43 +113,29 @@ def possible_dates(text: str) -> list[str]:
     if not 5 <= len(text) <= 60:
         return []
     text = " ".join(text.lower().split())
-    weekday = _WEEKDAY.fullmatch(text)
+    weekday = _WEEKDAY.match(text)
     if weekday:
-        return [
-            date
-            for date in possible_dates(weekday["date"])
-            if _weekday_of(date) == weekday["weekday"]
-        ]
+        text = text[weekday.end() :]
 
-    dates: list[str | None] = []
-    for pattern in _IN_WORDS:
+    dates: list[str] = []
+    for pattern in _DATES:
         match = pattern.fullmatch(text)
-        if match and match["month"] in _MONTHS:
-            dates.append(_written(match["year"], _MONTHS[match["month"]], match["day"]))
-    if match := _YEAR_FIRST.fullmatch(text):
-        month = match["month"] or match["month_"]
-        dates.append(_written(match["year"], int(month), match["day"] or match["day_"]))
-    elif match := _YEAR_LAST.fullmatch(text):
-        dates.append(_written(match["year"], int(match["second"]), match["first"]))
-        dates.append(_written(match["year"], int(match["first"]), match["second"]))
-    return list(dict.fromkeys(filter(None, dates)))
-
-
-def _written(year: str | None, month: int, day: str) -> str | None:
-    """A date in the one form; None where there is no such day."""
-    if not 1 <= month <= 12:
-        return None
-    _, last_day = calendar.monthrange(int(year or _LEAP_YEAR), month)
-    if not 1 <= int(day) <= last_day:
-        return None
-    return f"{year or '-'}-{month:02}-{int(day):02}"
-
-
-def _weekday_of(date: str) -> str | None:
-    """The weekday of a date in the one form; None where its year is not known."""
-    if date.startswith("--"):
-        return None
-    return _WEEKDAYS[calendar.weekday(*map(int, date.split("-")))]
+        if match is None or match["month"] not in _MONTHS:
+            continue
+        month = _MONTHS[match["month"]]
+        day = int(match["day"])
+        year = int(match["year"] or _LEAP_YEAR)
+        # February 30
+        _, last_day = calendar.monthrange(year, month)
+        if not 1 <= day <= last_day:
+            continue
+        # without a year nobody knows the weekday
+        day_of_week = _WEEKDAYS[calendar.weekday(year, month, day)] if match["year"] else ""
+        if weekday and weekday["weekday"] != day_of_week:
+            continue
+        dates.append(f"{match['year'] or '-'}-{month:02}-{day:02}")
+    # 5/5/2021 is one day in all countries
+    return list(dict.fromkeys(dates))
 
 
 def possible_times(text: str) -> list[str]:
@@ -145,42 +146,29 @@ def possible_times(text: str) -> list[str]:
     >>> possible_times("3:30"), possible_times("15"), possible_times("13:30 PM"), possible_times("25:00")
     (['03:30', '15:30'], [], [], [])
     """
-    if len(text) > 30:
-        return []
     text = " ".join(text.lower().split())
     if text in _NAMED_TIMES:
-        return [_as_time(_NAMED_TIMES[text])]
+        return list(map(_as_time, _NAMED_TIMES[text]))
     match = _TIME.fullmatch(text)
     if match is None:
         return []
     hour = int(match["hour"])
     minutes = int(match["minute"] or 0)
-    words = match["words"] or ""
-    if match["half"] or words:
-        time = _in_half(hour, minutes, match["half"] or "", words)
-        return [time] if time else []
+    before_noon = 60 * (hour % 12) + minutes
+    after_noon = before_noon + _NOON
+
+    part_of_day = match["half"] or match["words"]
+    if part_of_day:
+        if not 1 <= hour <= 12:
+            return []
+        possible = _PARTS_OF_DAY[part_of_day]
+        return [_as_time(time) for time in (before_noon, after_noon) if time in possible]
     if not match["minute"] or hour >= 24:
         return []
     # of 24 hours: 15:30, 03:30; but 3:30 is also written for the afternoon
-    if hour == 0 or hour > 12 or match["hour"].startswith("0"):
+    if not 1 <= hour <= 12 or match["hour"].startswith("0"):
         return [_as_time(60 * hour + minutes)]
-    in_half = 60 * (hour % 12) + minutes
-    return [_as_time(in_half), _as_time(in_half + 12 * 60)]
-
-
-def _in_half(hour: int, minutes: int, half: str, words: str) -> str | None:
-    """The time of an hour from 1 to 12 of the morning or the afternoon, as a letter or words say."""
-    if not 1 <= hour <= 12:
-        return None
-    if words in _NAMED_TIMES:
-        return _as_time(_NAMED_TIMES[words]) if (hour, minutes) == (12, 0) else None
-    # 1 at night is of the morning, and 11 of the evening
-    if words == "at night":
-        half = "a" if hour < 6 or hour == 12 else "p"
-    elif words:
-        half = "a" if words.endswith("morning") else "p"
-    in_half = 60 * (hour % 12) + minutes
-    return _as_time(in_half + (12 * 60 if half == "p" else 0))
+    return [_as_time(before_noon), _as_time(after_noon)]
 
 
 def _as_time(minutes: int) -> str:

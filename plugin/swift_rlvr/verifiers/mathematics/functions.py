@@ -261,12 +261,6 @@ def logarithm(a: Computed, base: int = 0) -> Computed:
     return _context.log(inexact(a))
 
 
-def _exponential(a: Computed) -> Computed:
-    if a == 0:
-        return Fraction(1)
-    return _bounded(_context.e, inexact(a))
-
-
 def _of_small(
     function: Callable[[Computed], Computed], largest: int = _MAX_ARGUMENT
 ) -> Callable[[Computed], Computed]:
@@ -287,7 +281,7 @@ def _of_integers(function: Callable[..., int]) -> Callable[..., Computed]:
     def applied(*values: Computed) -> Computed:
         if all(isinstance(value, Fraction) and value.denominator == 1 for value in values):
             return Fraction(function(*map(int, values)))
-        return opaque(function.__name__, list(values))
+        return opaque(function.__name__, *values)
 
     return applied
 
@@ -331,7 +325,7 @@ def constant(name: str) -> Computed:
     return {"pi": +_context.pi, "e": +_context.e, "i": _context.mpc(0, 1)}[name]
 
 
-def opaque(name: str, values: list[Computed]) -> Computed:
+def opaque(name: str, *values: Computed) -> Computed:
     """A value for a function that is not known: the same for the same arguments, and for no
     others.
     """
@@ -358,7 +352,7 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "binomial": _binomial,
     "ln": logarithm,
     "lg": partial(logarithm, base=10),
-    "exp": _exponential,
+    "exp": partial(power, _context.e),
     "abs": abs,
     "sgn": _of_reals(lambda a: Fraction((a > 0) - (a < 0))),
     "floor": _to_whole(math.floor, _context.floor),
@@ -367,6 +361,8 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "lcm": _of_integers(math.lcm),
     "max": _of_reals(partial(max, key=inexact)),
     "min": _of_reals(partial(min, key=inexact)),
+    "norm": partial(opaque, "norm"),
+    "det": partial(opaque, "det"),
 }
 for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh"):
     FUNCTIONS[_name] = _of_small(getattr(_context, _name))

@@ -6,8 +6,9 @@ and so does 三角形, a triangle.
 """
 
 import re
+from typing import Any
 
-from swift_rlvr.verifiers.mathematics.plain_numbers import number_in_words
+from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS, TENS, number_in_words
 
 # longer texts are sentences
 _MAX_CHARS = 120
@@ -19,17 +20,32 @@ _ORDINAL_WORDS = """
     fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
 """
 _ORDINALS = {word: number for number, word in enumerate(_ORDINAL_WORDS.split())}
-_TENTH_WORDS = "x x twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"
-_ORDINALS |= {word: 10 * ten for ten, word in enumerate(_TENTH_WORDS.split()) if ten > 1}
+_TENTH_WORDS = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"
+_ORDINALS |= {word: 10 * tens for tens, word in enumerate(_TENTH_WORDS.split(), start=2)}
 # one half, two thirds, three quarters
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4}
 for _word, _number in _ORDINALS.items():
     if _number > 2:
         _PARTS |= {_word: _number, f"{_word}s": _number}
 _PARTS |= {"hundredth": 100, "hundredths": 100, "thousandth": 1000, "thousandths": 1000}
-_SCALES = ("hundred", "thousand", "million", "billion")
-# behind a number in words: what is counted or measured, up to four words in lower case
-_COUNTED = re.compile(r"[a-z]+(?:[ -][a-z]+){0,3}")
+# the fifth, twenty-first
+_ORDINALS |= {
+    f"{tens} {word}": number + _ORDINALS[word]
+    for tens, number in TENS.items()
+    for word in _ORDINAL_WORDS.split()[1:10]
+}
+
+_DIGIT_WORD = "(?:zero|one|two|three|four|five|six|seven|eight|nine)"
+_PART = f"(?P<part>{'|'.join(_PARTS)})"
+_NUMBER_WORD = f"(?:zero|{'|'.join(NUMBER_WORDS)}|and|hundred|thousand|million|billion|trillion)"
+# twenty five; a half, a third, a million
+_NUMBER = (
+    rf"(?:(?:minus |negative )?{_NUMBER_WORD}(?: {_NUMBER_WORD})*"
+    rf"|an?(?= (?:{'|'.join(_PARTS)}|hundred|thousand|million|billion)\b)(?: {_NUMBER_WORD})*)"
+)
+# what is counted or measured: up to four words, of which none goes on counting, as in "one or two"
+# and "one half of the pie"
+_COUNTED = rf"(?P<rest>(?!.*\b(?:{'|'.join(_PARTS)}|or|and|to|point)\b)[a-z]+(?: [a-z]+){{0,3}})"
 
 _CURRENCY_CODE = re.compile(
     r"(?:(?P<before>USD|EUR|GBP|INR|CNY|RMB|JPY)\s?(?P<number>-?\d[\d,.]*)"
@@ -44,7 +60,6 @@ _CURRENCIES = {
     "RMB": "{} yuan",
     "JPY": "{} yen",
 }
-_MIXED = re.compile(r"(-?\d+) and (\d+)\s*/\s*(\d+)")
 
 # --- relations and points
 
@@ -77,27 +92,73 @@ _SUBSCRIPT = re.compile(r"(?<![A-Za-z\\])([a-z])_\{?(\d)\}?(?=\s*=)")
 _DIGITS = dict(
     zip("零〇一二两三四五六七八九兩", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 2), strict=True)
 )
-_TENS = {"十": 10, "百": 100, "千": 1000}
-_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_NUMERAL = "[零〇一二两兩三四五六七八九十百千万萬亿億]"
+# 一千二百三十四, of which any part may be missing. A digit stands alone, behind 十 or behind 零: 一百二
+# is 120 in speech, and 102 to a careless reader.
+_ONE_TO_NINE = "[一二两兩三四五六七八九]"
+_BELOW_MYRIAD = (
+    rf"({_ONE_TO_NINE}千)?(?:[零〇]?({_ONE_TO_NINE}百))?(?:(?:[零〇](?=[^十]))?({_ONE_TO_NINE}?十))?"
+    rf"(?:(?:[零〇]|(?<![百千万萬亿億]))({_ONE_TO_NINE}))?"
+)
+_CHINESE_NUMBER = re.compile(
+    rf"(?:(?!亿|億){_BELOW_MYRIAD}[亿億])?(?:(?!万|萬)[零〇]?{_BELOW_MYRIAD}[万萬])?{_BELOW_MYRIAD}"
+)
+# what each group of it counts
+_SIZES = [size * myriad for myriad in (10**8, 10**4, 1) for size in (1000, 100, 10, 1)]
+
+_NUMERAL = "[零〇一二两兩三四五六七八九十百千万萬亿億]+"
 # what may be counted: of any other word a numeral may be a part, as in 三角形 and 一样
 _UNITS = """
     % 元 块 塊 円 圆 个 個 人 只 隻 本 张 張 条 條 颗 棵 名 位 次 件 支 匹 辆
     枚 盒 箱 袋 瓶 杯 朵 枝 页 种 岁 歳 天 秒 度 米 吨 升 克 厘米
     千米 公里 分米 毫米 千克 公斤 毫升 小时 小時 时间 時間 分钟 平方米 平方厘米 立方米 立方厘米 美元
 """
-_ANY_UNIT = "|".join(sorted(_UNITS.split(), key=len, reverse=True))
-_CHINESE = re.compile(
-    rf"(?P<sign>[负負-])?(?:(?P<whole>{_NUMERAL}+)又)?"
-    rf"(?:(?P<below>{_NUMERAL}+)分之(?P<above>{_NUMERAL}+)"
-    rf"|(?P<number>{_NUMERAL}+)(?:[点點](?P<places>[零〇一二三四五六七八九]+))?)"
-    rf"(?P<unit>{_ANY_UNIT})?"
-)
+_UNIT = f"(?P<rest>{'|'.join(sorted(_UNITS.split(), key=len, reverse=True))}|)"
+_MINUS = "(?P<sign>[负負-]?)"
+
+# --- numbers in words, and how each is written in digits. `_value` reads the numbers of a match.
+
+_FORMS = [
+    # 5 per cent
+    (r"(?P<rest>\d\S*) per ?cent", "{rest} percent"),
+    # 3 and 1/2
+    (r"(?P<whole>-?\d+) and (?P<above>\d+)\s*/\s*(?P<part>\d+)", "{whole} {above}/{part}"),
+    # twenty-five
+    (rf"(?P<number>{_NUMBER})", "{number}"),
+    # two thirds
+    (rf"(?P<number>{_NUMBER}) {_PART}", "{number}/{part}"),
+    # one and a half, but "two and three halves" is no mixed number
+    (rf"(?P<whole>{_NUMBER}) and (?P<above>{_NUMBER}) {_PART}", "{whole} {above}/{part}"),
+    # two point five
+    (
+        rf"(?P<number>{_NUMBER}) point (?P<places>{_DIGIT_WORD}(?: {_DIGIT_WORD})*)",
+        "{number}.{places}",
+    ),
+    # twenty-five apples
+    (rf"(?P<number>{_NUMBER}) {_COUNTED}", "{number} {rest}"),
+    # 百分之五十
+    (rf"{_MINUS}百分之(?P<number>{_NUMERAL})", "{sign}{number}%"),
+    # 三分之二, 一又三分之二
+    (
+        rf"{_MINUS}(?P<part>{_NUMERAL})分之(?P<above>{_NUMERAL}){_UNIT}",
+        "{sign}{above}/{part}{rest}",
+    ),
+    (
+        rf"{_MINUS}(?P<whole>{_NUMERAL})又(?P<part>{_NUMERAL})分之(?P<above>{_NUMERAL}){_UNIT}",
+        "{sign}{whole} {above}/{part}{rest}",
+    ),
+    # 二十五元, 二点五
+    (rf"{_MINUS}(?P<number>{_NUMERAL}){_UNIT}", "{sign}{number}{rest}"),
+    (
+        rf"{_MINUS}(?P<number>{_NUMERAL})[点點](?P<places>[零〇一二三四五六七八九]+){_UNIT}",
+        "{sign}{number}.{places}{rest}",
+    ),
+]
+_NUMBERS = [(re.compile(form), written) for form, written in _FORMS]
 
 
 def in_digits(text: str) -> str:
-    r"""A tidied text with its words for numbers, money, points and relations in digits and signs; as it
-    is where it has none, or is more than that.
+    r"""A tidied text with its numbers, money, points and relations in digits and signs. Returns the text
+    as it is if it has none of these in words, or is more than one of them.
 
     >>> [in_digits(text) for text in ("twenty-five apples", "two thirds", "one and a half", "fifth", "USD 5")]
     ['25 apples', '2/3', '1 1/2', '5th', '5 dollars']
@@ -109,11 +170,6 @@ def in_digits(text: str) -> str:
     text = text.strip()
     if not text or len(text) > _MAX_CHARS:
         return text
-    if not text.isascii():
-        return _from_chinese(text) or text
-    mixed = _MIXED.fullmatch(text)
-    if mixed and int(mixed[2]) < int(mixed[3]):
-        return f"{mixed[1]} {mixed[2]}/{mixed[3]}"
     money = _CURRENCY_CODE.fullmatch(text)
     if money:
         return _CURRENCIES[money["before"] or money["after"]].format(
@@ -124,56 +180,26 @@ def in_digits(text: str) -> str:
 
 def _from_words(text: str) -> str | None:
     """Digits for a number in words, with what is counted behind it, or for an ordinal."""
-    words = text.lower().replace("-", " ").replace("per cent", "percent").split()
-    if not words:
-        return None
-    # 5 per cent
-    if words[0][0].isdigit():
-        return " ".join(words) if words[1:] == ["percent"] else None
-    ordinal = _ordinal(words[1:] if words[0] == "the" else words)
+    words = text.lower()
+    if words.isascii():
+        # the hyphen of twenty-five, and not a minus
+        words = re.sub(r"(?<=[a-z])-", " ", words)
+    else:
+        words = words.replace(" ", "")
+    ordinal = _ORDINALS.get(words.removeprefix("the "))
     if ordinal is not None:
         return f"{ordinal}th"
-    # half, a half, a third; a million
-    if words[0] in ("half", "a", "an"):
-        words = ["one", *words[1:]] if words[0] in ("a", "an") else ["one", *words]
-        if len(words) < 2 or words[1] not in (*_PARTS, *_SCALES):
-            return None
-
-    for length in range(len(words), 0, -1):
-        number = number_in_words(" ".join(words[:length]))
-        if number is not None:
-            break
-    else:
-        return None
-    rest = words[length:]
-    if not rest:
-        return str(number)
-    if len(rest) == 1 and rest[0] in _PARTS:
-        return f"{number}/{_PARTS[rest[0]]}"
-    if rest[0] == "and" and rest[-1] in _PARTS and len(rest) == 3:
-        above = 1 if rest[1] == "a" else number_in_words(rest[1])
-        # "two and three halves" is no mixed number
-        return f"{number} {above}/{_PARTS[rest[2]]}" if above and above < _PARTS[rest[2]] else None
-    if rest[0] == "point":
-        digits = [number_in_words(word) for word in rest[1:]]
-        if digits and all(digit is not None and 0 <= digit <= 9 for digit in digits):
-            return f"{number}.{''.join(map(str, digits))}"
-        return None
-    if not _COUNTED.fullmatch(" ".join(rest)):
-        return None
-    # "one or two", "one half of the pie"
-    is_more = any(word in _PARTS or word in ("or", "and", "to") for word in rest)
-    return None if is_more else f"{number} {' '.join(rest)}"
-
-
-def _ordinal(words: list[str]) -> int | None:
-    """The number of "fifth", "twenty first"."""
-    if len(words) == 1:
-        return _ORDINALS.get(words[0])
-    if len(words) == 2 and 0 < _ORDINALS.get(words[1], 0) < 10:
-        tens = number_in_words(words[0])
-        if tens is not None and tens >= 20:
-            return tens + _ORDINALS[words[1]]
+    if words == "half":
+        words = "one half"
+    for form, written in _NUMBERS:
+        match = form.fullmatch(words)
+        if match is None:
+            continue
+        parts = {name: _value(name, part) for name, part in match.groupdict().items()}
+        if None in parts.values() or parts.get("part") == 0:
+            continue
+        if "whole" not in parts or parts["above"] < parts["part"]:
+            return written.format(**parts)
     return None
 
 
@@ -197,62 +223,32 @@ def _from_relation(text: str) -> str | None:
     return None
 
 
-def _from_chinese(text: str) -> str | None:
-    """Digits for a Chinese numeral, with its unit where that is a usual one."""
-    match = _CHINESE.fullmatch(text.replace(" ", ""))
-    if match is None:
-        return None
-    sign = "-" if match["sign"] else ""
-    unit = match["unit"] or ""
-    if not match["below"]:
-        number = _chinese_number(match["number"])
-        if number is None or match["whole"]:
-            return None
-        places = "".join(str(_DIGITS[digit]) for digit in match["places"] or "")
-        return f"{sign}{number}{'.' if places else ''}{places}{unit}"
-
-    above = _chinese_number(match["above"])
-    if above is not None and match["below"] == "百":
-        return None if match["whole"] or unit else f"{sign}{above}%"
-    below = _chinese_number(match["below"])
-    whole = _chinese_number(match["whole"] or "零")
-    if above is None or whole is None or not below:
-        return None
-    return f"{sign}{whole} {above}/{below}{unit}" if whole else f"{sign}{above}/{below}{unit}"
+def _value(name: str, text: str) -> Any:
+    """What a group of `_NUMBERS` says: a number, or the text behind or before one."""
+    if name == "rest":
+        return text
+    if name == "sign":
+        return "-" if text else ""
+    if name == "places":
+        digits = text.split() if text.isascii() else text
+        return "".join(str(_value("number", digit)) for digit in digits)
+    if text.lstrip("-").isdigit():
+        return int(text)
+    if text.isascii():
+        return _PARTS.get(text) or number_in_words(re.sub(r"^an?\b", "one", text))
+    return _chinese_number(text)
 
 
 def _chinese_number(numeral: str) -> int | None:
-    """The number of 一百二十; None where the parts are in no order, as in 二五."""
+    """The number of 一百二十. Returns None if its parts are in no order, as in 二五."""
+    if numeral in ("零", "〇"):
+        return 0
+    match = _CHINESE_NUMBER.fullmatch(numeral)
+    if match is None:
+        return None
     total = 0
-    # what is counted below the next 万, and the digit that waits for its 十
-    part = 0
-    digit: int | None = None
-    last = 10**9
-    last_myriad = 10**9
-    for sign in numeral:
-        if sign in _DIGITS:
-            # 零 stands between, and two digits in a row are no number
-            if digit not in (None, 0):
-                return None
-            digit = _DIGITS[sign]
-        elif sign in _TENS:
-            if _TENS[sign] >= last or (digit is None and sign != "十") or digit == 0:
-                return None
-            last = _TENS[sign]
-            part += (1 if digit is None else digit) * last
-            digit = None
-        else:
-            part += digit or 0
-            if part == 0 or _MYRIADS[sign] >= last_myriad:
-                return None
-            last_myriad = _MYRIADS[sign]
-            total += part * last_myriad
-            part = 0
-            digit = None
-            last = 10**9
-    # 一百二 is 120 in speech, and 102 to a careless reader
-    if digit and last in (100, 1000) and "零" not in numeral and "〇" not in numeral:
-        return None
-    if digit and last_myriad < 10**9 and part == 0 and not re.search("[零〇].$", numeral):
-        return None
-    return total + part + (digit or 0)
+    for count, size in zip(match.groups(), _SIZES, strict=True):
+        if count:
+            # 十 is one ten
+            total += _DIGITS.get(count[0], 1) * size
+    return total

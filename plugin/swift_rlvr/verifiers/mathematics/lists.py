@@ -2,6 +2,8 @@
 brackets mean, and which of them are conditions on the first.
 """
 
+from collections.abc import Iterable
+from fractions import Fraction
 from math import gcd
 
 from swift_rlvr.verifiers.mathematics.numeric import symbols
@@ -43,13 +45,24 @@ def in_order(gold: Several) -> bool:
     # `x = 1 or x = 1` and \pm 0 say the same twice
     if type(gold) is not Listing:
         return False
-    seen = set()
     for item in gold.items:
-        seen.add(item.value if isinstance(item, Number) and not unit_of(item) else item)
         # ab may be a product
         if isinstance(item, Words) and (item.marked or len(item.text) > 2):
             return True
-    return len(seen) < len(gold.items)
+    return len(distinct(gold.items)) < len(gold.items)
+
+
+def distinct(items: Iterable[Value]) -> dict[Value | Fraction, Value]:
+    """The values, each once: plain numbers, 1 and 1.0, by what they are, and others by how they are
+    read.
+    """
+    values: dict[Value | Fraction, Value] = {}
+    for item in items:
+        if isinstance(item, Number) and not unit_of(item):
+            values[item.value] = item
+        else:
+            values[item] = item
+    return values
 
 
 def with_order(gold: Value, ordered: bool) -> Value:
@@ -106,7 +119,7 @@ def same_brackets(gold: Several, answer: Several) -> bool:
                 return True
             gold_ends = (gold.closed_low, gold.closed_high)
             return gold_ends == (answer.closed_low, answer.closed_high)
-        case Vector(), Vector():
+        case (Vector(), Vector()) | (Ratio(), Ratio()):
             return True
         case (Tuple() as ordered, Vector()) | (Vector(), Tuple() as ordered):
             # <6, -1> -> (6, -1)
@@ -153,6 +166,20 @@ def only_value(value: Several) -> Value | None:
     return None
 
 
+def shares(ratio: Ratio) -> tuple[Value, ...]:
+    """The parts of a ratio as multiples of the first one, so that 2:4:6 and 1:2:3 have the same; as
+    they are where one is no expression.
+    """
+    shares: list[Value] = []
+    first = tree_of(ratio.items[0])
+    for item in ratio.items:
+        tree = tree_of(item)
+        if first is None or tree is None:
+            return ratio.items
+        shares.append(Expression(("/", tree, first)))
+    return tuple(shares)
+
+
 def is_clock_time(value: Several) -> bool:
     """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
     match value:
@@ -171,7 +198,7 @@ def without_conditions(value: Value) -> Value | None:
     """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`. Returns None if
     there are no conditions.
     """
-    if not isinstance(value, Listing) or len(value.items) < 2:
+    if not isinstance(value, Listing):
         return None
     core, *conditions = value.items
     expression = core

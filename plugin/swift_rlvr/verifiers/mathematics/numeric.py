@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import TypeGuard
 
 from swift_rlvr.verifiers.mathematics.functions import (
@@ -77,6 +77,13 @@ _LOST_DIGITS = 40
 _MAX_DIGITS = 6_000
 
 
+# The functions by the base of a bare logarithm; 0 stands for e.
+_FUNCTIONS = {
+    base: FUNCTIONS | {"log": partial(logarithm, base=base), "degrees": lambda value: value}
+    for base in (0, 10)
+}
+
+
 class TooLong(Undefined):
     """The evaluation takes more steps than are allowed, at any point."""
 
@@ -86,7 +93,7 @@ class _Evaluation:
 
     def __init__(self, point: Point, logarithm: int = 0):
         self.point = point
-        self.logarithm = logarithm
+        self.functions = _FUNCTIONS[logarithm]
         self.steps = 0
 
     def value(self, tree: Tree, in_angle: bool = False) -> Computed:
@@ -107,20 +114,16 @@ class _Evaluation:
         if operation is not None:
             return operation(self.value(tree[1], in_angle), self.value(tree[2], in_angle))
         match kind:
-            case "degrees":
-                value = self.value(tree[1])
-                return radians(value) if in_angle else value
+            case "degrees" if in_angle:
+                return radians(self.value(tree[1]))
             case "pm":
                 raise Undefined
             case "sum" | "prod":
                 return self._series(tree)
             case "call":
-                return opaque(tree[1], [self.value(part) for part in tree[2:]])
-            case "log":
-                return logarithm(self.value(tree[1]), self.logarithm)
+                return opaque(tree[1], *[self.value(part) for part in tree[2:]])
         values = [self.value(part, kind in TRIGONOMETRY) for part in tree[1:]]
-        function = FUNCTIONS.get(kind)
-        return opaque(kind, values) if function is None else function(*values)
+        return self.functions[kind](*values)
 
     def _series(self, tree: Tree) -> Computed:
         kind, (_, name), first, last, body = tree
@@ -137,10 +140,10 @@ class _Evaluation:
         if kind == "sum" and high is None and isinstance(low, Fraction):
             terms = self._terms(name, _numbers_from(low, _SERIES_TERMS), body)
             # a multiple of the terms, so that twice a series is that of twice its terms
-            return times(opaque("series", []), reduce(plus, terms))
+            return times(opaque("series"), reduce(plus, terms))
         # Whatever it is, the same series has the same terms.
         terms = self._terms(name, _SAMPLES, body)
-        return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
+        return opaque(kind, low, Fraction(0) if high is None else high, *terms)
 
     def _terms(self, name: str, numbers: Iterable[Fraction], body: Tree) -> list[Computed]:
         """The value of a tree for each of the values of a variable."""
@@ -205,7 +208,7 @@ def constant_value(tree: Tree) -> Computed | None:
 
 
 def _value(tree: Tree, point: Point, logarithm: int = 0) -> Computed | None:
-    """The value. Returns None if there is none. Raises TooLong."""
+    """The value at a point. Returns None if there is none. Raises TooLong."""
     try:
         return evaluate(tree, point, logarithm)
     except TooLong:
@@ -361,7 +364,7 @@ def _agree_with_more_digits(first: Tree, second: Tree, point: Point, logarithm: 
 
 def constant_multiple(first: Tree, second: Tree) -> Computed | None:
     """The constant, not zero, that the first tree is of the second at all points where both are
-    defined, or None.
+    defined. Returns None if there is none.
 
     Both have to depend on each of their variables: an identity is no equation.
     """

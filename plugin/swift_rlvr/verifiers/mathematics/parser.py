@@ -63,6 +63,10 @@ _POWER = ("^", "**")
 _BRACKETED_POWER = [("sign", "^"), ("sign", "{"), ("sign", "(")]
 # what no order of a derivative has: 1/2, 0.5, -1
 _NO_ORDER = re.compile(r"-|.*(?:[./]|frac)")
+# 4 and n, which may be the order of a derivative of any variable
+_ONE_ORDER = re.compile(r"\d+|[A-Za-z]")
+# variables of which nobody takes a derivative of order n + 1, as of f and y
+_BASES = frozenset("abcdkmnpqrstxz")
 _AT_ZERO = [("sign", "("), ("number", "0"), ("sign", ")")]
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 # a factor ends with these; in `(x)2` and `3!2` the number is a factor, in `x2` it is an index
@@ -97,9 +101,10 @@ _OTHER_NAMES = """
 _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
-# What may stand beside letters that are no word.
-_BEFORE_LETTERS = "+-*/=^({[|"
-_AFTER_LETTERS = "+-*/=^)}]|_"
+# But the `at` of v_0 + at and of e^{-at} stands between signs, or between one and an end of the text.
+_AROUND_PRODUCT = {
+    (before, after) for before in ["", *"+-*/=^({[|"] for after in ["", *"+-*/=^)}]|_"]
+} - {("", "")}
 _GREEK = frozenset(_GREEK_NAMES.split())
 _DECORATIONS = frozenset(_DECORATION_NAMES.split())
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
@@ -481,12 +486,13 @@ class _Parser:
                 name += value
             else:
                 break
-        # f^{(n)}, a derivative; x^{(1/2)}, x^{(-n)} and x^{(1)/(2)} are powers
+        # f^{(n)}, a derivative; x^{(1/2)}, x^{(-n)}, x^{(1)/(2)} and x^{(n + 1)} are powers
         if self.tokens[self.index : self.index + 3] == _BRACKETED_POWER:
             end = self.tokens.index(("sign", ")"), self.index)
             order = "".join(value for _, value in self.tokens[self.index + 3 : end])
             is_all = self.tokens[end + 1 : end + 2] == [("sign", "}")]
-            if is_all and not _NO_ORDER.match(order):
+            is_power = name in _BASES and not _ONE_ORDER.fullmatch(order)
+            if is_all and not is_power and not _NO_ORDER.match(order):
                 raise Unreadable
         return name
 
@@ -704,11 +710,9 @@ def _tokens(text: str) -> list[Token]:
         value = match[kind]
         if kind == "word":
             if value in _ENGLISH:
-                # the `at` of v_0 + at and of e^{-at} stands between signs; between words it is a word
                 before = text[: match.start(kind)].rstrip()[-1:]
                 after = text[position:].lstrip()[:1]
-                is_between_signs = before in _BEFORE_LETTERS and after in _AFTER_LETTERS
-                if len(value) > 2 or not (before or after) or not is_between_signs:
+                if len(value) > 2 or (before, after) not in _AROUND_PRODUCT:
                     raise Unreadable(value)
             tokens += _word_tokens(value)
         # white space at the end is a sign to the pattern

@@ -100,13 +100,14 @@ _SCALES = {
 # but not "millions" and "millionaires"
 _SCALE = re.compile(rf"(?:{'|'.join(_SCALES)})(?![A-Za-z])")
 # one hundred and five, but not "five and six"
-_BEFORE_AND = ("hundred", "thousand", "million", "billion")
+_AND = re.compile(r"\b(hundred|thousand|million|billion) and (?=[a-z])")
+_NEGATIVE = re.compile(r"^\s*(?:negative|minus)\s+")
 _ONE_TO_NINETEEN = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     sixteen seventeen eighteen nineteen
 """
 _ONES = {word: number for number, word in enumerate(_ONE_TO_NINETEEN.split())}
-_TENS = {
+TENS = {
     "twenty": 20,
     "thirty": 30,
     "forty": 40,
@@ -116,8 +117,10 @@ _TENS = {
     "eighty": 80,
     "ninety": 90,
 }
-# all but zero; `sentences.py` looks for them
-NUMBER_WORDS = (*_ONES, *_TENS)[1:]
+# what a word counts, other than "zero", which stands alone
+_COUNTS = {word: number for word, number in (_ONES | TENS).items() if number}
+# `sentences.py` and `in_digits.py` look for them
+NUMBER_WORDS = tuple(_COUNTS)
 
 
 def number_in_words(text: str) -> int | None:
@@ -126,55 +129,38 @@ def number_in_words(text: str) -> int | None:
     >>> number_in_words("two thousand and one"), number_in_words("minus forty-two"), number_in_words("five six")
     (2001, -42, None)
     """
-    words = text.lower().replace("-", " ").split()
-    if words[0] in ("negative", "minus"):
-        if len(words) < 2 or (words[1] not in _ONES and words[1] not in _TENS):
-            return None
-        number = _count(words[1:])
-        return None if number is None else -number
-    return _count(words)
+    text = text.lower().replace("-", " ")
+    text, is_negative = _NEGATIVE.subn("", text)
+    words = _AND.sub(r"\1 ", text).split()
+    if words == ["zero"]:
+        return 0
 
-
-def _count(words: list[str]) -> int | None:
-    """The number that words count, largest part first."""
     total = 0
     # the thousands, millions and so on that are counted now, up to 999
     part = 0
-    last = ""
+    # the next word has to count less: behind "hundred" less than 100, and behind "forty" less than 10
+    limit = 1000
     for word in words:
         scale = _SCALES.get(f" {word}")
-        if word == "and":
-            if last not in _BEFORE_AND:
-                return None
-        elif scale:
+        number = _COUNTS.get(word, limit)
+        if scale:
             # "two million three thousand", but not "two thousand three million"
             if part == 0 or total % (1000 * scale) != 0:
                 return None
             total += part * scale
             part = 0
+            limit = 1000
+        elif word == "hundred" and 0 < part < 10:
+            part *= 100
+            limit = 100
+        elif number < limit:
+            part += number
+            limit = 10 if word in TENS else 0
         else:
-            next_part = _count_on(part, word, last)
-            if next_part is None:
-                return None
-            part = next_part
-        last = word
-    return None if last == "and" else total + part
-
-
-def _count_on(part: int, word: str, last: str) -> int | None:
-    """The number up to 999 that a word makes of the number and the last word before it."""
-    if word in _TENS:
-        # "hundred forty", but not "five forty"
-        return None if last in _ONES or last in _TENS else part + _TENS[word]
-    if word in _ONES:
-        # "forty two", but not "forty twelve" or "forty zero"
-        completes_tens = last in _TENS and 0 < _ONES[word] < 10
-        if completes_tens or not (last in _ONES or last in _TENS):
-            return part + _ONES[word]
+            return None
+    if not words:
         return None
-    if word == "hundred" and 0 < part < 10:
-        return part * 100
-    return None
+    return -(total + part) if is_negative else total + part
 
 
 # 12, -3.50: most golds and answers
@@ -182,7 +168,7 @@ _PLAIN = re.compile(r"-?\d{1,100}(?:\.\d{1,100})?", re.ASCII)
 
 
 def read_plain(text: str) -> Number | None:
-    """The number that a text is without anything around it, or None.
+    """The number of a text that is nothing but digits, a sign and a point. Returns None for others.
 
     >>> read_plain("-3.50").places, read_plain("50%"), read_plain("1,234")
     (2, None, None)
@@ -386,8 +372,8 @@ _POWER_OF_FACTOR = re.compile(r"(\d+)(?:\^\{?(\d+)\}?)?")
 
 
 def prime_factors(text: str) -> Counter[int] | None:
-    r"""How often each prime is a factor of a product that is written out, without white space; None
-    where the text is no product or a factor is no prime.
+    r"""How often each prime is a factor of a product that is written out, without white space. Returns
+    None if the text is no product or a factor is no prime.
 
     >>> prime_factors(r"3\times11\times11^{2}"), prime_factors(r"3\times1507"), prime_factors("33")
     (Counter({11: 3, 3: 1}), None, None)

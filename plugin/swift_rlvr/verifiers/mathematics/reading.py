@@ -7,7 +7,6 @@ in part would earn credit for the part, whatever the rest says: "5 or 6" is not 
 
 import functools
 import re
-from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
@@ -15,16 +14,15 @@ from swift_rlvr.verifiers.languages import CALLED_CORRECT, DENIAL, words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
-from swift_rlvr.verifiers.mathematics.parser import KNOWN, Tree, read_expression, replaced
+from swift_rlvr.verifiers.mathematics.parser import KNOWN, read_expression, replaced
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
     number_in_words,
     read_number,
     with_decimal_comma,
 )
-from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.verifiers.mathematics.units import COUNTED, product_of_letters, read_unit
+from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS, RealSet
+from swift_rlvr.verifiers.mathematics.units import units_at_end
 from swift_rlvr.verifiers.mathematics.values import (
-    TURNED,
     Alternatives,
     Approximately,
     Cases,
@@ -46,9 +44,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Vector,
     Words,
     as_region,
-    bound_of,
-    name_of,
-    tree_of,
+    solved_region,
 )
 
 # --- limits, so that no text is slow to read
@@ -226,7 +222,11 @@ def _read_part(text: str, depth: int) -> Value:
 
 
 def _read_parts(texts: Items[str], depth: int) -> tuple[Value, ...]:
-    """The values of all parts of a text that is read at this depth. Raises _NoValue."""
+    """The values of all parts of a text that is read at this depth. Raises _NoValue, also if there are
+    too many.
+    """
+    if len(texts) > _MAX_PARTS:
+        raise _NoValue
     return tuple([_read_part(text, depth) for text in texts])
 
 
@@ -266,6 +266,10 @@ _AS_WRITTEN = re.compile(
     # 00:06 and 3:05, which are no ratios
     r"|0(?P<early>\d:[0-5]\d)|\d{1,2}:0\d"
 )
+# -2 3 5, but 1 234 567 is one number
+_SPACED = re.compile(
+    r"(?![+-]?\d{1,3}(?: \d{3})+\Z)-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+",
+)
 _WORDS = re.compile(
     # an ellipse, blue-green, Ann's house
     r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*"
@@ -276,6 +280,8 @@ _WORDS = re.compile(
 )
 # ad - bc, which is no hyphenated word as blue-green and no-go are
 _DIFFERENCE = re.compile(r"(?!no|so|co|go|ex)[a-z]{1,2}(?: ?- ?[a-z]{1,2})+")
+# "not a square", "even or odd"
+_NO_SINGLE_ANSWER = re.compile(r"(?i:\A(?:not|either|neither) )|\b(?:or|and)\b")
 # words of two to four letters that are no products of variables
 _SHORT_WORDS = frozenset(
     ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
@@ -302,11 +308,13 @@ _SYNONYMS = {
 
 
 def _simple(text: str, depth: int, in_text: bool) -> Value | None:
-    """A number with its unit, infinity, a choice, or words."""
+    """A number with its unit, several with spaces between them, infinity, a choice, or words."""
     if not text:
         return None
     if number := read_number(text, in_text):
         return number
+    if _SPACED.fullmatch(text):
+        return Sequence(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity["minus"] else 1)
     if choice := _read_choice(text, depth, in_text):
@@ -341,10 +349,7 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     number = number_in_words(text)
     if number is not None:
         return Number(Fraction(number))
-    # no single answer: "not a square", "even or odd"
-    if text.lower().startswith(("not ", "either ", "neither ")):
-        return None
-    if re.search(r"\b(?:or|and)\b", text):
+    if _NO_SINGLE_ANSWER.search(text):
         return None
 
     words = text.lower().split()
@@ -358,8 +363,8 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     return Words(joined if marked else text, marked)
 
 
-# --- readers of structure: a value, or None if the text is something else. Parts that have to
-# be values raise _NoValue if they are none.
+# --- readers of structure: each returns a value, or None if the text is something else. Where a part
+# that has to be a value is none, it raises _NoValue.
 
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
@@ -396,26 +401,28 @@ def _alternatives(text: str, depth: int) -> Value | None:
     parts, _ = split(text, _OR)
     if len(parts) < 2:
         return None
-    values = _read_parts(parts[:_MAX_PARTS], depth)
-    regions = _conditions(values)
-    if regions is None:
+    values = _read_parts(parts, depth)
+    conditions = _conditions(values)
+    if conditions is None:
         return Alternatives(values)
     # `x > 1 or y < 0` is no set of numbers
-    if len({region.variable for region in regions}) > 1:
+    if len(conditions) > 1:
         raise _NoValue
-    numbers = functools.reduce(RealSet.union, [region.numbers for region in regions])
-    return Region(regions[0].variable, numbers)
+    ((variable, regions),) = conditions.items()
+    return Region(variable, functools.reduce(RealSet.union, regions))
 
 
-def _conditions(values: tuple[Value, ...]) -> list[Region] | None:
-    """The numbers for which each of the conditions holds. Returns None if a value is no condition."""
-    regions: list[Region] = []
+def _conditions(values: tuple[Value, ...]) -> dict[str, list[RealSet]] | None:
+    """For each variable, the numbers for which each condition on it holds. Returns None if a value is
+    no condition.
+    """
+    conditions: dict[str, list[RealSet]] = {}
     for value in values:
         region = as_region(value) if isinstance(value, (Region, Relation)) else None
         if region is None:
             return None
-        regions.append(region)
-    return regions
+        conditions.setdefault(region.variable, []).append(region.numbers)
+    return conditions
 
 
 # "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text or as the sign of logic
@@ -438,14 +445,12 @@ def _list(text: str, depth: int) -> Value | None:
     # "1, 2,"
     if not parts[-1] and len(parts) > 2:
         parts.pop()
-    if len(parts) > _MAX_PARTS:
-        raise _NoValue
     items = _read_parts(parts, depth)
 
-    regions = _conditions(items)
-    if regions is not None and len({region.variable for region in regions}) == 1:
-        numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
-        return Region(regions[0].variable, numbers)
+    conditions = _conditions(items)
+    if conditions is not None and len(conditions) == 1:
+        ((variable, regions),) = conditions.items()
+        return Region(variable, functools.reduce(RealSet.intersection, regions))
 
     first, *others = _flat(items)
     # `x = 1, 2` is `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own
@@ -467,26 +472,22 @@ def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(flat)
 
 
-_SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
-# 1 234 567 is one number
-_SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?: \d{3})+")
-
-
-def _spaced(text: str, depth: int) -> Value | None:
-    """`-2 3 5`: several numbers with spaces between them."""
-    if not _SPACED.fullmatch(text) or _SPACED_THOUSANDS.fullmatch(text):
-        return None
-    return Sequence(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
-
-
 # --- relations: equations, inequalities and memberships
 
 _RELATION = re.compile(
     r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=]"
 )
-_OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
+_OPERATORS = {operator: operator for operator in ("<", "<=", ">", ">=", "=", "!=")}
+_OPERATORS |= {
+    r"\leq": "<=",
+    r"\geq": ">=",
+    r"\neq": "!=",
+    r"\in": "in",
+    r"\equiv": "==",
+    "==": "=",
+}
 _OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
-# \text{Balcony seat price}, Domain of f
+# \text{Profit and Loss}, x value
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
 
@@ -498,7 +499,7 @@ def _relation(text: str, depth: int) -> Value | None:
     sides: list[Value] = []
     for part in parts:
         side = _read(part, depth + 1)
-        # \text{Balcony seat price} = 25
+        # \text{Profit and Loss} = 25
         if side is None and _NAME_IN_WORDS.fullmatch(part):
             side = Words(plain(part).lower(), True)
         # `wrong answer = 5` says nothing of the right one
@@ -506,57 +507,13 @@ def _relation(text: str, depth: int) -> Value | None:
             raise _NoValue
         sides.append(side)
 
-    operators = tuple([_OPERATORS.get(sign, sign) for sign in signs])
-    left, right = sides[:2]
-    # `x = \pm 2` is `x = 2, x = -2`
-    if operators == ("=",) and isinstance(right, Listing):
-        return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
+    operators = tuple(map(_OPERATORS.__getitem__, signs))
     relation = Relation(operators, tuple(sides))
-    return _region_of(relation) or relation
-
-
-def _region_of(relation: Relation) -> Region | None:
-    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds.
-
-    Returns None if it is no condition on one variable.
-    """
-    places_of_names = [place for place, side in enumerate(relation.sides) if name_of(side)]
-    if len(places_of_names) != 1:
-        return None
-    variable = places_of_names[0]
-    numbers = REALS
-    for place, operator in enumerate(relation.operators):
-        left, right = relation.sides[place : place + 2]
-        if variable == place:
-            part = _numbers(operator, right)
-        elif variable == place + 1:
-            part = _numbers(TURNED.get(operator, operator), left)
-        else:
-            return None
-        if part is None:
-            return None
-        numbers = numbers.intersection(part)
-    return Region(name_of(relation.sides[variable]), numbers)
-
-
-def _numbers(operator: str, value: Value) -> RealSet | None:
-    """The numbers that are larger or smaller than a value, or other than several values."""
-    if operator == "!=":
-        # `x \neq 1, 2` excludes both
-        items = _flat((value,))
-        excluded = as_region(Set(items))
-        # infinities are floats
-        if excluded is None or any(isinstance(bound_of(item), float) for item in items):
-            return None
-        return REALS.without(excluded.numbers)
-    bound = bound_of(value)
-    if bound is None or operator not in TURNED:
-        return None
-    # `x <= \infty` holds for all numbers, none of which is infinity
-    closed = operator in ("<=", ">=") and not isinstance(bound, float)
-    if operator[0] == ">":
-        return RealSet.interval(bound, closed, INFINITY, False)
-    return RealSet.interval(MINUS_INFINITY, False, bound, closed)
+    match relation:
+        # `x = \pm 2` is `x = 2, x = -2`
+        case Relation(("=",), (left, Listing() as right)):
+            return type(right)(tuple([Relation(("=",), (left, item)) for item in right.items]))
+    return solved_region(relation) or relation
 
 
 # --- sets and brackets
@@ -636,7 +593,7 @@ def _bracketed(text: str, depth: int) -> Value | None:
         return _in_braces(left, inside, depth)
 
     parts, _ = split(inside, _SEPARATOR)
-    if not 0 < len(parts) <= _MAX_PARTS:
+    if not parts:
         return None
     if len(parts) == 1:
         # the condition of `(1 < x \land x < 2) \lor ...`; others, such as `(x + 1)`, are expressions
@@ -660,7 +617,7 @@ def _in_braces(left: str, inside: str, depth: int) -> Value | None:
         variable = name.partition(r"\in")[0].strip()
         return region if region and region.variable in ("", variable) else None
     parts, _ = split(inside, _SEPARATOR)
-    if not 0 < len(parts) <= _MAX_PARTS or (len(parts) == 1 and left == "{"):
+    if not parts or (len(parts) == 1 and left == "{"):
         return None
     return Set(_flat(_read_parts(parts, depth)))
 
@@ -678,7 +635,8 @@ _ANY_MATRIX = re.compile(
     re.DOTALL,
 )
 _CASES = re.compile(
-    r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
+    r"(?P<brace>\\\{)?\s*\\begin\s*\{(?P<name>cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?"
+    r"(?P<rows>.*)\\end\s*\{(?P=name)\}\s*\.?",
     re.DOTALL,
 )
 # brackets that are written around an array
@@ -691,54 +649,38 @@ _MAX_MATRICES = 8
 
 
 def _matrix(text: str, depth: int) -> Value | None:
-    r"""A matrix, with a factor or in a sum, or cases: all that has a `\begin`."""
+    r"""A matrix, with a factor or in a sum: `2 \begin{pmatrix} 1 & 2 \end{pmatrix}`."""
     start = text.find("\\begin")
     if start < 0:
         return None
     before = text[:start].strip()
     after = text[start:].strip()
-    # \{ \begin{array} ... \end{array} . is a brace on one side: cases
-    if before.endswith(r"\{"):
-        return _cases(after.rstrip("."), depth) if before == r"\{" else None
-
-    bars = False
+    has_bars = False
     opening = before[-1:]
     if opening in _AROUND_MATRIX and after.endswith(_AROUND_MATRIX[opening]):
         before = before[:-1]
-        after = after[:-1]
-        bars = opening == "|"
-    if "{cases}" in after or "{align" in after:
-        return None if before else _cases(after, depth)
+        after = after[:-1].strip()
+        has_bars = opening == "|"
 
-    match = _MATRIX.fullmatch(after.strip())
+    match = _MATRIX.fullmatch(after)
     if match is None or "\\begin" in match[2]:
         return _combination(text)
-    bars = bars or match[1] in ("vmatrix", "Vmatrix")
-    return _one_matrix(before, match[2], bars, depth)
-
-
-def _one_matrix(before: str, content: str, bars: bool, depth: int) -> Matrix | None:
-    r"""A matrix with the factor that stands before it: `2 \begin{pmatrix} 1 & 2 \end{pmatrix}`."""
-    factor = read_expression(before)
-    rows: list[tuple[Value, ...]] = []
-    for row in _rows(content):
-        cells: list[Value] = []
-        for cell in row:
-            value = _read_part(cell.replace(r"\hline", ""), depth)
-            tree = tree_of(value)
-            # of a determinant only one row is multiplied by it
-            if factor is not None and tree is not None and not (bars and rows):
-                value = Expression(("*", factor, tree))
-            cells.append(value)
-        rows.append(tuple(cells))
-    if not rows or (before and factor is None):
-        return None
-    return Matrix(bars, tuple(rows))
+    has_bars = has_bars or match[1] in ("vmatrix", "Vmatrix")
+    rows = _rows(match[2])
+    if before:
+        # of a determinant only one row is multiplied by its factor
+        for row in rows[:1] if has_bars else rows:
+            row[:] = [f"{before} \\cdot ({cell})" for cell in row]
+    return Matrix(has_bars, tuple([_read_parts(row, depth) for row in rows]))
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The cells of each row of a matrix."""
-    return [row.split("&") for row in _ROW.split(text) if row.strip()]
+    """The cells of each row of a matrix. Raises _NoValue if there is none."""
+    text = text.replace(r"\hline", "")
+    rows = [row.split("&") for row in _ROW.split(text) if row.strip()]
+    if not rows:
+        raise _NoValue
+    return rows
 
 
 def _combination(text: str) -> Value | None:
@@ -770,11 +712,14 @@ def _combination(text: str) -> Value | None:
 
 def _cases(text: str, depth: int) -> Value | None:
     r"""`\begin{cases} 1 & x > 0 \\ 0 & x \leq 0 \end{cases}`, or a system of equations."""
-    match = _CASES.fullmatch(text.strip())
-    if match is None or "\\begin" in match[2]:
+    match = _CASES.fullmatch(text)
+    if match is None or "\\begin" in match["rows"]:
+        return None
+    # an array is a matrix, other than with a brace on its left alone
+    if match["name"] == "array" and not match["brace"]:
         return None
     items: list[Value] = []
-    for row in _ROW.split(match[2]):
+    for row in _ROW.split(match["rows"]):
         if not row.strip():
             continue
         cells: list[str] = []
@@ -831,7 +776,7 @@ def _ratio(text: str, depth: int) -> Value | None:
 
 def _formula(text: str, depth: int) -> Value | None:
     r"""`2\sqrt{3}`, `6\pi \text{ cm}`, `1 \pm \sqrt{2}`."""
-    for rest, unit, product in _without_unit(text):
+    for rest, unit, product in units_at_end(text):
         inner = _read(rest, depth + 1)
         if isinstance(inner, Number):
             # one number has one unit
@@ -854,87 +799,15 @@ def _formula(text: str, depth: int) -> Value | None:
     return Expression(tree)
 
 
-# 30°, 26°C; in `\sin 30°` the degrees belong to the argument
-_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
-_DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
-_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
-# 12 (apples)
-_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
-# where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
-_TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
-# "6x + 1 square cm" from the last space or an earlier one on
-_PLAIN_UNIT_START = re.compile(r"\s[A-Za-z]")
-_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
-# how many of the last places where a unit may begin are tried
-_MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
-
-
-def _without_unit(text: str) -> Iterator[tuple[str, str, Tree | None]]:
-    """(what stands before, unit, product) for each way to take a unit off the end.
-
-    product: the whole, where the letters of the unit may be variables.
-    """
-    degrees = _DEGREE_TAIL.search(text)
-    if degrees and not _TRIGONOMETRY.search(text):
-        yield text[: degrees.start()], _DEGREES[degrees[1]], None
-        return
-    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
-    if counted and (unit := read_unit(counted[2])):
-        yield counted[1], unit, None
-    if pair := _without_unit_in_text(text):
-        yield *pair, None
-    elif pair := _without_plain_unit(text):
-        rest, unit = pair
-        yield rest, unit, product_of_letters(text, text[len(rest) :])
-
-
-def _without_unit_in_text(text: str) -> tuple[str, str] | None:
-    r"""`5\text{ cm}` -> ("5", "cm")."""
-    if r"\text{" not in text:
-        return None
-    # a unit needs something before it
-    starts = [match.start() for match in _TEXT_UNIT_START.finditer(text) if match.start()]
-    for start in starts[-_MAX_TEXT_STARTS:]:
-        content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
-        if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
-            continue
-        unit = read_unit(re.sub(r"\s+", " ", content))
-        if not unit:
-            continue
-        before = text[:start]
-        # 5 / \text{s} and 5-\text{cm}; behind what is counted a sign would be a term that is lost
-        if not unit.startswith(COUNTED):
-            before = before.rstrip(" /-").rstrip()
-        return before, unit
-    return None
-
-
-def _without_plain_unit(text: str) -> tuple[str, str] | None:
-    r"""`6\pi cm` -> (`6\pi`, "cm"), where what stands before is a constant: in `2x m` both are
-    variables.
-    """
-    starts = [match.start() for match in _PLAIN_UNIT_START.finditer(text)]
-    for start in starts[-_MAX_PLAIN_STARTS:]:
-        tail = _PLAIN_TAIL.search(text, start)
-        unit = read_unit(tail[1]) if tail else None
-        if tail is None or not unit:
-            continue
-        rest = text[: tail.start()].rstrip()
-        tree = read_expression(rest.rpartition("=")[2].strip())
-        if tree is not None and constant_value(tree) is not None:
-            return rest, unit
-    return None
-
-
 # In this order: what binds its parts least comes first. `x = 1, 2` is a list of relations.
 _READERS = (
     _family,
     _alternatives,
     _list,
-    _spaced,
     _relation,
     _set,
     _bracketed,
+    _cases,
     _matrix,
     _approximate,
     _ratio,

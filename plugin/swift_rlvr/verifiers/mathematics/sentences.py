@@ -137,8 +137,10 @@ _CLAUSE = re.compile(
 )
 # **Total cost**: 5
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
-# 1. Add the numbers
-_ENUMERATED = re.compile(r"\s*\d+[.):]\s")
+# the beginning of a list, "1. Add the numbers", or of what is cut off
+_GOES_ON = re.compile(r"\s*\d+[.):]\s|.*:\s*\Z", re.DOTALL)
+# "12 + x", "12^{n}": what stands behind a number that is a part of a formula
+_IN_FORMULA = re.compile(r"[\\+*/=<>^()\[\]{}|-]")
 # the verbs behind which a value is stated: it is 5, she earned 5
 _STATEMENT = re.compile(
     r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?"
@@ -176,6 +178,8 @@ _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}"
 # \text{Tom has 5 apples.}
 _SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
 
+# what denies a value, leaves it open or names another one
+_DOUBTS = (NO_STATEMENT, OR, OTHER_DOUBT)
 # longer texts are no sentence
 _MAX_SENTENCE_CHARS = 1000
 # how many ends of a quantity are tried
@@ -199,7 +203,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
         return None
     if whole := _SET_AS_TEXT.fullmatch(text):
         text = whole[1]
-    if NO_STATEMENT.search(text) or OR.search(text) or OTHER_DOUBT.search(text):
+    if any(doubt.search(text) for doubt in _DOUBTS):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
     clause = _CLAUSE.match(text)
@@ -233,27 +237,20 @@ def _value_of_prose(text: str, only: bool) -> Value | None:
     numerals = list(NUMERAL.finditer(text))
     if only and len(numerals) != 1:
         return None
-    # the beginning of a list, or of what is cut off
-    if _ENUMERATED.match(text) or text.rstrip().endswith(":"):
+    if _GOES_ON.match(text):
         return None
     if len(numerals) == 1:
-        value = _quantity(text, numerals[0], only)
+        # the only number of the sentence, with its unit; a gold need not be a statement
+        before = text[: numerals[0].start()].rstrip("$€£¥")
+        after = text[numerals[0].end() :]
+        value = None
+        is_stated = not _NO_PROSE.search(before) and _is_stated(before, needs_verb=not only)
+        if is_stated and not _IN_FORMULA.search(after):
+            value = _with_unit(text[len(before) : numerals[0].end()], after)
         # of "5 apples for Ann, x = 5" the equation states it
         if value is not None or "=" not in text:
             return value
     return _last_stated(text)
-
-
-def _quantity(text: str, numeral: re.Match[str], in_gold: bool) -> Value | None:
-    """The only number of a sentence, with its unit. A gold need not be a statement."""
-    before = text[: numeral.start()].rstrip("$€£¥")
-    after = text[numeral.end() :]
-    if _NO_PROSE.search(before) or not _is_stated(before, needs_verb=not in_gold):
-        return None
-    # "12 + x", "12^{n}": the number is a part of a formula
-    if re.search(r"[\\+*/=<>^()\[\]{}|-]", after):
-        return None
-    return _with_unit(text[len(before) : numeral.end()], after)
 
 
 def _with_unit(number: str, after: str) -> Value | None:

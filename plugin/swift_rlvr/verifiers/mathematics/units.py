@@ -8,10 +8,12 @@ both say it. `ratio` is for those who want units converted.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
 from swift_rlvr.verifiers.languages import CHINESE_DOUBT, words_of
+from swift_rlvr.verifiers.mathematics.numeric import constant_value
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 
 # --- units and their names
@@ -19,7 +21,7 @@ from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 # the names of each unit; the first one stands for it
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
-    |day days d|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
+    |day days|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
     |lb lbs pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
     |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
     |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
@@ -70,16 +72,20 @@ for _long_prefix, (_short_prefix, _) in _PREFIXES.items():
             _UNITS[_long_prefix + _name] = _short_prefix + _unit
 # units of two parts with a name of their own
 _COMPOUND = {
-    "mph": "mi/h",
-    "kph": "km/h",
-    "kmh": "km/h",
-    "fps": "ft/s",
-    "mps": "m/s",
-    "cc": "cm^3",
-    "kWh": "kW*h",
-    "Hz": "s^-1",
-    "hertz": "s^-1",
+    "mph": {"mi": 1, "h": -1},
+    "kph": {"km": 1, "h": -1},
+    "kmh": {"km": 1, "h": -1},
+    "fps": {"ft": 1, "s": -1},
+    "mps": {"m": 1, "s": -1},
+    "cc": {"cm": 3},
+    "kWh": {"kW": 1, "h": 1},
+    "Hz": {"s": -1},
+    "hertz": {"s": -1},
 }
+# {name: {unit: power}} of all of them
+_PARTS = {name: {unit: 1} for name, unit in _UNITS.items()} | _COMPOUND
+# KM and Meters are sloppy, but M is no meter and Mm no millimeter
+_AS_WRITTEN = re.compile(r".|M[^L]")
 # 25 degrees C, 25 degrees Celsius; 5 ms^{-1} is a speed
 _NAMED_POWERS = {
     (("C", 1), ("degree", 1)): "celsius",
@@ -102,19 +108,9 @@ for _prefix, _power in _PREFIXES.values():
     for _unit in _SHORT_PREFIXES:
         _DEFINED[_prefix + _unit] = Fraction(10) ** _power, _unit
 
-# of these no single letter is taken: d is a variable
-_NO_SINGLE_LETTER = frozenset(("day", "week"))
-# square meters, cubic feet, 平方米
-_POWERS = {
-    "square": 2,
-    "sq": 2,
-    "cubic": 3,
-    "cu": 3,
-    "squared": 2,
-    "cubed": 3,
-    "平方": 2,
-    "立方": 3,
-}
+# square meters, cubic feet, 平方米, m²
+_POWERS = dict.fromkeys(("square", "sq", "sq.", "squared", "平方", "²"), 2)
+_POWERS |= dict.fromkeys(("cubic", "cu", "cu.", "cubed", "立方", "³"), 3)
 
 # --- letters that may be a unit or variables: 2mg, 3V
 
@@ -131,7 +127,6 @@ _COMPOUNDS_OF_LETTERS = """
     W*h C*m V*m
 """
 _USUAL_COMPOUNDS = frozenset(_COMPOUNDS_OF_LETTERS.split())
-_UNIT_NAMES = _UNITS.keys() | _COMPOUND.keys()
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NEIGHBOURS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -150,7 +145,7 @@ def may_be_variables(letters: str, spaced: bool) -> bool:
     # the parser takes more letters for a name
     if not words or max(map(len, words)) > 3 or not _SURELY_UNITS.isdisjoint(words):
         return False
-    if not _UNIT_NAMES.issuperset(words):
+    if not _PARTS.keys() >= set(words):
         # what is counted: "5 men", and not "5 abc" or "5 xyz"
         is_counted = all(
             word not in _NEIGHBOURS and re.search("[aeiouy]", word)
@@ -291,7 +286,7 @@ def _counted(text: str) -> str | None:
         return None
     words = [word for word in re.split(r"[ /-]", match[1].lower()) if word not in _IN_BETWEEN]
     # variables: 5 x, 5 ab
-    if all(len(word) < 3 for word in words):
+    if max(map(len, words), default=0) < 3:
         return None
     # 95 DS games
     abbreviations = {word.lower() for word in _ABBREVIATION.findall(match[1])}
@@ -313,18 +308,16 @@ def _measured(text: str) -> dict[str, int] | None:
     # -1 behind a slash: m/s
     sign = 1
     while match := _FACTOR.match(text, position):
-        parts = _powers_of_name(match["name"])
-        if parts is None:
+        name = match["name"]
+        if name not in _PARTS and not _AS_WRITTEN.fullmatch(name):
+            name = name.lower()
+        if name not in _PARTS:
             return None
-        # in words and in figures
-        power = sign
-        in_words = match["before"] or match["prefix"] or match["after"]
-        if in_words:
-            power *= _POWERS[in_words.rstrip(".")]
-        in_figures = match["power"] or {"²": 2, "³": 3}.get(match["sign"], 1)
-        power *= int(in_figures)
-        for name, count in parts.items():
-            powers[name] = powers.get(name, 0) + power * count
+        power = sign * int(match["power"] or 1)
+        for mark in match.group("before", "prefix", "after", "sign"):
+            power *= _POWERS.get(mark, 1)
+        for unit, count in _PARTS[name].items():
+            powers[unit] = powers.get(unit, 0) + power * count
         position = match.end()
         if not text[position:].strip():
             return powers
@@ -336,20 +329,6 @@ def _measured(text: str) -> dict[str, int] | None:
             sign = -1
         position = joint.end()
     return None
-
-
-def _powers_of_name(name: str) -> dict[str, int] | None:
-    """{unit: power} of one name: mph is mi/h."""
-    compound = _COMPOUND.get(name)
-    unit = _UNITS.get(name)
-    # KM and Meters are sloppy. M is no meter and Mm no millimeter.
-    if unit is None and (name == "ML" or len(name) > 2 or (len(name) == 2 and name[0] != "M")):
-        unit = _UNITS.get(name.lower())
-    if unit in _NO_SINGLE_LETTER and len(name) == 1:
-        return None
-    if compound:
-        return _measured(compound)
-    return {unit: 1} if unit else None
 
 
 def _in_one_form(powers: dict[str, int]) -> str:
@@ -367,6 +346,85 @@ def _in_one_form(powers: dict[str, int]) -> str:
             below.append(factor)
     product = "*".join(above)
     return f"{product}/{'*'.join(below)}" if below else product
+
+
+# --- units at the end of a text
+
+# 30°, 26°C; in `\sin 30°` the degrees belong to the argument
+_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
+_DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
+_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+# 12 (apples)
+_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+# where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
+_TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
+# "6x + 1 square cm" from the last space or an earlier one on
+_PLAIN_UNIT_START = re.compile(r"\s[A-Za-z]")
+_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
+# how many of the last places where a unit may begin are tried
+_MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
+
+
+def units_at_end(text: str) -> Iterator[tuple[str, str, Tree | None]]:
+    r"""Each way to take a unit off the end of a text: what stands before it, the unit, and the whole as
+    a product where the letters of the unit may be variables.
+
+    >>> list(units_at_end(r"6\pi\text{ cm}")), list(units_at_end("30°")), list(units_at_end("2x"))
+    ([('6\\pi', 'cm', None)], [('30', 'degree', None)], [])
+    """
+    degrees = _DEGREE_TAIL.search(text)
+    if degrees and not _TRIGONOMETRY.search(text):
+        yield text[: degrees.start()], _DEGREES[degrees[1]], None
+        return
+    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
+    if counted and (unit := read_unit(counted[2])):
+        yield counted[1], unit, None
+    if pair := _unit_in_text(text):
+        yield *pair, None
+    elif pair := _plain_unit(text):
+        rest, unit = pair
+        yield rest, unit, product_of_letters(text, text[len(rest) :])
+
+
+def _unit_in_text(text: str) -> tuple[str, str] | None:
+    r"""`5\text{ cm}` -> ("5", "cm")."""
+    if r"\text{" not in text:
+        return None
+    # a unit needs something before it
+    starts = [match.start() for match in _TEXT_UNIT_START.finditer(text) if match.start()]
+    for start in starts[-_MAX_TEXT_STARTS:]:
+        content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
+        if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
+            continue
+        unit = read_unit(re.sub(r"\s+", " ", content))
+        if not unit:
+            continue
+        before = text[:start]
+        # 5 / \text{s} and 5-\text{cm}; behind what is counted a sign would be a term that is lost
+        if not unit.startswith(COUNTED):
+            before = before.rstrip(" /-").rstrip()
+        return before, unit
+    return None
+
+
+def _plain_unit(text: str) -> tuple[str, str] | None:
+    r"""`6\pi cm` -> (`6\pi`, "cm"), where what stands before is a constant: in `2x m` both are
+    variables.
+    """
+    starts = [match.start() for match in _PLAIN_UNIT_START.finditer(text)]
+    for start in starts[-_MAX_PLAIN_STARTS:]:
+        tail = _PLAIN_TAIL.search(text, start)
+        unit = read_unit(tail[1]) if tail else None
+        if tail is None or not unit:
+            continue
+        rest = text[: tail.start()].rstrip()
+        tree = read_expression(rest.rpartition("=")[2].strip())
+        if tree is not None and constant_value(tree) is not None:
+            return rest, unit
+    return None
+
+
+# --- two units
 
 
 def different_units(gold: str, answer: str) -> bool:

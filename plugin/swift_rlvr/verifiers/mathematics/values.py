@@ -9,7 +9,7 @@ from typing import NamedTuple
 from swift_rlvr.verifiers.mathematics.functions import is_real
 from swift_rlvr.verifiers.mathematics.numeric import constant_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
-from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
+from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, REALS, Bound, RealSet
 
 # --- single values
 
@@ -290,6 +290,49 @@ def as_region(value: Value) -> Region | None:
                 return None
             return Region("", RealSet.of(*elements))
     return None
+
+
+def solved_region(relation: Relation) -> Region | None:
+    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds. Returns None if the relation is
+    no condition on one variable.
+    """
+    places_of_names = [place for place, side in enumerate(relation.sides) if name_of(side)]
+    if len(places_of_names) != 1:
+        return None
+    variable = places_of_names[0]
+    numbers = REALS
+    for place, operator in enumerate(relation.operators):
+        left, right = relation.sides[place : place + 2]
+        if variable == place:
+            part = _numbers(operator, right)
+        elif variable == place + 1:
+            part = _numbers(TURNED.get(operator, operator), left)
+        else:
+            return None
+        if part is None:
+            return None
+        numbers = numbers.intersection(part)
+    return Region(name_of(relation.sides[variable]), numbers)
+
+
+def _numbers(operator: str, value: Value) -> RealSet | None:
+    r"""The numbers that are larger or smaller than a value, or other than several values."""
+    if operator == "!=":
+        # `x \neq 1, 2` excludes both
+        items = value.items if isinstance(value, Listing) else (value,)
+        excluded = as_region(Set(items))
+        # infinities are floats
+        if excluded is None or any(isinstance(bound_of(item), float) for item in items):
+            return None
+        return REALS.without(excluded.numbers)
+    bound = bound_of(value)
+    if bound is None or operator not in TURNED:
+        return None
+    # `x <= \infty` holds for all numbers, none of which is infinity
+    closed = operator in ("<=", ">=") and not isinstance(bound, float)
+    if operator[0] == ">":
+        return RealSet.interval(bound, closed, INFINITY, False)
+    return RealSet.interval(MINUS_INFINITY, False, bound, closed)
 
 
 def is_unsolved(value: Value) -> bool:

@@ -18,6 +18,7 @@ import json
 import logging
 import math
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
@@ -88,6 +89,7 @@ class Reason(StrEnum):
         return 1.0 if self is Reason.CORRECT else 0.0
 
 
+_RIGHT_OR_WRONG = {True: Reason.CORRECT, False: Reason.WRONG}
 # 03/05/2021 is two dates, of which nobody here can say which is meant
 _SAME_MOMENT = {"yes": Reason.CORRECT, "no": Reason.WRONG, "maybe": Reason.BAD_GOLD}
 
@@ -128,9 +130,12 @@ class _Gold(NamedTuple):
     value: Value | None
     plain: str
     # a value within words: another sentence with it may say something else
-    in_sentence: bool
-    # words without a value: what is not written like them may still say the same
-    is_sentence: bool = False
+    in_sentence: bool = False
+
+    @property
+    def is_sentence(self) -> bool:
+        """Words without a value: what is not written like them may still say the same."""
+        return isinstance(self.value, Words) and len(self.value.text.split()) > MOST_WORDS
 
 
 def grade(
@@ -256,7 +261,7 @@ _NAMED_POINT = re.compile(r"[A-Z]\s?=?\s?\(")
 def _read_gold(gold: str) -> _Gold | None:
     number = read_plain(gold)
     if number is not None:
-        return _Gold(gold, number, gold, in_sentence=False)
+        return _Gold(gold, number, gold)
     marked = marked_answer(gold)
     text = marked[1] if marked else gold.strip()
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
@@ -267,18 +272,20 @@ def _read_gold(gold: str) -> _Gold | None:
     if in_words(value) and not _NAMED_POINT.match(text):
         value = _value_in_digits(text) or value
     if value is not None:
-        is_sentence = isinstance(value, Words) and len(value.text.split()) > MOST_WORDS
-        return _Gold(text, value, plain_text, in_sentence=False, is_sentence=is_sentence)
-    value = stated_value(text, only=True)
-    if value is None:
-        # several numbers: the one that an answer of these words would state
-        value = stated_value(text)
+        return _Gold(text, value, plain_text)
+
+    # A sentence with one number states it. Of several numbers it states the one that an answer of
+    # these words would state, and a solution in words, as in Orca-Math, that of its last line.
+    sentences = [(text, True), (text, False)]
     last_line = text.rsplit("\n", 1)[-1]
-    if value is None and _CONCLUDES.match(last_line):
-        # a solution in words, as in Orca-Math; the whole of it is still right
-        value = stated_value(last_line, only=True)
-        text = text if value is None else last_line
-    return _Gold(text, value, plain_text, in_sentence=value is not None)
+    if _CONCLUDES.match(last_line):
+        sentences.append((last_line, True))
+    for sentence, only in sentences:
+        value = stated_value(sentence, only)
+        if value is not None:
+            # the whole of it is still right
+            return _Gold(sentence, value, plain_text, in_sentence=True)
+    return _Gold(text, None, plain_text)
 
 
 def _is_another(stated: str, other: str) -> bool:
@@ -309,8 +316,7 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     # Most answers need no more than this: read two numbers, and compare.
     number = read_plain(answer)
     if number is not None and isinstance(gold.value, Number):
-        is_right = _is_right(gold.value, number, answer, leniency)
-        return Reason.CORRECT if is_right else Reason.WRONG
+        return _RIGHT_OR_WRONG[_is_right(gold.value, number, answer, leniency)]
     if len(answer) > MAX_CHARS:
         return Reason.TOO_LONG
     if plain(answer) == gold.plain:
@@ -323,35 +329,43 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     # A gold that is factorised asks for the factors: their product is in the question.
     factors = prime_factors(gold.plain)
     if factors is not None and len(factors) >= _FACTORS:
-        is_right = prime_factors(plain(answer)) == factors
-        return Reason.CORRECT if is_right else Reason.WRONG
+        return _RIGHT_OR_WRONG[prime_factors(plain(answer)) == factors]
     return _compare_values(gold, gold.value, answer, leniency)
 
 
 def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Leniency) -> Reason:
-    """Whether the value of an answer, or the one that it states as a sentence, is the gold's."""
-    value = read(answer)
-    if value is not None and _is_right(gold_value, value, answer, leniency):
-        return Reason.CORRECT
-    # words may be a sentence that states the value: "Tom has 5 apples"
-    stated = stated_value(answer) if in_words(value) and not gold.in_sentence else None
-    if stated is not None and _is_right(gold_value, stated, answer, leniency):
-        return Reason.CORRECT
-
-    # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
-    rewritten = None if "_" in gold.text else _value_in_digits(answer)
-    if rewritten is not None and _is_right(gold_value, rewritten, answer, leniency):
-        return Reason.CORRECT
-
-    if gold.is_sentence or _may_be_right(gold, gold_value, value):
+    """Whether one of the values that an answer may be read as is the gold's."""
+    is_readable = False
+    for value in _values(gold, answer):
+        if _is_right(gold_value, value, answer, leniency):
+            return Reason.CORRECT
+        is_readable = True
+    if gold.is_sentence or _may_be_right(gold, gold_value, read(answer)):
         return Reason.BAD_GOLD
-    if value is not None or stated is not None:
+    if is_readable:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 
 
+def _values(gold: _Gold, answer: str) -> Iterator[Value]:
+    """The value that an answer is, and the ones that it states in words."""
+    value = read(answer)
+    if value is not None:
+        yield value
+    # words may be a sentence that states the value: "Tom has 5 apples"
+    if in_words(value) and not gold.in_sentence:
+        stated = stated_value(answer)
+        if stated is not None:
+            yield stated
+    # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
+    if "_" not in gold.text:
+        rewritten = _value_in_digits(answer)
+        if rewritten is not None:
+            yield rewritten
+
+
 def _value_in_digits(text: str) -> Value | None:
-    """The value of a text whose numbers or relations are written in words; None where it has none."""
+    """The value of a text whose numbers or relations are written in words. Returns None for others."""
     words = tidy(text)
     written = in_digits(words)
     value = None if written == words else read(written)

@@ -154,19 +154,21 @@ def started(plan: Plan) -> Iterator[MsSwift]:
     env[NAMED_MODEL] = str(plan.settings.get("model"))
     for name in UNSET:
         env.pop(name, None)
-    with tempfile.TemporaryFile("w+") as errors:
-        with subprocess.Popen(
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
             command,
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-        ) as process:
-            try:
-                yield MsSwift(process, errors)
-            finally:
-                process.kill()
+        ) as process,
+    ):
+        try:
+            yield MsSwift(process, errors)
+        finally:
+            process.kill()
 
 
 def parse(

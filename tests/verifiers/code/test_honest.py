@@ -192,9 +192,48 @@ def test_what_the_sandbox_refuses_the_code_is_not_graded():
     code = "import os\ndef f(x): return os.fork()"
     assert explained(code, "y = [f(1)]\nassert y == [1]").reason == "refused by the sandbox"
     assert explained(code, "assert f(1) == 1").reason == "refused by the sandbox"
-    # A program that reads and prints can do without.
-    program = {"inputs": ["1"], "outputs": ["1"]}
-    assert explained("import os\nos.fork()", program).reward == 0.0
+
+
+SQUARE = {"inputs": ["3"], "outputs": ["9"]}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import multiprocessing\ndef square(x): return x * x\n"
+        "with multiprocessing.Pool(2) as pool: print(*pool.map(square, [int(input())]))",
+        "from concurrent.futures import ProcessPoolExecutor\ndef square(x): return x * x\n"
+        "with ProcessPoolExecutor() as pool: print(*pool.map(square, [int(input())]))",
+        "import shelve\nwith shelve.open('x') as kept:\n"
+        "    kept['n'] = int(input())\n    print(kept['n'] ** 2)",
+    ],
+)
+def test_a_program_is_not_graded_where_a_library_asks_for_what_the_sandbox_refuses(code):
+    explanation = explained(code, SQUARE)
+    assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
+    # The same of a module, while it is loaded.
+    module = f"input = lambda: 3\n{code}\ndef f(x): return x"
+    for tests in ("assert f(1) == 1", "y = [f(1)]\nassert y == [1]"):
+        assert explained(module, tests).reason == "refused by the sandbox"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.fork()",
+        "import os\nos.chmod('.', 0o777)",
+        "open('/x', 'w')",
+        "raise PermissionError",
+        "raise OSError(1, 'Operation not permitted')",
+        "def f(): raise PermissionError\nmap(str, [1])\nf()",
+        # that is no refusal, but the code's own mistake in a library
+        "import shutil\nshutil.copy('nowhere', 'x')",
+        "import subprocess\nprint(int(input()) ** 3)",
+    ],
+)
+def test_a_program_cannot_ask_for_a_refusal_itself(code):
+    """None would be a way out of every row that is hard."""
+    assert explained(code, SQUARE).reward == 0.0
 
 
 def test_a_module_that_is_not_there_is_a_fault_of_the_code():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
-from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
+from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL, REFUSED
 from swift_rlvr.verifiers.code.inside.values import decode
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import (
@@ -29,10 +29,9 @@ from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
 # The reasons of a verdict.
 PASSED = "passed"
 WRONG = "wrong"
-# What may be no fault of the code: the sandbox refuses what it asked for; the tests fail by
-# themselves, before they have asked the code for anything; or only the code's own class could say
+# What may be no fault of the code: the sandbox refuses what it asked for (REFUSED); the tests fail
+# by themselves, before they have asked the code for anything; or only the code's own class could say
 # whether its object is equal to a value.
-REFUSED = "refused by the sandbox"
 OWN_ERROR = "error of the tests"
 COMPARES_ITSELF = "an object that compares itself"
 UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
@@ -420,8 +419,6 @@ class _Solution:
             return Verdict("ended early")
         if report.get("kind") == "value":
             return _compared(test, report.get("value"))
-        if report.get("kind") == REFUSED:
-            return Verdict(REFUSED, _detail(report))
         return _reported(report)
 
 
@@ -621,7 +618,7 @@ def _compared(test: CallTest | AssertTest, encoded: Any) -> Verdict:
 def _reported(report: dict) -> Verdict:
     """The verdict that a child reports of its code. Nothing that it can say is `PASSED`."""
     kind = report.get("kind")
-    return Verdict(kind if kind in _REPORTED else "error", _detail(report))
+    return Verdict(kind if kind in (*_REPORTED, REFUSED) else "error", _detail(report))
 
 
 def _detail(report: dict) -> str:

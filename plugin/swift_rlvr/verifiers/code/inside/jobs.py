@@ -18,7 +18,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
 
     try:
         # Without dont_inherit it would have the future statements of this module.
-        compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
+        compiled = compile(job["code"], solution.FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         report(solution.failure(error) | {"kind": "syntax error"})
         return
@@ -36,7 +36,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
         except SystemExit:
             raise
         except BaseException as error:
-            report(solution.failure(error))
+            report(solution.failure_of_module(error))
             sys.exit(1)
     elif job["kind"] == "together":
         together.run(compiled, module, job, receive, report)

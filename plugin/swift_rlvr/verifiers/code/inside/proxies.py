@@ -32,12 +32,10 @@ for _name in ("matmul", "and", "or", "xor"):
     _OPERATORS[f"__{_name}__"] = getattr(operator, f"__{_name}__")
 
 
-def _reflected(operation: Callable) -> Callable:
-    return lambda value, other: operation(other, value)
-
-
-for _name in [*_OPERATORS][4:]:
-    _OPERATORS[f"__r{_name[2:]}"] = _reflected(_OPERATORS[_name])
+for _name in [*_OPERATORS][4:]:  # all but the comparisons, which have no reflected ones
+    _OPERATORS[f"__r{_name[2:]}"] = lambda value, other, operate=_OPERATORS[_name]: operate(
+        other, value
+    )
 
 OPERATIONS: dict[str, Callable] = {
     **_PLAIN,

@@ -12,31 +12,49 @@ from typing import Any
 from .crossing import Objects
 from .values import Opaque, decode, encode
 
+# The file of the code, as its frames have it.
+FILE = "<completion>"
+# as in `check.UNGRADED`
+REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
 # how the kernel answers what the sandbox does not allow
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
 
 
-def is_refusal(error: BaseException) -> bool:
-    """Whether the sandbox has refused something. Libraries in Rust tell it without a number."""
-    if isinstance(error, PermissionError) and error.errno is None:
-        return True
-    return isinstance(error, OSError) and error.errno in _REFUSALS
-
-
 def failure(error: BaseException) -> dict[str, object]:
     """The report on an error of the code, by its kind, which is one of `check.FAILURES`."""
+    kind = "error"
     if isinstance(error, MemoryError):
         kind = "out of memory"
     elif isinstance(error, SystemExit):
         kind = "ended early"
-    else:
-        kind = "error"
+    elif isinstance(error, OSError) and error.errno in _REFUSALS:
+        kind = REFUSED
+    # as libraries in Rust tell it
+    elif isinstance(error, PermissionError) and error.errno is None:
+        kind = REFUSED
     try:
         detail = f"{type(error).__name__}: {error}"
     except BaseException:  # the exception is untrusted code, and so is its text
         detail = type(error).__name__
     return {"kind": kind, "detail": detail[:LONGEST_DETAIL]}
+
+
+def failure_of_module(error: BaseException) -> dict[str, object]:
+    """The report on an error of a program, or of a module while it is loaded.
+
+    A refusal is one only where a library has asked: `multiprocessing` cannot do without processes.
+    What the code asks for itself, such as ``os.fork()``, no task needs, and would be a way out of
+    every row that is hard.
+    """
+    report = failure(error)
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    is_own = place is None or place.tb_frame.f_code.co_filename == FILE
+    if report["kind"] == REFUSED and is_own:
+        report["kind"] = "error"
+    return report
 
 
 def run(
@@ -57,7 +75,7 @@ def run(
     try:
         exec(compiled, vars(module))
     except BaseException as error:
-        report(failure(error))
+        report(failure_of_module(error))
         return
 
     objects = Objects(names.find)
@@ -104,19 +122,14 @@ class Names:
         value = space.get(name)
         cls = space.get("Solution")
         if getattr(value, "__module__", None) != "solution" and hasattr(cls, name):
-            return "value", _method(space, name)
+            return "value", lambda *values, **named: getattr(space["Solution"](), name)(
+                *values, **named
+            )
         if name not in space:
             raise NameError(f"name '{name}' is not defined")
         if isinstance(value, ModuleType):
             return "module", None
         return "value", value
-
-
-def _method(space: dict, name: str) -> Callable:
-    def method(*arguments: object, **keywords: object) -> object:
-        return getattr(space["Solution"](), name)(*arguments, **keywords)
-
-    return method
 
 
 def _call(names: Names, request: dict) -> dict:
@@ -135,8 +148,6 @@ def _call(names: Names, request: dict) -> dict:
         answer = {"kind": "error", "detail": "RecursionError"}
     except BaseException as error:
         answer = failure(error)
-        if is_refusal(error):
-            answer["kind"] = "refused by the sandbox"  # `check.REFUSED`
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
 

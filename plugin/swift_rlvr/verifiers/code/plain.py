@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.inside.values import Opaque, decode, encode, same_value
-from swift_rlvr.verifiers.code.sources import does_nothing, text_of
+from swift_rlvr.verifiers.code.sources import does_nothing, imports_of, text_of
 
 _UNREADABLE = (
     *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),
@@ -101,24 +101,16 @@ def read_asserts(source: str, candidate: str | None = None) -> list[AssertTest]:
     try:
         tree = ast.parse(source)
         tests = list(_of_module(tree.body, candidate))
-        _require(not {test.function for test in tests} & _imported_elsewhere(tree))
+        # What is imported, but from the code under the code's own name. "*" may be anything.
+        elsewhere = {
+            each.name
+            for each in imports_of(tree)
+            if each.module != "solution" or each.name != each.member
+        }
+        _require("*" not in elsewhere, not {test.function for test in tests} & elsewhere)
     except (_NotPlain, *_UNREADABLE):
         return []
     return tests
-
-
-def _imported_elsewhere(tree: ast.Module) -> set[str]:
-    """The names that a source imports, but from the code under the code's own names."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            of_code = isinstance(node, ast.ImportFrom) and node.module == "solution"
-            for alias in node.names:
-                if not of_code or alias.asname:
-                    names.add(alias.asname or alias.name)
-    # Some of them may be anything.
-    _require("*" not in names)
-    return names
 
 
 def _of_module(body: list[ast.stmt], candidate: str | None) -> Iterator[AssertTest]:

@@ -91,18 +91,18 @@ def read_source(
     """
     try:
         tree = ast.parse(source)
-        steps = _Steps(_as_a_script(tree.body), candidate)
-        written = _with_imports(tree, steps.program())
-        used = _imported(ast.parse(written), packages)
+        steps = _Steps(tree, candidate)
+        written = steps.program()
         compile(written, "<tests>", "exec", dont_inherit=True)
+        imports = _required_modules(ast.parse(written), packages)
         program = Program(
             written,
             len(steps.steps),
             _asked_for(tree, candidate),
             _taken_over(tree, candidate),
-            has_arrays="numpy" in used & {*packages},
-            shares_names="solution" not in _modules(tree),
-            imports=tuple(sorted(_modules(ast.parse(written)))),
+            has_arrays="numpy" in packages and "numpy" in map(_top, imports),
+            shares_names="solution" not in imports,
+            imports=tuple(sorted(imports)),
         )
     except BadTests:
         raise
@@ -115,21 +115,13 @@ def read_source(
 
 
 def _as_a_script(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module that says by its exit status whether its tests have passed."""
-    _require_no_hooks(body)
+    """The statements of a module, which may say by its exit status whether its tests have passed."""
     match body[-1:]:
         case [ast.Expr(ast.Call(_, [ast.Constant()], []))]:
             return body
         case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
             return [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
     return body
-
-
-def _require_no_hooks(body: list[ast.stmt]) -> None:
-    """Raise BadTests where a runner would call something before or after the tests."""
-    for each in body:
-        if isinstance(each, _FUNCTIONS) and each.name in _HOOKS:
-            raise BadTests(f"{each.name} is called by a test runner, and by nothing else")
 
 
 class _Steps:
@@ -139,9 +131,11 @@ class _Steps:
         steps: the source of each, and whether it is fair (`UnitTest.is_fair`).
     """
 
-    def __init__(self, body: list[ast.stmt], candidate: str | None):
+    def __init__(self, tree: ast.Module, candidate: str | None):
         self.steps: list[tuple[str, bool]] = []
+        self._tree = tree
         self._candidate = candidate
+        body = _as_a_script(tree.body)
         self._fixed = _FixedLengths(body)
         self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
@@ -152,7 +146,13 @@ class _Steps:
         """The module's source, with its steps marked and its tests called. Raises BadTests where it
         has none.
         """
-        body = self._divided(self._body, is_fair=True)
+        future: list[ast.stmt] = []  # imports, which have to stand before all else
+        others: list[ast.stmt] = []
+        for statement in self._body:
+            is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+            (future if is_future else others).append(statement)
+
+        body = self._divided(others, is_fair=True)
         for statement in self._body:
             if isinstance(statement, _FUNCTIONS):
                 body += self._called(statement)
@@ -160,8 +160,8 @@ class _Steps:
                 body += self._class(statement)
         if not self.steps:
             raise BadTests("tests contain no assert and no statement that does anything")
-        module = _Asserts().visit(ast.Module(body, []))
-        return ast.unparse(ast.fix_missing_locations(module))
+        module = ast.Module([*future, *_missing_imports(self._tree), *body], [])
+        return ast.unparse(ast.fix_missing_locations(_Asserts().visit(module)))
 
     def _divided(self, body: list[ast.stmt], is_fair: bool) -> list[ast.stmt]:
         divided: list[ast.stmt] = []
@@ -172,8 +172,6 @@ class _Steps:
             if opened is not None:
                 divided += [*before, opened]
                 before, last = [], None
-            elif isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-                divided.append(statement)
             # A statement that checks something; any other prepares what does.
             elif not isinstance(statement, _DEFINITIONS) and _checks(statement, self._checking):
                 last = self._step([*before, statement], text_of(statement), is_fair)
@@ -182,15 +180,15 @@ class _Steps:
             elif not does_nothing(statement):
                 before.append(statement)
 
-        calls = [each for each in before if _calls(each)]
         if any(isinstance(each, ast.Return) for each in before):
             return [*divided, *before]
+        call = _last_call(before)
         if last is not None:
             # What is left may fail as well.
             last.body += before
-        elif calls and not divided:
+        elif call is not None and not divided:
             # It must not raise: that is all that is asked for.
-            divided.append(self._step(before, text_of(calls[-1]), is_fair))
+            divided.append(self._step(before, text_of(call), is_fair))
         else:
             divided += before
         return divided or [ast.Pass()]
@@ -230,20 +228,22 @@ class _Steps:
     def _called(self, function: _Function) -> list[ast.stmt]:
         """The call of a function that the module leaves to a runner."""
         name = function.name
+        if name in _HOOKS:
+            raise BadTests(f"{name} is called by a test runner, and by nothing else")
         if self._functions[name] is not function:
             return []
         if any(name in _loaded(each) for each in self._body if each is not function):
             return []
         first = len(self.steps)
-        if function.name == "check" and self._candidate is not None:
+        if name == "check" and self._candidate is not None:
             function.body = self._divided(function.body, is_fair=True)
             candidate = ast.parse(self._candidate, mode="eval").body
             call = ast.Expr(ast.Call(_load("check"), [candidate], []))
-        elif function.name.startswith("test"):
-            _require_arguments(function, function.name, is_method=False)
+        elif name.startswith("test"):
+            _require_arguments(function, name, is_method=False)
             is_fair = self._has_fixed_cases(function)
             function.body = self._divided(function.body, is_fair)
-            call = _call("__run_test__", _load(function.name))
+            call = _call("__run_test__", _load(name))
         else:
             return []
         return [self._guard(first, [call])]
@@ -333,33 +333,15 @@ class _FixedLengths:
     _VIEWS = ("items", "keys", "values")
 
     def __init__(self, body: list[ast.stmt]):
-        self._values: dict[str, ast.expr] = {}
         nodes = [*_walk(body)]
         bound = Counter(name for node in nodes for name in _bound(node))
-        for node in nodes:
-            match node:
-                case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
-                    ast.Name(name), _, ast.expr() as value
-                ):
-                    self._assign(name, value, bound)
-                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
-                    for target, value in zip(targets, values, strict=False):
-                        if isinstance(target, ast.Name):
-                            self._assign(target.id, value, bound)
+        used = _loaded(*body)
         # Where anything else is done with a name, elements may be added to what it stands for.
-        safe = Counter(name for node in nodes for name in self._only_read(node))
-        used = Counter(
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        )
-        for name in [*self._values]:
-            if used[name] > safe[name]:
-                del self._values[name]
-
-    def _assign(self, name: str, value: ast.expr, bound: Counter) -> None:
-        if bound[name] == 1:
-            self._values[name] = value
+        only_read = Counter(name for node in nodes for name in self._only_read(node))
+        self._values: dict[str, ast.expr] = {}
+        for name, value in _assigned(nodes):
+            if bound[name] == 1 and used[name] <= only_read[name]:
+                self._values[name] = value
 
     def _only_read(self, node: ast.AST) -> Iterator[str]:
         match node:
@@ -446,11 +428,28 @@ def _bound(node: ast.AST) -> list[str]:
     return []
 
 
-def _calls(statement: ast.stmt) -> bool:
-    """Whether a statement only makes sense for what it calls."""
-    if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
-        return False
-    return any(isinstance(node, ast.Call) for node in ast.walk(statement))
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """Names to which a value is assigned that stands beside them."""
+    for node in nodes:
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                ast.Name(name), _, ast.expr() as value
+            ):
+                yield name, value
+            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+                for target, value in zip(targets, values, strict=False):
+                    if isinstance(target, ast.Name):
+                        yield target.id, value
+
+
+def _last_call(statements: list[ast.stmt]) -> ast.stmt | None:
+    """The last of the statements that only make sense for what they call."""
+    for statement in reversed(statements):
+        if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
+            continue
+        if any(isinstance(node, ast.Call) for node in ast.walk(statement)):
+            return statement
+    return None
 
 
 def _checks(node: ast.AST, checking: set[str]) -> bool:
@@ -610,12 +609,43 @@ def asked_names(source: str, candidate: str | None) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+class Import(NamedTuple):
+    """A name that a source imports."""
+
+    module: str  # begins with a dot where it is relative
+    member: str  # of the module that is imported from it, "*" for all; empty for the module itself
+    name: str  # what it is called in the source
+
+
+def imports_of(tree: ast.AST) -> Iterator[Import]:
+    """All that a source imports.
+
+    >>> for each in imports_of(ast.parse("import os.path, re as r; from math import pi")): print(*each)
+    os.path  os
+    re  r
+    math pi pi
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, "", alias.asname or _top(alias.name))
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield Import(module, alias.name, alias.asname or alias.name)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def _from_solution(tree: ast.Module) -> Iterator[str]:
     """The names that tests import from the code's module, or look up in it."""
+    for each in imports_of(tree):
+        if each.module == "solution" and each.member not in ("", "*"):
+            yield each.member
     for node in ast.walk(tree):
         match node:
-            case ast.ImportFrom("solution", aliases):
-                yield from (alias.name for alias in aliases if alias.name != "*")
             case ast.Attribute(ast.Name("solution"), name):
                 yield name
 
@@ -652,96 +682,60 @@ def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     return () if asks_elsewhere else tuple(sorted(own))
 
 
-def _with_imports(tree: ast.Module, written: str) -> str:
-    """With imports of modules that are named as such: they must not be the code's."""
+def _missing_imports(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Imports of modules that are named as such: they must not be the code's."""
     attributes = Counter(
         node.value.id
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     )
-    lines = []
     for name, count in _free(tree).items():
         if name == "TestCase":
-            lines.append("from unittest import TestCase\n")
+            yield ast.ImportFrom("unittest", [ast.alias(name)], 0)
         elif name in sys.stdlib_module_names | {"pytest"} and attributes[name] == count:
-            lines.append(f"import {name}\n")
-    if not lines:
-        return written
-    future = [
-        each for each in written.splitlines(keepends=True) if each.startswith("from __future__")
-    ]
-    for line in future:
-        written = written.replace(line, "", 1)
-    return "".join([*future, *lines, written])
+            yield ast.Import([ast.alias(name)])
 
 
-def _modules(tree: ast.AST) -> set[str]:
-    """The modules that a source imports."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return names
-
-
-def _imported(tree: ast.Module, packages: tuple[str, ...]) -> set[str]:
-    """The packages that a source imports. Raises BadTests where one is not there."""
-    imported = {name.partition(".")[0] for name in _modules(tree)}
-    foreign = imported - sys.stdlib_module_names - {*packages, "solution"}
-    missing = set()
-    for name in foreign:
+def _required_modules(tree: ast.Module, packages: tuple[str, ...]) -> set[str]:
+    """The modules that a source imports. Raises BadTests where one is not there."""
+    modules = {each.module for each in imports_of(tree) if each.module[0] != "."}
+    missing = []
+    for name in sorted({*map(_top, modules)} - sys.stdlib_module_names - {*packages, "solution"}):
+        # Some of pytest and of numpy is there without them.
         offered = STAND_INS.get(name, set())
-        used = _used(tree, name)
-        if not offered or not used <= offered:
-            what = ", ".join(sorted(used - offered)) if offered else ""
-            missing.add(f"{name} for {what}" if what else name)
+        more = _used(tree, name) - offered
+        if not offered:
+            missing.append(name)
+        elif more:
+            missing.append(f"{name} for {', '.join(sorted(more))}")
     if missing:
-        raise BadTests(
-            f"tests import {', '.join(sorted(missing))}, which is not in the standard library"
-        )
-    return imported
+        raise BadTests(f"tests import {', '.join(missing)}, which is not in the standard library")
+    return modules
 
 
 def _used(tree: ast.Module, package: str) -> set[str]:
     """What a source names of a package, with dots; "*" for all that cannot be seen."""
-    aliases: dict[str, str] = {}
     used: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top, _, rest = alias.name.partition(".")
-                if top == package:
-                    aliases[alias.asname or top] = rest if alias.asname else ""
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package:
-            prefix = (node.module or "").partition(".")[2]
-            for alias in node.names:
-                name = f"{prefix}.{alias.name}".strip(".")
-                used.add(name)
-                aliases[alias.asname or alias.name] = name
+    aliases: dict[str, str] = {}  # name -> what of the package it stands for; empty: for all of it
+    for each in imports_of(tree):
+        if _top(each.module) != package:
+            continue
+        within = each.module.partition(".")[2]
+        if each.member:
+            within = f"{within}.{each.member}".strip(".")
+            used.add(within)
+        elif each.name == package:  # ``import numpy.testing`` binds numpy
+            within = ""
+        aliases[each.name] = within
+
+    reached = set()  # what is asked for an attribute; `ast.walk` comes to it later
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            base, *names = _chain(node)
-            if base in aliases:
+            reached.add(node.value)
+            base, *names = ast.unparse(node).split(".")
+            # Else it is an attribute of a call or an element, which has names of its own in it.
+            if base in aliases and all(map(str.isidentifier, names)):
                 used.add(".".join(filter(None, [aliases[base], *names])))
-    bare = sum(_loaded(tree)[name] for name, path in aliases.items() if not path)
-    whole = [name for name, path in aliases.items() if not path]
-    reached = sum(
-        1
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in whole
-    )
-    return used | ({"*"} if bare > reached else set())
-
-
-def _chain(node: ast.expr) -> list[str]:
-    """``a.b.c`` as its names; anything else begins with an empty one."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    names.append(node.id if isinstance(node, ast.Name) else "")
-    return names[::-1]
+        elif isinstance(node, ast.Name) and node not in reached and aliases.get(node.id) == "":
+            used.add("*")
+    return used

@@ -21,6 +21,13 @@ LONGEST_DETAIL = 300
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Whether the sandbox has refused something. Libraries in Rust tell it without a number."""
+    if isinstance(error, PermissionError) and error.errno is None:
+        return True
+    return isinstance(error, OSError) and error.errno in _REFUSALS
+
+
 def failure(error: BaseException) -> dict[str, object]:
     """The report on an error of the code, by its kind, which is one of `check.FAILURES`."""
     kind = "error"
@@ -28,10 +35,7 @@ def failure(error: BaseException) -> dict[str, object]:
         kind = "out of memory"
     elif isinstance(error, SystemExit):
         kind = "ended early"
-    elif isinstance(error, OSError) and error.errno in _REFUSALS:
-        kind = REFUSED
-    # as libraries in Rust tell it
-    elif isinstance(error, PermissionError) and error.errno is None:
+    elif is_refusal(error):
         kind = REFUSED
     try:
         detail = f"{type(error).__name__}: {error}"

@@ -251,16 +251,19 @@ def lies(*values: object) -> bool:
     """
     # So many that a number modulo 2 is not equal to all of a kind.
     numbers = [int.from_bytes(os.urandom(6), "little") for _ in range(24)]
-    kinds = (numbers, [-number for number in numbers], [number + 0.5 for number in numbers])
     number, text = numbers[0], f"{numbers[0]:x}"
     strangers = (
         *(object(), text, text.encode(), [number], [text]),
         *((number,), (text,), {number}, {number: text}),
     )
+    kinds: tuple[Iterable[object], ...] = (
+        numbers,
+        [-number for number in numbers],
+        [number + 0.5 for number in numbers],
+        *zip(strangers, strict=True),  # each of a kind of its own
+    )
     for value in _comparing_by_themselves(values):
-        if any(_is_equal(value, stranger) for stranger in strangers):
-            return True
-        if any(all(_is_equal(value, number) for number in kind) for kind in kinds):
+        if any(all(_is_equal(value, each) for each in kind) for kind in kinds):
             return True
         for series in _SERIES:
             is_equal = [_is_equal(value, each) for each in series]

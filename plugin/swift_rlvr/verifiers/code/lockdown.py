@@ -370,18 +370,12 @@ def _library() -> dict[str, int]:
         allowed[folder] = _READ_DIR  # which goes for the folders in it too
     # In a conda environment C libraries lie beside Python's.
     for folder in (*sys.path, *_C_LIBRARIES, os.path.dirname(library)):
-        for entry in _entries(folder):
-            if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
-                allowed[entry.path] = _READ_FILE | _READ_DIR
+        with suppress(OSError), os.scandir(os.path.realpath(folder)) as entries:
+            # not every system has all of them
+            for entry in entries:
+                if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
+                    allowed[entry.path] = _READ_FILE | _READ_DIR
     return allowed
-
-
-def _entries(folder: str) -> list[os.DirEntry]:
-    try:
-        with os.scandir(os.path.realpath(folder)) as entries:
-            return list(entries)
-    except OSError:  # not every system has all of them
-        return []
 
 
 def _confine_files(allowed: Mapping[str, int]) -> bool:

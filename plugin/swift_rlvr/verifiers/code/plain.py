@@ -328,11 +328,14 @@ class _Names:
         request: dict[str, Any] = {"function": function}
         # where no more is asked than whether the value is true
         request["asks_truth"] = comparison in ("true", "false")
-        written = _written((values, named))
-        if written is None:  # only Python can say what they are
-            request["source"] = source
-        else:
+        # Python itself has to say what they are where `encode` would not give the same values; or sets,
+        # whose order depends on how they were made.
+        written = encode((values, named))
+        is_same = repr(decode(json.loads(json.dumps(written)))) == repr((values, named))
+        if is_same and "'set'" not in repr(written):
             request["written"] = written
+        else:
+            request["source"] = source
         return AssertTest(
             function, source[0], expected, text, source[1], comparison, request=json.dumps(request)
         )
@@ -349,15 +352,6 @@ class _Names:
             case ast.Attribute(ast.Call(ast.Name("Solution"), [], []), name):
                 return f"Solution().{name}"
         raise _NotPlain
-
-
-def _written(value: object) -> Any:
-    """A value as `encode` writes it; None where that would not give the same value, or a set, whose
-    order depends on how it was made.
-    """
-    written = encode(value)
-    is_same = repr(decode(json.loads(json.dumps(written)))) == repr(value)
-    return written if is_same and "'set'" not in repr(written) else None
 
 
 def _value(node: ast.expr) -> Any:

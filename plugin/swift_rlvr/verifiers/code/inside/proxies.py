@@ -173,12 +173,6 @@ _METHODS |= {name: _plain_method(name) for name in _PLAIN}
 _METHODS |= {name: _operator(name) for name in _OPERATORS}
 
 
-def _text(self: BaseException) -> str:
-    """What the error says of itself: its class may say it in its own way."""
-    text = vars(self).get("_text_")
-    return BaseException.__str__(self) if text is None else text
-
-
 def build_class(
     code: "Code", number: int, name: str, bases: list[type], special: list[str]
 ) -> type:
@@ -186,7 +180,11 @@ def build_class(
     known = {"_class_code_": code, "_class_number_": number, "__module__": "solution"}
     errors = tuple(base for base in bases if issubclass(base, BaseException))
     if errors:
-        return type(name, errors, known | {"__str__": _text})
+        # What the error says of itself: its class may say it in its own way.
+        own = BaseException.__str__
+        return type(
+            name, errors, known | {"__str__": lambda error: vars(error).get("_text_", own(error))}
+        )
     methods = {each: _METHODS[each] for each in special if each in _METHODS}
     parents = tuple(base for base in bases if issubclass(base, Foreign)) or (Foreign,)
     try:

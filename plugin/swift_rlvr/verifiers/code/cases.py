@@ -29,8 +29,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.names import asked_names
 from swift_rlvr.verifiers.code.plain import AssertTest, read_asserts
-from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, asked_names, read_source
+from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")

@@ -20,7 +20,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.inside.values import Opaque, decode, encode, same_value
-from swift_rlvr.verifiers.code.sources import does_nothing, imports_of, text_of
+from swift_rlvr.verifiers.code.names import imports_of
+from swift_rlvr.verifiers.code.sources import does_nothing, text_of
 
 _UNREADABLE = (
     *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),

@@ -13,15 +13,22 @@ in the sandbox.
 """
 
 import ast
-import builtins
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from swift_rlvr.verifiers.code.inside import prelude
-from swift_rlvr.verifiers.code.inside.stand_ins import NAMES as STAND_INS
+from swift_rlvr.verifiers.code.names import (
+    asked_for,
+    bound_names,
+    looked_up,
+    missing_imports,
+    missing_modules,
+    modules_of,
+    taken_over,
+    top_module,
+    walk,
+)
 
 _UNREADABLE = (
     *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),
@@ -94,13 +101,18 @@ def read_source(
         steps = _Steps(tree, candidate)
         written = steps.program()
         compile(written, "<tests>", "exec", dont_inherit=True)
-        imports = _required_modules(ast.parse(written), packages)
+        tree_written = ast.parse(written)
+        missing = missing_modules(tree_written, packages)
+        if missing:
+            names = ", ".join(missing)
+            raise BadTests(f"tests import {names}, which is not in the standard library")
+        imports = modules_of(tree_written)
         program = Program(
             written,
             len(steps.steps),
-            _asked_for(tree, candidate),
-            _taken_over(tree, candidate),
-            has_arrays="numpy" in packages and "numpy" in map(_top, imports),
+            asked_for(tree, candidate),
+            taken_over(tree, candidate),
+            has_arrays="numpy" in packages and "numpy" in map(top_module, imports),
             shares_names="solution" not in imports,
             imports=tuple(sorted(imports)),
         )
@@ -139,7 +151,13 @@ class _Steps:
         self._fixed = _FixedLengths(body)
         self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
-        self._checking = _checking_names(self._functions)
+        # The functions that check something, or call one that does.
+        self._checking: set[str] = set()
+        is_complete = False
+        while not is_complete:
+            more = {name for name, each in self._functions.items() if _checks(each, self._checking)}
+            is_complete = more == self._checking
+            self._checking = more
         self._once = _called_once(self._body, self._functions)
 
     def program(self) -> str:
@@ -160,7 +178,7 @@ class _Steps:
                 body += self._class(statement)
         if not self.steps:
             raise BadTests("tests contain no assert and no statement that does anything")
-        module = ast.Module([*future, *_missing_imports(self._tree), *body], [])
+        module = ast.Module([*future, *missing_imports(self._tree), *body], [])
         return ast.unparse(ast.fix_missing_locations(_Asserts().visit(module)))
 
     def _divided(self, body: list[ast.stmt], is_fair: bool) -> list[ast.stmt]:
@@ -210,7 +228,7 @@ class _Steps:
                 function.body = divided
                 return self._guard(first, [statement])
             case ast.For(_, iterable, body, []) if self._fixed.holds(iterable):
-                if any(isinstance(node, _LEAVING) for node in _walk(body)):
+                if any(isinstance(node, _LEAVING) for node in walk(body)):
                     return None
                 divided = self._divided(body, is_fair)
             case ast.With([ast.withitem(ast.Call(ast.Attribute(_, "subTest")))], body):
@@ -232,7 +250,7 @@ class _Steps:
             raise BadTests(f"{name} is called by a test runner, and by nothing else")
         if self._functions[name] is not function:
             return []
-        if any(name in _loaded(each) for each in self._body if each is not function):
+        if any(name in looked_up(each) for each in self._body if each is not function):
             return []
         first = len(self.steps)
         if name == "check" and self._candidate is not None:
@@ -333,9 +351,9 @@ class _FixedLengths:
     _VIEWS = ("items", "keys", "values")
 
     def __init__(self, body: list[ast.stmt]):
-        nodes = [*_walk(body)]
-        bound = Counter(name for node in nodes for name in _bound(node))
-        used = _loaded(*body)
+        nodes = [*walk(body)]
+        bound = Counter(name for node in nodes for name in bound_names(node))
+        used = looked_up(*body)
         # Where anything else is done with a name, elements may be added to what it stands for.
         only_read = Counter(name for node in nodes for name in self._only_read(node))
         self._values: dict[str, ast.expr] = {}
@@ -398,36 +416,6 @@ def _is_written(node: ast.expr) -> bool:
     return not any(isinstance(each, (ast.Name, ast.Call, ast.Await)) for each in ast.walk(node))
 
 
-def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    for node in nodes:
-        yield from ast.walk(node)
-
-
-def _loaded(*nodes: ast.AST) -> Counter:
-    """Names that are looked up, and how often."""
-    names: Counter = Counter()
-    for node in _walk(nodes):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            names[node.id] += 1
-    return names
-
-
-def _bound(node: ast.AST) -> list[str]:
-    """Names that a node binds by itself."""
-    match node:
-        case ast.Name(name, ast.Store() | ast.Del()) | ast.AugAssign(ast.Name(name)):
-            return [name]
-        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-            return [name]
-        case ast.arg(name) | ast.ExceptHandler(_, str(name)):
-            return [name]
-        case ast.Import(aliases) | ast.ImportFrom(_, aliases):
-            return [(each.asname or each.name).partition(".")[0] for each in aliases]
-        case ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)):
-            return [name]
-    return []
-
-
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
     """Names to which a value is assigned that stands beside them."""
     for node in nodes:
@@ -465,20 +453,10 @@ def _checks(node: ast.AST, checking: set[str]) -> bool:
     return False
 
 
-def _checking_names(functions: dict[str, _Function]) -> set[str]:
-    """The functions of a source that check something, or call one that does."""
-    checking: set[str] = set()
-    while True:
-        more = {name for name, each in functions.items() if _checks(each, checking)}
-        if more == checking:
-            return checking
-        checking = more
-
-
 def _called_once(body: list[ast.stmt], functions: dict[str, _Function]) -> set[str]:
     """Functions that one statement of the module calls, and nothing else does."""
     once = set()
-    uses = _loaded(*body)
+    uses = looked_up(*body)
     for statement in body:
         match statement:
             case ast.Expr(ast.Call(ast.Name(name))) if uses[name] == 1:
@@ -531,7 +509,7 @@ def does_nothing(statement: ast.stmt) -> bool:
         case ast.Expr(value):
             return not any(isinstance(node, _ACTIONS) for node in ast.walk(value))
         case ast.If(test):
-            return "__name__" in _loaded(test)
+            return "__name__" in looked_up(test)
         case ast.Raise(exit_, None):
             return exit_ is not None and _is_exit(exit_)
     return False
@@ -573,169 +551,3 @@ def _compare(method: str, *arguments: ast.expr) -> ast.expr:
 def _with(name: str, numbers: list[int], body: list[ast.stmt]) -> ast.With:
     context = ast.Call(_load(name), [ast.Constant(number) for number in numbers], [])
     return ast.With([ast.withitem(context)], body)
-
-
-# --- names from elsewhere ---
-
-
-def _free(tree: ast.AST) -> Counter:
-    """Names that the source looks up and binds nowhere."""
-    bound = {name for node in ast.walk(tree) for name in _bound(node)}
-    return Counter(
-        {name: count for name, count in _loaded(tree).items() if name not in bound | {"__name__"}}
-    )
-
-
-def asked_names(source: str, candidate: str | None) -> tuple[str, ...]:
-    """The names that the code has to define, as the tests of a source write them; `candidate` is
-    what a function ``check`` is called with.
-
-    >>> asked_names("from solution import add\\nimport math\\nassert add(1, 2) == math.floor(3.5)", None)
-    ('add',)
-    >>> asked_names("def check(candidate):\\n    assert candidate(1) == 3", "Solution().add")
-    ('Solution().add',)
-    """
-    try:
-        tree = ast.parse(source)
-    except _UNREADABLE:
-        return (candidate,) if candidate else ()
-    names = {*_asked_for(tree, None), *_taken_over(tree, candidate), *_from_solution(tree)}
-    modules = sys.stdlib_module_names | STAND_INS.keys() | {"TestCase", "np", "pd"}
-    types = {name for name in prelude.NAMES if name[:1].isupper()}
-    names -= modules | types
-    if candidate is not None:
-        # The class of ``Solution().add`` need not be named apart.
-        names = {name for name in names if not candidate.startswith(name)} | {candidate}
-    return tuple(sorted(names))
-
-
-class Import(NamedTuple):
-    """A name that a source imports."""
-
-    module: str  # begins with a dot where it is relative
-    member: str  # of the module that is imported from it, "*" for all; empty for the module itself
-    name: str  # what it is called in the source
-
-
-def imports_of(tree: ast.AST) -> Iterator[Import]:
-    """All that a source imports.
-
-    >>> for each in imports_of(ast.parse("import os.path, re as r; from math import pi")): print(*each)
-    os.path  os
-    re  r
-    math pi pi
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(alias.name, "", alias.asname or _top(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield Import(module, alias.name, alias.asname or alias.name)
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def _from_solution(tree: ast.Module) -> Iterator[str]:
-    """The names that tests import from the code's module, or look up in it."""
-    for each in imports_of(tree):
-        if each.module == "solution" and each.member not in ("", "*"):
-            yield each.member
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(ast.Name("solution"), name):
-                yield name
-
-
-def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
-    """The names that are likely to be functions of the code."""
-    names = {*_free(tree), *([candidate] if candidate else [])}
-    return tuple(sorted(name for name in names - vars(builtins).keys() if name.isidentifier()))
-
-
-def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
-    """Builtins that are the code's: a function may well be called `sum`.
-
-    Only the one that is named as its function, or all that a source names that asks for nothing
-    else: a `sorted` of the code's own must not judge what its `f` returns.
-    """
-    if candidate is not None and candidate in vars(builtins):
-        return (candidate,)
-    free = {name for name in _free(tree) if name[:2] != "__"}
-    own = {
-        name
-        for name in free & vars(builtins).keys()
-        if not (
-            isinstance(vars(builtins)[name], type)
-            and issubclass(vars(builtins)[name], BaseException)
-        )
-    }
-    # `check` gets the function, under a name of its own.
-    has_check = any(
-        isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body
-    )
-    is_given = candidate is not None and has_check
-    asks_elsewhere = is_given or free - vars(builtins).keys() or any(_from_solution(tree))
-    return () if asks_elsewhere else tuple(sorted(own))
-
-
-def _missing_imports(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Imports of modules that are named as such: they must not be the code's."""
-    attributes = Counter(
-        node.value.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    )
-    for name, count in _free(tree).items():
-        if name == "TestCase":
-            yield ast.ImportFrom("unittest", [ast.alias(name)], 0)
-        elif name in sys.stdlib_module_names | {"pytest"} and attributes[name] == count:
-            yield ast.Import([ast.alias(name)])
-
-
-def _required_modules(tree: ast.Module, packages: tuple[str, ...]) -> set[str]:
-    """The modules that a source imports. Raises BadTests where one is not there."""
-    modules = {each.module for each in imports_of(tree) if each.module[0] != "."}
-    missing = []
-    for name in sorted({*map(_top, modules)} - sys.stdlib_module_names - {*packages, "solution"}):
-        # Some of pytest and of numpy is there without them.
-        offered = STAND_INS.get(name, set())
-        more = _used(tree, name) - offered
-        if not offered:
-            missing.append(name)
-        elif more:
-            missing.append(f"{name} for {', '.join(sorted(more))}")
-    if missing:
-        raise BadTests(f"tests import {', '.join(missing)}, which is not in the standard library")
-    return modules
-
-
-def _used(tree: ast.Module, package: str) -> set[str]:
-    """What a source names of a package, with dots; "*" for all that cannot be seen."""
-    used: set[str] = set()
-    aliases: dict[str, str] = {}  # name -> what of the package it stands for; empty: for all of it
-    for each in imports_of(tree):
-        if _top(each.module) != package:
-            continue
-        within = each.module.partition(".")[2]
-        if each.member:
-            within = f"{within}.{each.member}".strip(".")
-            used.add(within)
-        elif each.name == package:  # ``import numpy.testing`` binds numpy
-            within = ""
-        aliases[each.name] = within
-
-    reached = set()  # what is asked for an attribute; `ast.walk` comes to it later
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            reached.add(node.value)
-            base, *names = ast.unparse(node).split(".")
-            # Else it is an attribute of a call or an element, which has names of its own in it.
-            if base in aliases and all(map(str.isidentifier, names)):
-                used.add(".".join(filter(None, [aliases[base], *names])))
-        elif isinstance(node, ast.Name) and node not in reached and aliases.get(node.id) == "":
-            used.add("*")
-    return used

@@ -135,11 +135,31 @@ class Names:
             return "module", None
         return "value", value
 
+    def called(self, request: dict) -> tuple[Any, Iterable, dict]:
+        """The function that a request has called, its arguments and its keywords."""
+        name = request["function"]
+        if "of_json" in request:
+            return self._function(name), _with_int_keys(request["of_json"]), {}
+        if name.isidentifier():
+            _, function = self.find(name)
+        else:
+            function = self._function(name)
+        if "written" in request:
+            return function, *decode(request["written"])
+        return function, *(_evaluated(source, {}) for source in request["source"])
+
+    def _function(self, name: str) -> Any:
+        """What an expression says, such as ``Solution().add``."""
+        space = vars(self.module)
+        if hasattr(space.get("Solution"), name):
+            name = f"Solution().{name}"  # as LeetCode asks for functions
+        return _evaluated(name, {key: value for key, value in space.items() if key[:2] != "__"})
+
 
 def _call(names: Names, request: dict) -> dict:
     """The answer to a call whose value is compared in the trainer's process."""
     try:
-        function, arguments, keywords = _called(names, request)
+        function, arguments, keywords = names.called(request)
         value = function(*arguments, **keywords)
         # Of an object that cannot be written it may be enough whether it is true.
         value = bool(value) if request.get("asks_truth") else value
@@ -154,28 +174,6 @@ def _call(names: Names, request: dict) -> dict:
         answer = failure(error)
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
-
-
-def _called(names: Names, request: dict) -> tuple[Any, Iterable, dict]:
-    """The function, its arguments and its keywords."""
-    name = request["function"]
-    if "of_json" in request:
-        return _function(names, name), _with_int_keys(request["of_json"]), {}
-    if name.isidentifier():
-        _, function = names.find(name)
-    else:
-        function = _function(names, name)
-    if "written" in request:
-        return function, *decode(request["written"])
-    return function, *(_evaluated(source, {}) for source in request["source"])
-
-
-def _function(names: Names, name: str) -> Any:
-    """What an expression says, such as ``Solution().add``."""
-    space = vars(names.module)
-    if hasattr(space.get("Solution"), name):
-        name = f"Solution().{name}"  # as LeetCode asks for functions
-    return _evaluated(name, {name: value for name, value in space.items() if name[:2] != "__"})
 
 
 def _evaluated(written: str, space: dict) -> Any:

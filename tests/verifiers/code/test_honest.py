@@ -194,27 +194,39 @@ def test_what_the_sandbox_refuses_the_code_is_not_graded():
     assert explained(code, "assert f(1) == 1").reason == "refused by the sandbox"
 
 
-SQUARE = {"inputs": ["3"], "outputs": ["9"]}
+SQUARE = {"inputs": ["3", "-2"], "outputs": ["9", "4"]}
+# What programs ask libraries for, and the sandbox refuses. `square` is right or wrong.
+ASK_FOR_MORE = [
+    "import multiprocessing\n"
+    "with multiprocessing.Pool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "from multiprocessing import Process, Queue\n"
+    "def work(queue, number): queue.put(square(number))\nqueue = Queue()\n"
+    "process = Process(target=work, args=(queue, int(input())))\nprocess.start()\n"
+    "print(queue.get())\nprocess.join()",
+    "import multiprocessing\nvalue = multiprocessing.Value('i', int(input()))\n"
+    "with multiprocessing.Lock(): print(square(value.value))",
+    "from multiprocessing.pool import ThreadPool\n"
+    "with ThreadPool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "from concurrent.futures import ProcessPoolExecutor\n"
+    "with ProcessPoolExecutor() as pool: print(*pool.map(square, [int(input())]))",
+    "import shelve\nwith shelve.open('x') as kept:\n"
+    "    kept['n'] = int(input())\n    print(square(kept['n']))",
+    "import shutil\nopen('x', 'w').write(input())\nshutil.copy('x', 'y')\n"
+    "print(square(int(open('y').read())))",
+]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import multiprocessing\ndef square(x): return x * x\n"
-        "with multiprocessing.Pool(2) as pool: print(*pool.map(square, [int(input())]))",
-        "from concurrent.futures import ProcessPoolExecutor\ndef square(x): return x * x\n"
-        "with ProcessPoolExecutor() as pool: print(*pool.map(square, [int(input())]))",
-        "import shelve\nwith shelve.open('x') as kept:\n"
-        "    kept['n'] = int(input())\n    print(kept['n'] ** 2)",
-    ],
-)
-def test_a_program_is_not_graded_where_a_library_asks_for_what_the_sandbox_refuses(code):
-    explanation = explained(code, SQUARE)
+@pytest.mark.parametrize("code", ASK_FOR_MORE)
+def test_a_right_program_that_the_sandbox_refuses_something_is_not_graded(code):
+    explanation = explained(f"def square(x): return x * x\n{code}", SQUARE)
     assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
-    # The same of a module, while it is loaded.
-    module = f"input = lambda: 3\n{code}\ndef f(x): return x"
-    for tests in ("assert f(1) == 1", "y = [f(1)]\nassert y == [1]"):
-        assert explained(module, tests).reason == "refused by the sandbox"
+
+
+@pytest.mark.parametrize("code", ASK_FOR_MORE)
+def test_a_wrong_program_cannot_have_itself_refused(code):
+    """None would be a way out of every row that is hard."""
+    # The first test it passes.
+    assert explained(f"def square(x): return 3 * x\n{code}", SQUARE).reward == 0.0
 
 
 @pytest.mark.parametrize(
@@ -222,18 +234,22 @@ def test_a_program_is_not_graded_where_a_library_asks_for_what_the_sandbox_refus
     [
         "import os\nos.fork()",
         "import os\nos.chmod('.', 0o777)",
-        "open('/x', 'w')",
+        "import subprocess\nsubprocess.run(['true'])\nprint(int(input()) ** 3)",
         "raise PermissionError",
         "raise OSError(1, 'Operation not permitted')",
-        "def f(): raise PermissionError\nmap(str, [1])\nf()",
-        # that is no refusal, but the code's own mistake in a library
-        "import shutil\nshutil.copy('nowhere', 'x')",
-        "import subprocess\nprint(int(input()) ** 3)",
+        "import multiprocessing\nmultiprocessing.Pool(2)\nraise PermissionError",
     ],
 )
-def test_a_program_cannot_ask_for_a_refusal_itself(code):
-    """None would be a way out of every row that is hard."""
+def test_a_refusal_is_not_to_be_had_for_the_asking(code):
     assert explained(code, SQUARE).reward == 0.0
+    assert explained(code, SQUARE, partial=True).reward == 0.0
+
+
+def test_a_module_that_the_sandbox_refuses_something_while_it_is_loaded_is_not_graded():
+    code = "import multiprocessing\nLOCK = multiprocessing.Lock()\ndef f(x): return x"
+    for tests in ("assert f(1) == 1", "y = [f(1)]\nassert y == [1]"):
+        explanation = explained(code, tests)
+        assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
 
 
 def test_a_module_that_is_not_there_is_a_fault_of_the_code():

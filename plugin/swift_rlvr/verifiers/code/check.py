@@ -216,32 +216,50 @@ class _Run:
     def programs(
         self, zygotes: Zygotes, code: str, programs: list[ProgramTest]
     ) -> Generator[Verdict, None, None]:
-        """Run a program once for each test, each time in a child of its own."""
-        job = {"kind": "program", "code": code}
-        for program in programs:
-            # Each finds an empty folder.
-            with zygotes.borrow() as zygote:
-                verdict = self._program(zygote, job, program)
-                _require_alive(zygote, [verdict])
+        """Run a program once for each test, each time in a child of its own.
+
+        Where the sandbox refuses it something, it goes on with what stands in for that. If it passes
+        all tests so, nobody knows whether it is right, and the last test bears the refusal; if not, it
+        is wrong: a refusal that could be had for the asking would be a way out of every hard row.
+        """
+        job: dict[str, Any] = {"kind": "program", "code": code, "stand_ins": False}
+        refusal: Verdict | None = None
+        for number, program in enumerate(programs, 1):
+            if self.is_over:
+                yield Verdict("timeout", "no time is left for it")
+                return
+            verdict = self._program(zygotes, job, program)
+            if verdict.reason == REFUSED and refusal is None:
+                refusal = verdict
+                job["stand_ins"] = True
+                verdict = self._program(zygotes, job, program)
+            if verdict.reason == REFUSED:
+                verdict = Verdict("error", verdict.detail)
+            elif verdict.reason == PASSED and refusal is not None and number == len(programs):
+                verdict = refusal
             yield verdict
-            if verdict.reason == "syntax error" or self.is_over:
+            if verdict.reason == "syntax error":
                 return
 
-    def _program(self, zygote: Zygote, job: dict, program: ProgramTest) -> Verdict:
+    def _program(self, zygotes: Zygotes, job: dict, program: ProgramTest) -> Verdict:
         stdin = program.input.encode(errors="replace")
         expected = program.output.encode(errors="replace")
         max_output = 2 * len(expected) + _SPARE_OUTPUT
-        try:
-            with self.child(zygote, job, is_program=True) as child:
-                output, report = child.run(stdin, max_output)
-        except Ended as ended:
-            return _stopped(ended, self.limits)
-        if report is not None:
-            return _reported(report)
-        text = output.decode(errors="replace")
-        if same_output(text, program.output):
-            return Verdict(PASSED)
-        return _wrong(program.output, _shown(text))
+        with zygotes.borrow() as zygote:  # each finds an empty folder
+            verdict = Verdict(PASSED)
+            try:
+                with self.child(zygote, job, is_program=True) as child:
+                    output, report = child.run(stdin, max_output)
+            except Ended as ended:
+                verdict = _stopped(ended, self.limits)
+            else:
+                text = output.decode(errors="replace")
+                if report is not None:
+                    verdict = _reported(report)
+                elif not same_output(text, program.output):
+                    verdict = _wrong(program.output, _shown(text))
+            _require_alive(zygote, [verdict])
+        return verdict
 
     def units(
         self,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from . import harness, prelude, solution, together
+from . import harness, prelude, solution, threads, together
 
 # as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
 _RECURSION_LIMIT = 50_000
@@ -18,7 +18,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
 
     try:
         # Without dont_inherit it would have the future statements of this module.
-        compiled = compile(job["code"], solution.FILE, "exec", dont_inherit=True)
+        compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         report(solution.failure(error) | {"kind": "syntax error"})
         return
@@ -31,12 +31,14 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:
         sys.argv = ["completion.py"]
+        if job["stand_ins"]:
+            threads.stand_in()
         try:
             exec(compiled, vars(module))
         except SystemExit:
             raise
         except BaseException as error:
-            report(solution.failure_of_module(error))
+            report(solution.failure(error))
             sys.exit(1)
     elif job["kind"] == "together":
         together.run(compiled, module, job, receive, report)

@@ -12,8 +12,6 @@ from typing import Any
 from .crossing import Objects
 from .values import Opaque, decode, encode
 
-# The file of the code, as its frames have it.
-FILE = "<completion>"
 # as in `check.UNGRADED`
 REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
@@ -44,23 +42,6 @@ def failure(error: BaseException) -> dict[str, object]:
     return {"kind": kind, "detail": detail[:LONGEST_DETAIL]}
 
 
-def failure_of_module(error: BaseException) -> dict[str, object]:
-    """The report on an error of a program, or of a module while it is loaded.
-
-    A refusal is one only where a library has asked: `multiprocessing` cannot do without processes.
-    What the code asks for itself, such as ``os.fork()``, no task needs, and would be a way out of
-    every row that is hard.
-    """
-    report = failure(error)
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    is_own = place is None or place.tb_frame.f_code.co_filename == FILE
-    if report["kind"] == REFUSED and is_own:
-        report["kind"] = "error"
-    return report
-
-
 def run(
     compiled: CodeType,
     module: ModuleType,
@@ -79,7 +60,7 @@ def run(
     try:
         exec(compiled, vars(module))
     except BaseException as error:
-        report(failure_of_module(error))
+        report(failure(error))
         return
 
     objects = Objects(names.find)

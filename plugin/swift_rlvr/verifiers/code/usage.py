@@ -6,7 +6,7 @@ written to files that are removed already and held by a descriptor or a mapping.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
@@ -86,19 +86,26 @@ def _state(process: int) -> str:
     it; one waits for the disk; all sleep.
     """
     result = SLEEPS
-    with suppress(OSError):  # it has just ended
-        for thread in os.listdir(f"/proc/{process}/task"):
-            with suppress(OSError):  # or this thread has
-                stat = Path(f"/proc/{process}/task/{thread}/stat")
-                text = stat.read_text(encoding="utf-8", errors="replace")
-                # The state follows the name in parentheses, which the code chooses: it may have a
-                # parenthesis in it.
-                state = text.rpartition(")")[2].split()[0]
-                if state == "R":
-                    return COMPUTES
-                if state == "D":
-                    result = WAITS_FOR_DISK
+    for state in _states_of_threads(process):
+        if state == "R":
+            return COMPUTES
+        if state == "D":
+            result = WAITS_FOR_DISK
     return result
+
+
+def _states_of_threads(process: int) -> Iterable[str]:
+    try:
+        threads = os.listdir(f"/proc/{process}/task")
+    except OSError:  # it has just ended
+        return
+    for thread in threads:
+        with suppress(OSError):  # or this thread has
+            stat = Path(f"/proc/{process}/task/{thread}/stat")
+            text = stat.read_text(encoding="utf-8", errors="replace")
+            # The state follows the name in parentheses, which the code chooses: it may have a
+            # parenthesis in it.
+            yield text.rpartition(")")[2].split()[0]
 
 
 def threads(process: int) -> int:

@@ -222,7 +222,7 @@ class _Run:
         all tests so, nobody knows whether it is right, and the last test bears the refusal; if not, it
         is wrong: a refusal that could be had for the asking would be a way out of every hard row.
         """
-        job: dict[str, Any] = {"kind": "program", "code": code, "stand_ins": False}
+        job: dict[str, Any] = {"kind": "program", "code": code}
         refusal: Verdict | None = None
         for number, program in enumerate(programs, 1):
             if self.is_over:

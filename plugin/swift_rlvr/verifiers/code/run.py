@@ -17,7 +17,7 @@ def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None
     >>> run_program("print(int(input()) + 1)", ["1\n", "one\n"], Limits())
     ['2\n', None]
     """
-    job = {"kind": "program", "code": code, "stand_ins": False}
+    job = {"kind": "program", "code": code}
     outputs: list[str | None] = []
     with closing(Zygotes(limits.packages)) as zygotes:
         for text in inputs:

@@ -31,7 +31,7 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:
         sys.argv = ["completion.py"]
-        if job["stand_ins"]:
+        if job.get("stand_ins"):
             threads.stand_in()
         try:
             exec(compiled, vars(module))

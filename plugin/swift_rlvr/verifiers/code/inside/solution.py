@@ -107,9 +107,11 @@ class Names:
         value = space.get(name)
         cls = space.get("Solution")
         if getattr(value, "__module__", None) != "solution" and hasattr(cls, name):
-            return "value", lambda *values, **named: getattr(space["Solution"](), name)(
-                *values, **named
-            )
+
+            def method(*arguments: object, **keywords: object) -> object:
+                return getattr(space["Solution"](), name)(*arguments, **keywords)
+
+            return "value", method
         if name not in space:
             raise NameError(f"name '{name}' is not defined")
         if isinstance(value, ModuleType):

@@ -225,8 +225,11 @@ def test_a_right_program_that_the_sandbox_refuses_something_is_not_graded(code):
 @pytest.mark.parametrize("code", ASK_FOR_MORE)
 def test_a_wrong_program_cannot_have_itself_refused(code):
     """None would be a way out of every row that is hard."""
-    # The first test it passes.
-    assert explained(f"def square(x): return 3 * x\n{code}", SQUARE).reward == 0.0
+    # The first test it passes; or the last, where all are run.
+    code = f"def square(x): return 3 * x\n{code}"
+    assert explained(code, SQUARE).reward == 0.0
+    turned = {name: values[::-1] for name, values in SQUARE.items()}
+    assert explained(code, turned, partial=True).reward == 0.5
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,8 @@ class _Run:
         """
         job: dict[str, Any] = {"kind": "program", "code": code}
         refusal: Verdict | None = None
-        for number, program in enumerate(programs, 1):
+        passed = 0
+        for program in programs:
             if self.is_over:
                 yield Verdict("timeout", "no time is left for it")
                 return
@@ -235,9 +236,8 @@ class _Run:
                 verdict = self._program(zygotes, job, program)
             if verdict.reason == REFUSED:
                 verdict = Verdict("error", verdict.detail)
-            elif verdict.reason == PASSED and refusal is not None and number == len(programs):
-                verdict = refusal
-            yield verdict
+            passed += verdict.reason == PASSED
+            yield refusal if refusal is not None and passed == len(programs) else verdict
             if verdict.reason == "syntax error":
                 return
 

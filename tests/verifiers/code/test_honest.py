@@ -248,13 +248,6 @@ def test_a_refusal_is_not_to_be_had_for_the_asking(code):
     assert explained(code, SQUARE, partial=True).reward == 0.0
 
 
-def test_a_module_that_the_sandbox_refuses_something_while_it_is_loaded_is_not_graded():
-    code = "import multiprocessing\nLOCK = multiprocessing.Lock()\ndef f(x): return x"
-    for tests in ("assert f(1) == 1", "y = [f(1)]\nassert y == [1]"):
-        explanation = explained(code, tests)
-        assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
-
-
 def test_a_module_that_is_not_there_is_a_fault_of_the_code():
     """None would be a way out of every row that is hard."""
     code = "import no_such_module_\ndef f(x): return x"

@@ -390,7 +390,11 @@ class _Solution:
             self.close()
             raise _NotLoaded(_stopped(ended, self._run.limits)) from None
         if report.get("kind") != "loaded":
-            raise _NotLoaded(_reported(report))
+            verdict = _reported(report)
+            if verdict.reason == REFUSED:
+                # As a rule, the import of a package that is there and not in `Limits.packages`.
+                verdict = Verdict("error", verdict.detail)
+            raise _NotLoaded(verdict)
         self._child = child
         names = report.get("names")
         self.names = names if isinstance(names, dict) and self._job["names"] else {}

@@ -205,7 +205,10 @@ class CodeReward(Reward):
         grades = _VERDICTS.known(keys)
         for key in grades:
             del runs[key]
-        self._read_tests_of(runs.values())
+        # Read the tests of all rows, which are kept, before several threads ask for them.
+        for once in {_key_of(row): row for _, row in runs.values()}.values():
+            with suppress(BadTests):
+                self._read(once)
         workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
         self._zygotes.is_stopped = False
         stop = self._zygotes.stop
@@ -222,7 +225,7 @@ class CodeReward(Reward):
     def _run(self, text: str | None, row: Row) -> tuple[Explanation, bool]:
         """The explanation of a grade, and whether every run of the code would give the same."""
         try:
-            tests, added = self._read_tests(row), self._read_added(row)
+            tests, added = self._read(row)
         except BadTests as error:
             return _explanation(None, _BAD_TESTS, detail=str(error)), True
         if text is None:
@@ -235,82 +238,72 @@ class CodeReward(Reward):
             return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
 
         try:
-            outcomes, only_together = self._checked(code, tests)
-            passes_visible = _failures(outcomes) == []
-            # With limits of their own: further tests take nothing from the row's.
-            more: list[Verdict] = []
-            if added and (passes_visible or only_together or self.parameters.partial):
-                more, added_together = self._checked(code, added)
-                if _failures(more) and not added_together:
-                    only_together = False
-                only_together = only_together or (passes_visible and added_together)
+            visible, more = self._checked(code, tests), _Checked()
+            if added and (visible.passes or self.parameters.partial):
+                # With limits of their own: further tests take nothing from the row's.
+                more = self._checked(code, added)
         except OSError as error:
             return _explanation(None, _NO_ROOM, code, tests, detail=str(error)), False
-        repeatable = all(outcome.reason in _REPEATABLE for outcome in (*outcomes, *more))
-        if outcomes[0].reason == _SYNTAX_ERROR:
-            detail = outcomes[0].detail
-            return _explanation(0.0, _SYNTAX_ERROR, code, tests, detail=detail), repeatable
+        is_repeatable = visible.is_repeatable and more.is_repeatable
+        first = visible.verdicts[0]
+        if first.reason == _SYNTAX_ERROR:
+            detail = first.detail
+            return _explanation(0.0, _SYNTAX_ERROR, code, tests, detail=detail), is_repeatable
+        reward, reason = self._judge(visible, more, len(tests) + len(added))
+        explained = _explanation(
+            reward, reason, code, tests, visible.verdicts, "", added, more.verdicts
+        )
+        return explained, is_repeatable
 
-        explained = _explanation(1.0, _ALL_PASSED, code, tests, outcomes, added=added, more=more)
-        failures = _failures([*outcomes, *more])
-        if not failures:
-            return explained, repeatable
-        if only_together:
-            # Here code can lie to its tests, so that this alone is no proof.
-            paid = 1.0 if self.parameters.together else None
-            return explained._replace(reward=paid, reason=ONLY_TOGETHER), repeatable
-        ungraded = [reason for reason in failures if reason in UNGRADED]
-        if ungraded:
-            return explained._replace(reward=None, reason=ungraded[0]), repeatable
-        reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
-        if passes_visible:
-            reason = MEMORISED
-        share = 0.0
-        if self.parameters.partial:
-            everything = [*outcomes, *more]
-            earned = [1.0 if each.reason == PASSED else each.share for each in everything]
-            share = sum(earned) / (len(tests) + len(added))
-        return explained._replace(reward=share, reason=reason), repeatable
-
-    def _checked(self, code: str, tests: Tests) -> tuple[list[Verdict], bool]:
-        """The verdicts, and whether code that fails passes all the same where its test programs run
-        in one process with it: between two, what crosses is a copy or a proxy, and some right code
-        does not work.
+    def _checked(self, code: str, tests: Tests) -> "_Checked":
+        """What came of the tests. Where code fails a test program, it is also run in one process with
+        it: between two, what crosses is a copy or a proxy, and some right code does not work.
         """
         partial = self.parameters.partial
-        outcomes = sandbox.check(code, tests, self.limits, partial, self._zygotes)
+        verdicts = sandbox.check(code, tests, self.limits, partial, self._zygotes)
+        apart = _Checked(verdicts)
         has_programs = any(isinstance(test, UnitTest) for test in tests)
-        failures = _failures(outcomes)
-        if not has_programs or not failures or failures[0] not in _MAY_PASS_TOGETHER:
-            return outcomes, False
-        return outcomes, sandbox.passes_together(code, tests, self.limits, self._zygotes)
+        if not has_programs or not apart.failures or apart.failures[0] not in _MAY_PASS_TOGETHER:
+            return apart
+        passes = sandbox.passes_together(code, tests, self.limits, self._zygotes)
+        return _Checked(verdicts, passes)
 
-    def _read_tests(self, row: Row) -> Tests:
-        return self._read(row["tests"], row)
+    def _judge(self, visible: "_Checked", more: "_Checked", count: int) -> tuple[float | None, str]:
+        """Reward and reason for code that was run; `count` is how many tests there are."""
+        failures = [*visible.failures, *more.failures]
+        if not failures:
+            return 1.0, _ALL_PASSED
+        if visible.passes and more.passes:
+            # Here code can lie to its tests, so that this alone is no proof.
+            return 1.0 if self.parameters.together else None, ONLY_TOGETHER
+        for failure in failures:
+            if failure in UNGRADED:
+                return None, failure
 
-    def _read_added(self, row: Row) -> Tests:
-        """The tests that were added to the row; empty where none were."""
-        if row.get(ADDED) is None:
-            return []
+        reason = failures[0]
+        if not visible.failures:
+            reason = MEMORISED
+        elif reason == WRONG:
+            reason = _SOME_FAILED
+        share = 0.0
+        if self.parameters.partial:
+            for verdict in (*visible.verdicts, *more.verdicts):
+                share += 1.0 if verdict.reason == PASSED else verdict.share
+        return share / count, reason
+
+    def _read(self, row: Row) -> tuple[Tests, Tests]:
+        """The tests of a row, and those that were added to it; empty where none were."""
+        entry_point, packages = row.get("entry_point"), self.parameters.packages
+        where = ""
+        added: Tests = []
         try:
-            return self._read(row[ADDED], row)
-        except BadTests as error:
-            raise BadTests(f"{ADDED}: {error}") from None
-
-    def _read(self, tests: object, row: Row) -> Tests:
-        try:
-            return read_tests(tests, row.get("entry_point"), self.parameters.packages)
-        except ValueError as error:  # a whole number of more digits than Python reads or writes
-            if isinstance(error, BadTests):
-                raise
-            raise BadTests(str(error)) from None
-
-    def _read_tests_of(self, runs: Iterable[tuple[str | None, Row]]) -> None:
-        """Read the tests of all rows, which are kept, before several threads ask for them."""
-        for row in {_key_of(row): row for _, row in runs}.values():
-            with suppress(BadTests):
-                self._read_tests(row)
-                self._read_added(row)
+            tests = read_tests(row["tests"], entry_point, packages)
+            if row.get(ADDED) is not None:
+                where = f"{ADDED}: "
+                added = read_tests(row[ADDED], entry_point, packages)
+        except ValueError as error:  # BadTests, or a number of more digits than Python reads
+            raise BadTests(f"{where}{error}") from None
+        return tests, added
 
     def _key(self, text: str | None, row: Row) -> str:
         """All that decides a verdict, in few bytes: the code, the tests and the parameters."""
@@ -324,9 +317,28 @@ class CodeReward(Reward):
         return _key_of(decisive)
 
 
-def _failures(outcomes: Sequence[Verdict]) -> list[str]:
-    """The reasons of the tests that were not passed."""
-    return [outcome.reason for outcome in outcomes if outcome.reason != PASSED]
+@dataclass(frozen=True)
+class _Checked:
+    """What came of tests that code was run against; of none, where it was not."""
+
+    verdicts: Sequence[Verdict] = ()
+    # whether it passes those that it fails where it is in one process with them
+    passes_together: bool = False
+
+    @property
+    def failures(self) -> list[str]:
+        """The reasons of the tests that were not passed."""
+        return [verdict.reason for verdict in self.verdicts if verdict.reason != PASSED]
+
+    @property
+    def passes(self) -> bool:
+        """Whether it passes them all, in one way or the other."""
+        return self.passes_together or not self.failures
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the verdicts do not depend on how busy the machine is."""
+        return all(verdict.reason in _REPEATABLE for verdict in self.verdicts)
 
 
 def _key_of(value: object) -> str:

@@ -232,7 +232,14 @@ def messages_of(row: Row) -> list[dict[str, str]]:
     """The messages of a row without the assistant's answer at the end, else one of the user.
     RowError where they ask for a program in another language than Python.
     """
-    messages = _messages_of(row)
+    column, question = _first(row, "messages")
+    if column == "messages" or isinstance(question, (list, tuple)):
+        messages = question_of(question)
+    elif isinstance(question, str) and question.strip():
+        content = "\n\n".join(_parts_of_question(row, question.strip("\n")))
+        messages = [{"role": "user", "content": content}]
+    else:
+        raise RowError("messages", f"expected a question, got {shown(question)}")
     language = _other_language(row, messages)
     if language is not None:
         raise RowError("messages", f"they ask for {language}, and the tests run Python")
@@ -257,19 +264,12 @@ def _other_language(row: Row, messages: list[dict[str, str]]) -> str | None:
     return language_of_blocks(str(answer.get("content")))
 
 
-def _messages_of(row: Row) -> list[dict[str, str]]:
-    column, question = _first(row, "messages")
-    if column == "messages" or isinstance(question, (list, tuple)):
-        return question_of(question)
-    if not isinstance(question, str) or not question.strip():
-        raise RowError("messages", f"expected a question, got {shown(question)}")
-    return [{"role": "user", "content": "\n\n".join(_parts_of_question(row, question.strip("\n")))}]
-
-
 def _parts_of_question(row: Row, question: str) -> Iterator[str]:
     tests, entry_point = tests_of(row)
     row = _known_names(row)
-    if _is_python(question):
+    statements = _statements(question)
+    # the head of a function, as in HumanEval
+    if statements and isinstance(statements[-1], (ast.FunctionDef, ast.ClassDef)):
         yield f"Complete this function:\n\n```python\n{question}\n```"
     else:
         yield question.strip()
@@ -338,43 +338,30 @@ def unnamed(form: Form, text: str) -> list[str]:
     return missing
 
 
-def _is_python(text: str) -> bool:
-    """Whether a question is the head of a function, as in HumanEval."""
-    if "def " not in text:
-        return False
-    try:
-        body = ast.parse(text).body
-    except _UNREADABLE:
-        return False
-    return bool(body) and isinstance(body[-1], (ast.FunctionDef, ast.ClassDef))
-
-
 # --- The reference
 
 
 def references_of(row: Row) -> list[str]:
     """The solutions in Python that a row brings, in its order; empty if it brings none."""
     row = _known_names(row)
-    sources: list[Any] = []
-    for name in REFERENCES:
-        value = row.get(name)
-        if value is None:
-            continue
-        value = _decoded(value, value)
-        if isinstance(value, Mapping):
-            # code_contests' {"language": [...], "solution": [...]}
-            pairs = zip(value.get("language") or (), value.get("solution") or (), strict=False)
-            value = [source for language, source in pairs if language in _PYTHON]
-        sources += value if isinstance(value, (list, tuple)) else [value]
+    places: list[Mapping[str, Any]] = [row]
     extra = row.get("extra_info")
     if isinstance(extra, Mapping):
-        sources += [extra[name] for name in REFERENCES if extra.get(name)]
+        places.append(extra)
 
-    references = []
-    for source in sources:
-        code = _python_of(source, row)
-        if code is not None and code not in references:
-            references.append(code)
+    references: list[str] = []
+    for place in places:
+        for name in REFERENCES:
+            written = place.get(name)
+            value = _decoded(written, written)
+            if isinstance(value, Mapping):
+                # code_contests' {"language": [...], "solution": [...]}
+                pairs = zip(value.get("language") or (), value.get("solution") or (), strict=False)
+                value = [source for language, source in pairs if language in _PYTHON]
+            for source in value if isinstance(value, (list, tuple)) else [value]:
+                code = _python_of(source, row)
+                if code is not None and code not in references:
+                    references.append(code)
     return references
 
 
@@ -397,11 +384,15 @@ def _python_of(source: Any, row: Row) -> str | None:
 
 def _is_code(text: str) -> bool:
     """Whether a text is Python that defines, assigns or does something."""
+    return any(not isinstance(each, ast.Expr) or "(" in text for each in _statements(text))
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    """The statements of a text that is Python; else none."""
     try:
-        body = ast.parse(text).body
+        return ast.parse(text).body
     except _UNREADABLE:
-        return False
-    return any(not isinstance(statement, ast.Expr) for statement in body) or "(" in text
+        return []
 
 
 # --- The task

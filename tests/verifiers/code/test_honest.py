@@ -192,9 +192,60 @@ def test_what_the_sandbox_refuses_the_code_is_not_graded():
     code = "import os\ndef f(x): return os.fork()"
     assert explained(code, "y = [f(1)]\nassert y == [1]").reason == "refused by the sandbox"
     assert explained(code, "assert f(1) == 1").reason == "refused by the sandbox"
-    # A program that reads and prints can do without.
-    program = {"inputs": ["1"], "outputs": ["1"]}
-    assert explained("import os\nos.fork()", program).reward == 0.0
+
+
+SQUARE = {"inputs": ["3", "-2"], "outputs": ["9", "4"]}
+# What programs ask libraries for, and the sandbox refuses. `square` is right or wrong.
+ASK_FOR_MORE = [
+    "import multiprocessing\n"
+    "with multiprocessing.Pool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "from multiprocessing import Process, Queue\n"
+    "def work(queue, number): queue.put(square(number))\nqueue = Queue()\n"
+    "process = Process(target=work, args=(queue, int(input())))\nprocess.start()\n"
+    "print(queue.get())\nprocess.join()",
+    "import multiprocessing\nvalue = multiprocessing.Value('i', int(input()))\n"
+    "with multiprocessing.Lock(): print(square(value.value))",
+    "from multiprocessing.pool import ThreadPool\n"
+    "with ThreadPool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "from concurrent.futures import ProcessPoolExecutor\n"
+    "with ProcessPoolExecutor() as pool: print(*pool.map(square, [int(input())]))",
+    "import shelve\nwith shelve.open('x') as kept:\n"
+    "    kept['n'] = int(input())\n    print(square(kept['n']))",
+    "import shutil\nopen('x', 'w').write(input())\nshutil.copy('x', 'y')\n"
+    "print(square(int(open('y').read())))",
+]
+
+
+@pytest.mark.parametrize("code", ASK_FOR_MORE)
+def test_a_right_program_that_the_sandbox_refuses_something_is_not_graded(code):
+    explanation = explained(f"def square(x): return x * x\n{code}", SQUARE)
+    assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
+
+
+@pytest.mark.parametrize("code", ASK_FOR_MORE)
+def test_a_wrong_program_cannot_have_itself_refused(code):
+    """None would be a way out of every row that is hard."""
+    # The first test it passes; or the last, where all are run.
+    code = f"def square(x): return 3 * x\n{code}"
+    assert explained(code, SQUARE).reward == 0.0
+    turned = {name: values[::-1] for name, values in SQUARE.items()}
+    assert explained(code, turned, partial=True).reward == 0.5
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.fork()",
+        "import os\nos.chmod('.', 0o777)",
+        "import subprocess\nsubprocess.run(['true'])\nprint(int(input()) ** 3)",
+        "raise PermissionError",
+        "raise OSError(1, 'Operation not permitted')",
+        "import multiprocessing\nmultiprocessing.Pool(2)\nraise PermissionError",
+    ],
+)
+def test_a_refusal_is_not_to_be_had_for_the_asking(code):
+    assert explained(code, SQUARE).reward == 0.0
+    assert explained(code, SQUARE, partial=True).reward == 0.0
 
 
 def test_a_module_that_is_not_there_is_a_fault_of_the_code():

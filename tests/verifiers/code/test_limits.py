@@ -804,3 +804,13 @@ def test_the_parent_can_see_what_a_child_writes():
         if ctypes.CDLL(None).syscall(444, None, 0, 1) < 1:
             pytest.skip("the kernel has no Landlock")
         assert usage.written(child._process.pid) > 0
+
+
+def test_cases_for_which_no_time_is_left_are_not_passed(monkeypatch):
+    """It is over between two cases where the last one has used more than was left."""
+    monkeypatch.setattr(process.Child, "used", property(lambda child: 1000.0))
+    program = read_tests({"inputs": ["1", "2"], "outputs": ["1", "2"]})
+    assert [each.reason for each in check("print(input())", program, Limits())] == [
+        "passed",
+        "timeout",
+    ]

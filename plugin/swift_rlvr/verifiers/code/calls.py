@@ -60,10 +60,7 @@ def read_calls(calls: list[Call]) -> list[CallTest]:
     >>> read_calls([Call("add", "1\n[2]", "[3]")])
     [CallTest(function='add', arguments=[1, [2]], expected=[3], may_be_in_list=True)]
     """
-    tests = []
-    for call in calls:
-        tests.append(CallTest(call.function, _arguments(call.arguments), _expected(call)))
-
+    tests = [_read_call(call) for call in calls]
     if not all(isinstance(test.expected, list) and len(test.expected) == 1 for test in tests):
         return tests
     either = []
@@ -72,33 +69,30 @@ def read_calls(calls: list[Call]) -> list[CallTest]:
     return either
 
 
-def _arguments(arguments: Any) -> list:
+def _read_call(call: Call) -> CallTest:
+    arguments, expected = call.arguments, call.expected
+    # The value is JSON only where the arguments are. Beside a list of arguments a string is one.
     if arguments is None or isinstance(arguments, str):
+        problem = f"the arguments of a call must be JSON, one a line, not {arguments!r:.80}"
         lines = (arguments or "").split("\n")
-        try:
-            return [json.loads(line) for line in lines if line.strip()]
-        except _NO_JSON:
-            raise BadTests(
-                f"the arguments of a call must be JSON, one a line, not {arguments!r:.80}"
-            ) from None
+        values = [_from_json(line, problem) for line in lines if line.strip()]
+        if isinstance(expected, str):
+            problem = f"the output of a call must be JSON, as its input is, not {expected!r:.80}"
+            return CallTest(call.function, values, _from_json(expected, problem))
+        return CallTest(call.function, values, _plain(expected))
+
     if not isinstance(arguments, (list, tuple)):
         raise BadTests(
             f"the arguments of a call must be a list, or JSON, one a line, not {arguments!r:.80}"
         )
-    return _plain(list(arguments))
+    return CallTest(call.function, _plain(list(arguments)), _plain(expected))
 
 
-def _expected(call: Call) -> Any:
-    # The value is JSON only where the arguments are. Beside a list of arguments a string is one.
-    has_json = call.arguments is None or isinstance(call.arguments, str)
-    if not has_json or not isinstance(call.expected, str):
-        return _plain(call.expected)
+def _from_json(text: str, problem: str) -> Any:
     try:
-        return json.loads(call.expected)
+        return json.loads(text)
     except _NO_JSON:
-        raise BadTests(
-            f"the output of a call must be JSON, as its input is, not {call.expected!r:.80}"
-        ) from None
+        raise BadTests(problem) from None
 
 
 def _plain(value: Any) -> Any:

@@ -29,8 +29,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import Call, CallTest, read_calls
+from swift_rlvr.verifiers.code.names import asked_names
 from swift_rlvr.verifiers.code.plain import AssertTest, read_asserts
-from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, asked_names, read_source
+from swift_rlvr.verifiers.code.sources import BadTests, UnitTest, read_source
 
 # The words of datasets: the keys under which tests may stand, the language, the type of a case.
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
@@ -133,19 +134,7 @@ def read_form(tests: Any, entry_point: Any = None) -> Form:
     >>> form.kind, form.names
     ('asserts', ('add',))
     """
-    tests = _decoded(tests)
-    name = None
-    while isinstance(tests, dict):
-        tests = _without_absent(tests)
-        name = tests.get("fn_name") or name
-        language = tests.get("language", "python")
-        if str(language).lower() not in _PYTHON:
-            raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
-        envelope = next((key for key in _ENVELOPES if key in tests), None)
-        if envelope is None:
-            return _form_of_cases(_rows(tests), name, entry_point)
-        tests = _decoded(tests[envelope])
-
+    tests, name = _opened(tests)
     if isinstance(tests, str):
         tests = [tests]
     if not isinstance(tests, (list, tuple)) or not tests:
@@ -161,13 +150,25 @@ def read_form(tests: Any, entry_point: Any = None) -> Form:
     return Form(function, sources=(source,))
 
 
-def _without_absent(tests: dict[str, Any]) -> dict[str, Any]:
-    """The keys that count: those of no value are absent, but for an input, which may be none."""
-    present = {}
-    for key, value in tests.items():
-        if value is not None or key in ("input", "inputs"):
-            present[key] = value
-    return present
+def _opened(tests: Any) -> tuple[Any, Any]:
+    """The tests out of what is around them, and the name of their function where that says it."""
+    tests = _decoded(tests)
+    name = None
+    while isinstance(tests, dict):
+        present = {}
+        for key, value in tests.items():
+            # A key of no value is absent, but for an input, which may be none.
+            if value is not None or key in ("input", "inputs"):
+                present[key] = value
+        name = present.get("fn_name") or name
+        language = present.get("language", "python")
+        if str(language).lower() not in _PYTHON:
+            raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
+        envelope = next((key for key in _ENVELOPES if key in present), None)
+        if envelope is None:
+            return _rows(present), name
+        tests = _decoded(present[envelope])
+    return tests, name
 
 
 def _decoded(tests: Any) -> Any:
@@ -226,6 +227,60 @@ def _check_columns(columns: dict[str, Any]) -> None:
         raise BadTests(f"there are {' and '.join(counts)}")
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A case by the keys that datasets give it."""
+
+    input: Any
+    output: Any
+    source: Any  # a test in Python, in place of the two
+    kind: Any  # `_PROGRAM` or `_FUNCTION`, where the case says it
+    function: Any  # that it calls
+    is_exact: bool  # as in `Call`
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: dict[str, Any], name: Any) -> "_Case":
+        """A row as a case; `name` is the function's where the row names none."""
+        metadata = _decoded(row.get("metadata"))
+        named = metadata.get("func_name") if isinstance(metadata, Mapping) else None
+        return cls(
+            input=row.get("input", row.get("inputs")),
+            output=row.get("output", row.get("outputs")),
+            source=row.get("assert_case"),
+            kind=row.get("type") or row.get("testtype"),
+            function=row.get("fn_name") or named or name,
+            is_exact=bool(row.get("testtype")),
+            keys=tuple(map(str, row)),
+        )
+
+    def read_source(self) -> str:
+        """The test in Python."""
+        if self.input or self.output or not isinstance(self.source, str):
+            raise BadTests(
+                "a case has either an assert_case, which is a source, or an input and an output"
+            )
+        return self.source
+
+    def read(self, entry_point: Any) -> ProgramTest | Call:
+        """Input and output, of a program or of a function."""
+        if not {"input", "inputs"} & {*self.keys} or self.output is None:
+            keys = ", ".join(self.keys) or "nothing"
+            raise BadTests(f"cases must have input and output, and one has {keys}")
+        kind = self.kind or (_FUNCTION[0] if self.function else _PROGRAM[0])
+        if kind in _PROGRAM:
+            return ProgramTest(_text(self.input), _text(self.output))
+        if kind not in _FUNCTION:
+            accepted = ", ".join(_PROGRAM + _FUNCTION)
+            raise BadTests(f"a case is of type {kind!r:.80}; accepted are {accepted}")
+        function = self.function or entry_point
+        if _expression("fn_name", function) is None:
+            raise BadTests(
+                "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
+            )
+        return Call(function, self.input, self.output, self.is_exact)
+
+
 def _form_of_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> Form:
     """Cases, each of a program, of a function, or a source; `name` is the function's where a case
     names none.
@@ -236,63 +291,19 @@ def _form_of_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> F
     sources: list[str] = []
     tested = None  # by the sources
     for row in rows:
-        function = _function_name(row) or name
-        if row.get("assert_case"):
-            source = row["assert_case"]
-            if _input(row) or _output(row) or not isinstance(source, str):
-                raise BadTests(
-                    "a case has either an assert_case, which is a source, or an input and an output"
-                )
-            sources.append(source)
-            tested = tested or _expression("fn_name", function or entry_point)
+        case = _Case.of(row, name)
+        if case.source:
+            sources.append(case.read_source())
+            tested = tested or _expression("fn_name", case.function or entry_point)
             continue
-        case = _read_case(row, function, entry_point)
-        if isinstance(case, ProgramTest):
-            programs.append(case)
+        test = case.read(entry_point)
+        if isinstance(test, ProgramTest):
+            programs.append(test)
         else:
-            calls.append(case)
+            calls.append(test)
     if programs and (calls or sources):
         raise BadTests("tests must be all of a program, or all of functions")
     return Form(tested, tuple(programs), tuple(calls), tuple(sources))
-
-
-def _read_case(row: dict[str, Any], function: Any, entry_point: Any) -> ProgramTest | Call:
-    """A case of input and output."""
-    expected = _output(row)
-    if not row.keys() & {"input", "inputs"} or expected is None:
-        keys = ", ".join(map(str, row)) or "nothing"
-        raise BadTests(f"cases must have input and output, and one has {keys}")
-
-    kind = row.get("type") or row.get("testtype")
-    if not kind:
-        kind = _FUNCTION[0] if function else _PROGRAM[0]
-    if kind in _PROGRAM:
-        return ProgramTest(_text(_input(row)), _text(expected))
-    if kind not in _FUNCTION:
-        accepted = ", ".join(_PROGRAM + _FUNCTION)
-        raise BadTests(f"a case is of type {kind!r:.80}; accepted are {accepted}")
-    function = function or entry_point
-    if _expression("fn_name", function) is None:
-        raise BadTests(
-            "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
-        )
-    return Call(function, _input(row), expected, is_exact=bool(row.get("testtype")))
-
-
-def _input(row: dict[str, Any]) -> Any:
-    return row.get("input", row.get("inputs"))
-
-
-def _output(row: dict[str, Any]) -> Any:
-    return row.get("output", row.get("outputs"))
-
-
-def _function_name(row: dict[str, Any]) -> Any:
-    """The name of the function that a case calls, where the case itself names it."""
-    metadata = _decoded(row.get("metadata"))
-    if row.get("fn_name"):
-        return row["fn_name"]
-    return metadata.get("func_name") if isinstance(metadata, Mapping) else None
 
 
 def _text(value: object) -> str:

@@ -5,13 +5,13 @@ import secrets
 import time
 from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
-from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL
+from swift_rlvr.verifiers.code.inside.solution import LONGEST_DETAIL, REFUSED
 from swift_rlvr.verifiers.code.inside.values import decode
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import (
@@ -29,10 +29,9 @@ from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
 # The reasons of a verdict.
 PASSED = "passed"
 WRONG = "wrong"
-# What may be no fault of the code: the sandbox refuses what it asked for; the tests fail by
-# themselves, before they have asked the code for anything; or only the code's own class could say
+# What may be no fault of the code: the sandbox refuses what it asked for (REFUSED); the tests fail
+# by themselves, before they have asked the code for anything; or only the code's own class could say
 # whether its object is equal to a value.
-REFUSED = "refused by the sandbox"
 OWN_ERROR = "error of the tests"
 COMPARES_ITSELF = "an object that compares itself"
 UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
@@ -120,37 +119,18 @@ def passes_together(
     units = [unit for unit in tests if isinstance(unit, UnitTest)]
     others: Any = [test for test in tests if not isinstance(test, UnitTest)]
     with zygotes.borrow() as zygote:
-        seconds = ALL_TESTS * limits.seconds
-        run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
-        imports = sorted({name for unit in units for name in unit.program.imports})
-        job = {"kind": "together", "code": code, "packages": limits.packages, "imports": imports}
         try:
-            with run.child(zygote, job) as child:
-                child.allow(min(len(units), ALL_TESTS) * limits.seconds)
-                if child.receive().get("kind") != "loaded":
-                    return False
-                for program, group in groupby(units, lambda unit: unit.program):
-                    for verdict in _run_together(child, program, list(group)):
-                        if verdict.reason != PASSED:
-                            return False
+            with closing(_Run(limits).together(zygote, code, units)) as running:
+                verdicts = _run_up_to_a_failure(running, all_tests=False)
         except Ended:
             return False
-    verdicts = check(code, others, limits, zygotes=zygotes) if others else []
+    if others and _passed(verdicts):
+        verdicts = check(code, others, limits, zygotes=zygotes)
+    return _passed(verdicts)
+
+
+def _passed(verdicts: Sequence[Verdict]) -> bool:
     return all(verdict.reason == PASSED for verdict in verdicts)
-
-
-def _run_together(child: Child, program: Program, units: list[UnitTest]) -> list[Verdict]:
-    """The verdicts on the steps of a program. Raises Ended where there are none."""
-    # Code that writes a report in place of the tests' does not know this number before they run.
-    nonce = secrets.token_hex(16)
-    message = with_equalities(program)._asdict() | {"nonce": nonce}
-    report = child.ask(message, _LONGEST_MESSAGE)
-    if report.get("nonce") != nonce or report.get("is_sound") is not True:
-        raise Ended("ended early")
-    tallies = {unit.step: _Tally() for unit in units}
-    for number, kind, detail in _validated(report, tallies).outcomes:
-        tallies[number].count(kind, detail)
-    return [tallies[unit.step].verdict(unit.is_fair) for unit in units]
 
 
 def leaves_no_trace(limits: Limits) -> bool:
@@ -169,8 +149,7 @@ def _run_all(
     all_tests: bool,
     zygotes: Zygotes,
 ) -> list[Verdict]:
-    seconds = ALL_TESTS * limits.seconds
-    run = _Run(limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+    run = _Run(limits)
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     if programs:
         return _run_up_to_a_failure(run.programs(zygotes, code, programs), all_tests)
@@ -199,23 +178,6 @@ def _require_alive(zygote: Zygote, last: Sequence[Verdict]) -> None:
         raise OSError(errno.ECHILD, "the process that starts others was killed")
 
 
-def _longest(units: list[UnitTest | CallTest | AssertTest]) -> int:
-    """How long a value may be written, in characters.
-
-    A right one is written in not much more than the expected one, which is in the source; more is
-    not even looked at. The code can find out this number: it is the same for all tests, and for all
-    rows but those that expect something very long.
-    """
-    longest_expected = 0
-    for unit in units:
-        if not isinstance(unit, UnitTest):
-            longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
-        else:
-            longest_expected = max(longest_expected, len(unit.program.source))
-    # A power of two, so that the number tells nothing but the order of magnitude.
-    return max(_LONGEST_VALUE, 1 << (16 * longest_expected).bit_length())
-
-
 @dataclass
 class _Run:
     """Runs tests while there is time left; what a test uses up is its child's, so that the other
@@ -223,8 +185,12 @@ class _Run:
     """
 
     limits: Limits
-    left: float  # seconds, as `Child.used` counts them
-    deadline: float  # by `time.monotonic`
+    left: float = field(init=False)  # seconds, as `Child.used` counts them
+    deadline: float = field(init=False)  # by `time.monotonic`
+
+    def __post_init__(self) -> None:
+        self.left = ALL_TESTS * self.limits.seconds
+        self.deadline = time.monotonic() + LOAD * self.left
 
     @property
     def is_over(self) -> bool:
@@ -250,32 +216,50 @@ class _Run:
     def programs(
         self, zygotes: Zygotes, code: str, programs: list[ProgramTest]
     ) -> Generator[Verdict, None, None]:
-        """Run a program once for each test, each time in a child of its own."""
-        job = {"kind": "program", "code": code}
+        """Run a program once for each test, each time in a child of its own.
+
+        Where the sandbox refuses it something, it goes on with what stands in for that. If it passes
+        all tests so, nobody knows whether it is right, and the last test bears the refusal; if not, it
+        is wrong: a refusal that could be had for the asking would be a way out of every hard row.
+        """
+        job: dict[str, Any] = {"kind": "program", "code": code}
+        refusal: Verdict | None = None
+        passed = 0
         for program in programs:
-            # Each finds an empty folder.
-            with zygotes.borrow() as zygote:
-                verdict = self._program(zygote, job, program)
-                _require_alive(zygote, [verdict])
-            yield verdict
-            if verdict.reason == "syntax error" or self.is_over:
+            if self.is_over:
+                yield Verdict("timeout", "no time is left for it")
+                return
+            verdict = self._program(zygotes, job, program)
+            if verdict.reason == REFUSED and refusal is None:
+                refusal = verdict
+                job["stand_ins"] = True
+                verdict = self._program(zygotes, job, program)
+            if verdict.reason == REFUSED:
+                verdict = Verdict("error", verdict.detail)
+            passed += verdict.reason == PASSED
+            yield refusal if refusal is not None and passed == len(programs) else verdict
+            if verdict.reason == "syntax error":
                 return
 
-    def _program(self, zygote: Zygote, job: dict, program: ProgramTest) -> Verdict:
+    def _program(self, zygotes: Zygotes, job: dict, program: ProgramTest) -> Verdict:
         stdin = program.input.encode(errors="replace")
         expected = program.output.encode(errors="replace")
         max_output = 2 * len(expected) + _SPARE_OUTPUT
-        try:
-            with self.child(zygote, job, is_program=True) as child:
-                output, report = child.run(stdin, max_output)
-        except Ended as ended:
-            return _stopped(ended, self.limits)
-        if report is not None:
-            return _reported(report)
-        text = output.decode(errors="replace")
-        if same_output(text, program.output):
-            return Verdict(PASSED)
-        return _wrong(program.output, _shown(text))
+        with zygotes.borrow() as zygote:  # each finds an empty folder
+            verdict = Verdict(PASSED)
+            try:
+                with self.child(zygote, job, is_program=True) as child:
+                    output, report = child.run(stdin, max_output)
+            except Ended as ended:
+                verdict = _stopped(ended, self.limits)
+            else:
+                text = output.decode(errors="replace")
+                if report is not None:
+                    verdict = _reported(report)
+                elif not same_output(text, program.output):
+                    verdict = _wrong(program.output, _shown(text))
+            _require_alive(zygote, [verdict])
+        return verdict
 
     def units(
         self,
@@ -287,15 +271,8 @@ class _Run:
         """Load the code once and run the tests one by one; after a test that ends the child, go on
         in another one.
         """
-        programs = [unit.program for unit in units if isinstance(unit, UnitTest)]
-        job = {
-            "kind": "functions",
-            "code": code,
-            "longest": _longest(units),
-            "names": sorted({name for program in programs for name in program.names}),
-        }
         with ExitStack() as stack:
-            solution = stack.enter_context(closing(_Solution(self, zygote, job)))
+            solution = stack.enter_context(closing(_Solution(self, zygote, code, units)))
             try:
                 # Where the code does not load, no test is asked.
                 solution.child()
@@ -303,7 +280,7 @@ class _Run:
                 yield failed.verdict
                 return
             harness: _Harness | None = None
-            for program, group in groupby(units, _program_of):
+            for program, group in groupby(units, lambda unit: getattr(unit, "program", None)):
                 if program is None:
                     yield from self._calls(solution, group)
                     continue
@@ -326,9 +303,33 @@ class _Run:
                 return
             yield solution.call(test, following)
 
-
-def _program_of(unit: UnitTest | CallTest | AssertTest) -> Program | None:
-    return unit.program if isinstance(unit, UnitTest) else None
+    def together(
+        self, zygote: Zygote, code: str, units: list[UnitTest]
+    ) -> Generator[Verdict, None, None]:
+        """Load the code once and run the test programs in one process with it. Raises Ended where
+        they do not come to their end.
+        """
+        imports = sorted({name for unit in units for name in unit.program.imports})
+        packages = self.limits.packages
+        job = {"kind": "together", "code": code, "packages": packages, "imports": imports}
+        with self.child(zygote, job) as child:
+            child.allow(min(len(units), ALL_TESTS) * self.limits.seconds)
+            if child.receive().get("kind") != "loaded":
+                raise Ended("ended early")
+            for program, group in groupby(units, lambda unit: unit.program):
+                # Code that writes a report in place of the tests' does not know this number before
+                # they run.
+                nonce = secrets.token_hex(16)
+                message = with_equalities(program)._asdict() | {"nonce": nonce}
+                report = child.ask(message, _LONGEST_MESSAGE)
+                if report.get("nonce") != nonce or report.get("is_sound") is not True:
+                    raise Ended("ended early")
+                steps = list(group)
+                tallies = {unit.step: _Tally() for unit in steps}
+                for number, kind, detail in _validated(report, tallies).outcomes:
+                    tallies[number].count(kind, detail)
+                for unit in steps:
+                    yield tallies[unit.step].verdict(unit.is_fair)
 
 
 class _NotLoaded(Exception):
@@ -342,10 +343,30 @@ class _NotLoaded(Exception):
 class _Solution:
     """The process that has loaded the code, and another one after that has ended."""
 
-    def __init__(self, run: _Run, zygote: Zygote, job: dict):
+    def __init__(
+        self, run: _Run, zygote: Zygote, code: str, units: list[UnitTest | CallTest | AssertTest]
+    ):
         self._run = run
         self._zygote = zygote
-        self._job = job
+        # A right value is written in not much more than the expected one, which is in the source.
+        longest_expected = 0
+        names: set[str] = set()
+        for unit in units:
+            if isinstance(unit, UnitTest):
+                longest_expected = max(longest_expected, len(unit.program.source))
+                names.update(unit.program.names)
+            else:
+                longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
+        # How long a value may be written, in characters; more is not even looked at. It is a power of
+        # two and the same for all tests, and for all rows but those that expect something very long,
+        # since the code can find it out: so it tells nothing but the order of magnitude.
+        self._longest = max(_LONGEST_VALUE, 1 << (16 * longest_expected).bit_length())
+        self._job: dict[str, Any] = {
+            "kind": "functions",
+            "code": code,
+            "longest": self._longest,
+            "names": sorted(names),
+        }
         self._stack = ExitStack()
         self._child: Child | None = None
         # The functions that the first process has told of, as it wrote them. Of others the tests ask.
@@ -369,7 +390,11 @@ class _Solution:
             self.close()
             raise _NotLoaded(_stopped(ended, self._run.limits)) from None
         if report.get("kind") != "loaded":
-            raise _NotLoaded(_reported(report))
+            verdict = _reported(report)
+            if verdict.reason == REFUSED:
+                # As a rule, the import of a package that is there and not in `Limits.packages`.
+                verdict = Verdict("error", verdict.detail)
+            raise _NotLoaded(verdict)
         self._child = child
         names = report.get("names")
         self.names = names if isinstance(names, dict) and self._job["names"] else {}
@@ -386,7 +411,7 @@ class _Solution:
         child = self.child()
         child.send_line(request)
         try:
-            return child.receive_line(2 * self._job["longest"])
+            return child.receive_line(2 * self._longest)
         except Ended:
             self.close()
             raise
@@ -399,7 +424,7 @@ class _Solution:
             child = self.child()
             nonce, self._asked = self._asked or _send_call(child, test), None
             self.allow()
-            report = child.receive(2 * self._job["longest"])
+            report = child.receive(2 * self._longest)
         except Ended as ended:
             self.close()
             return _stopped(ended, self._run.limits)
@@ -420,8 +445,6 @@ class _Solution:
             return Verdict("ended early")
         if report.get("kind") == "value":
             return _compared(test, report.get("value"))
-        if report.get("kind") == REFUSED:
-            return Verdict(REFUSED, _detail(report))
         return _reported(report)
 
 
@@ -441,6 +464,11 @@ class _Tally:
     passed: int = 0
     failed: int = 0
     failure: Verdict | None = None  # the first
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether there was one."""
+        return self.passed > 0 or self.failed > 0
 
     def count(self, kind: str, detail: str) -> None:
         """Add one of them, of the kind that the process of the tests has told."""
@@ -502,10 +530,15 @@ class _Harness:
             self._exchange(program, tallies)
         except Ended as ended:
             self.is_alive = False
-            self._blame(self._stopped(ended), tallies)
+            # The step fails in which it has ended.
+            missed = [step for step, tally in tallies.items() if not tally.is_reached]
+            step = self._step
+            if step is None:
+                step = missed[0] if missed else max(tallies)
+            tallies[step].fail(self._stopped(ended))
         for unit in units:
             tally = tallies[unit.step]
-            if not self.is_alive and not tally.passed and not tally.failed:
+            if not self.is_alive and not tally.is_reached:
                 return
             yield tally.verdict(unit.is_fair)
 
@@ -515,14 +548,6 @@ class _Harness:
             detail = f"{verdict.detail}, and {self._calls} calls"
             return Verdict(TOO_MANY_CALLS, detail)
         return verdict
-
-    def _blame(self, verdict: Verdict, tallies: dict[int, _Tally]) -> None:
-        """Let the step fail in which the process has ended."""
-        missed = [step for step, tally in tallies.items() if not tally.passed and not tally.failed]
-        step = self._step
-        if step is None:
-            step = missed[0] if missed else max(tallies)
-        tallies[step].fail(verdict)
 
     def _exchange(self, program: Program, tallies: dict[int, _Tally]) -> None:
         """Pass messages on until the program has ended. Raises Ended where its process has."""
@@ -621,7 +646,7 @@ def _compared(test: CallTest | AssertTest, encoded: Any) -> Verdict:
 def _reported(report: dict) -> Verdict:
     """The verdict that a child reports of its code. Nothing that it can say is `PASSED`."""
     kind = report.get("kind")
-    return Verdict(kind if kind in _REPORTED else "error", _detail(report))
+    return Verdict(kind if kind in (*_REPORTED, REFUSED) else "error", _detail(report))
 
 
 def _detail(report: dict) -> str:

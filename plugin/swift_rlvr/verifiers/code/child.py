@@ -134,26 +134,14 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
     supervisor = _supervise(request["parent"], request["folder"], folders, control)
     lockdown.give_up_mounts(request["folder"])
     os.chdir(request["folder"])
-    refusal = None
-    folders_of_packages = list(dict.fromkeys(request["packages"].values()))
-    own_path = [*sys.path]
-    sys.path += folders_of_packages  # for as long as it is trusted code that imports
-    for name in request["packages"]:
-        try:
-            importlib.import_module(name)
-        except Exception as error:  # whatever the package raises
-            refusal = f"the package {name} cannot be imported: {type(error).__name__}: {error}"
-    sys.path[:] = own_path
-    readable = [*request["readable"], *_dependencies(folders_of_packages)]
     # Most completions import some of these, and tests the last, which takes longer than all else that
     # they do.
     for name in (*jobs.prelude.NAMES.values(), "unittest"):
         importlib.import_module(name)
     lock_down = lockdown.lock_down
     try:
-        if refusal is not None:
-            raise lockdown.LockdownError(refusal)
-        lockdown.confine(request["folder"], readable, request["landlock"])
+        readable = _import_packages(request["packages"], lockdown)
+        lockdown.confine(request["folder"], [*request["readable"], *readable], request["landlock"])
         lockdown.end_with(supervisor)  # not before: a change of rights undoes it
         del supervisor  # code can see what is in the frames below it
     except lockdown.LockdownError as error:
@@ -197,39 +185,39 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
         control.sendall(b"%d\n" % child)
 
 
-def _dependencies(folders: list[str]) -> list[str]:
-    """What packages have imported from these folders, which may read more of it later: pandas uses
-    pyarrow where it is installed.
+def _import_packages(packages: dict[str, str], lockdown: ModuleType) -> list[str]:
+    """Import packages, by name and the folder in which they lie, and return what they may read of
+    these folders later, besides themselves: pandas uses pyarrow where it is installed. Raises
+    LockdownError.
     """
-    places: list[str] = []
+    folders = list(dict.fromkeys(packages.values()))
+    own_path = [*sys.path]
+    sys.path += folders  # for as long as it is trusted code that imports
+    name = ""
+    try:
+        for name in packages:
+            importlib.import_module(name)
+    except Exception as error:  # whatever the package raises
+        problem = f"{type(error).__name__}: {error}"
+        raise lockdown.LockdownError(f"the package {name} cannot be imported: {problem}") from None
+    finally:
+        sys.path[:] = own_path
+
+    readable: list[str] = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if "." in name or not file:
             continue
         place = os.path.dirname(file) if hasattr(module, "__path__") else file
         if os.path.dirname(place) in folders:
-            places += [place, f"{place}.libs"]
-    return places
+            readable += [place, f"{place}.libs"]
+    return readable
 
 
 def _prepare() -> None:
     """Make of this process what code finds in each child."""
-    _reopen_streams()
-    # as in most graders: digits cost the code's own time
-    sys.set_int_max_str_digits(0)
-    # as the module `site` does, which is not loaded
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    # Code that imports these gets no handle on what judges it.
-    for name in [*sys.modules]:
-        if name.partition(".")[0] in ("child", "folders", "lockdown", "inside"):
-            del sys.modules[name]
-    compile("", "", "exec")  # the first time it makes the types of syntax trees
-
-
-def _reopen_streams() -> None:
-    """Have standard input and output know that they are pipes in a child, where nobody can seek. Python
-    has asked that already, of the null device that they are here.
-    """
+    # Standard input and output know that they are pipes in a child, where nobody can seek. Python has
+    # asked that already, of the null device that they are here.
     null = os.dup(0)
     for number, end in enumerate(os.pipe()):
         os.dup2(end, number)
@@ -241,6 +229,15 @@ def _reopen_streams() -> None:
     for number in (0, 1):
         os.dup2(null, number)
     os.close(null)
+    # as in most graders: digits cost the code's own time
+    sys.set_int_max_str_digits(0)
+    # as the module `site` does, which is not loaded
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
+    # Code that imports these gets no handle on what judges it.
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("child", "folders", "lockdown", "inside"):
+            del sys.modules[name]
+    compile("", "", "exec")  # the first time it makes the types of syntax trees
 
 
 def _refusing(error: Exception) -> Callable:
@@ -259,7 +256,16 @@ def _exit_after(run: Callable) -> None:
     end = os._exit
     status = 1
     try:
-        status = _status_of(run)
+        try:
+            run()
+            status = 0
+        except SystemExit as error:
+            if error.code is None:
+                status = 0
+            elif isinstance(error.code, int):
+                status = error.code & 255
+        except BaseException:
+            status = 1
         # as Py_FinalizeEx does: threads, functions to be called at exit, output, `__del__`, output
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
@@ -279,19 +285,6 @@ def _flush(stream: Any) -> None:
     """Write what is left in a stream, unless the code has closed it, or replaced it by None."""
     if stream is not None and not getattr(stream, "closed", False):
         stream.flush()
-
-
-def _status_of(run: Callable) -> int:
-    """The exit status of a process that calls this function and ends."""
-    try:
-        run()
-    except SystemExit as error:
-        if error.code is None:
-            return 0
-        return error.code & 255 if isinstance(error.code, int) else 1
-    except BaseException:
-        return 1
-    return 0
 
 
 def main(lock_down: Callable[[], None], run: Callable) -> None:

@@ -212,15 +212,24 @@ def confine(folder: str, readable: Sequence[str] = (), landlock: bool = True) ->
     come before.
     """
     global _has_landlock
-    machine = os.uname().machine
-    if machine in _AUDIT_ARCHITECTURE:
-        _filter_for(machine, read_only=not landlock)  # made once for all children
+    _filter_for(_machine(), read_only=not landlock)  # made once for all children
     _give_up_rights()
     _has_landlock = False
     if landlock:
         allowed = _library() | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
         own = {"/dev/null": _READ_FILE | _WRITE_FILE, folder: _OWN_FOLDER}
         _has_landlock = _confine_files(allowed | own)
+
+
+def _machine() -> str:
+    """The machine's name. Raises LockdownError where no filter is known for it."""
+    machine = os.uname().machine
+    is_64_bit_linux = sys.platform.startswith("linux") and sys.maxsize >= 2**32
+    if not is_64_bit_linux or machine not in _AUDIT_ARCHITECTURE:
+        raise LockdownError(
+            f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}"
+        )
+    return machine
 
 
 def _give_up_rights() -> None:
@@ -248,12 +257,7 @@ def lock_down(
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
     """
-    machine = os.uname().machine
-    is_64_bit_linux = sys.platform.startswith("linux") and sys.maxsize >= 2**32
-    if not is_64_bit_linux or machine not in _AUDIT_ARCHITECTURE:
-        raise LockdownError(
-            f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}"
-        )
+    machine = _machine()
     # Code must not go on when the trainer was killed.
     end_with(parent)
     _limit("CPU", cpu_seconds)
@@ -370,18 +374,12 @@ def _library() -> dict[str, int]:
         allowed[folder] = _READ_DIR  # which goes for the folders in it too
     # In a conda environment C libraries lie beside Python's.
     for folder in (*sys.path, *_C_LIBRARIES, os.path.dirname(library)):
-        for entry in _entries(folder):
-            if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
-                allowed[entry.path] = _READ_FILE | _READ_DIR
+        with suppress(OSError), os.scandir(os.path.realpath(folder)) as entries:
+            # not every system has all of them
+            for entry in entries:
+                if not entry.name.startswith(_PACKAGES) and not entry.is_symlink():
+                    allowed[entry.path] = _READ_FILE | _READ_DIR
     return allowed
-
-
-def _entries(folder: str) -> list[os.DirEntry]:
-    try:
-        with os.scandir(os.path.realpath(folder)) as entries:
-            return list(entries)
-    except OSError:  # not every system has all of them
-        return []
 
 
 def _confine_files(allowed: Mapping[str, int]) -> bool:

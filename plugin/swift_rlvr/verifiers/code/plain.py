@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.inside.values import Opaque, decode, encode, same_value
+from swift_rlvr.verifiers.code.names import imports_of
 from swift_rlvr.verifiers.code.sources import does_nothing, text_of
 
 _UNREADABLE = (
@@ -101,24 +102,16 @@ def read_asserts(source: str, candidate: str | None = None) -> list[AssertTest]:
     try:
         tree = ast.parse(source)
         tests = list(_of_module(tree.body, candidate))
-        _require(not {test.function for test in tests} & _imported_elsewhere(tree))
+        # What is imported, but from the code under the code's own name. "*" may be anything.
+        elsewhere = {
+            each.name
+            for each in imports_of(tree)
+            if each.module != "solution" or each.name != each.member
+        }
+        _require("*" not in elsewhere, not {test.function for test in tests} & elsewhere)
     except (_NotPlain, *_UNREADABLE):
         return []
     return tests
-
-
-def _imported_elsewhere(tree: ast.Module) -> set[str]:
-    """The names that a source imports, but from the code under the code's own names."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            of_code = isinstance(node, ast.ImportFrom) and node.module == "solution"
-            for alias in node.names:
-                if not of_code or alias.asname:
-                    names.add(alias.asname or alias.name)
-    # Some of them may be anything.
-    _require("*" not in names)
-    return names
 
 
 def _of_module(body: list[ast.stmt], candidate: str | None) -> Iterator[AssertTest]:
@@ -336,11 +329,14 @@ class _Names:
         request: dict[str, Any] = {"function": function}
         # where no more is asked than whether the value is true
         request["asks_truth"] = comparison in ("true", "false")
-        written = _written((values, named))
-        if written is None:  # only Python can say what they are
-            request["source"] = source
-        else:
+        # Python itself has to say what they are where `encode` would not give the same values; or sets,
+        # whose order depends on how they were made.
+        written = encode((values, named))
+        is_same = repr(decode(json.loads(json.dumps(written)))) == repr((values, named))
+        if is_same and "'set'" not in repr(written):
             request["written"] = written
+        else:
+            request["source"] = source
         return AssertTest(
             function, source[0], expected, text, source[1], comparison, request=json.dumps(request)
         )
@@ -357,15 +353,6 @@ class _Names:
             case ast.Attribute(ast.Call(ast.Name("Solution"), [], []), name):
                 return f"Solution().{name}"
         raise _NotPlain
-
-
-def _written(value: object) -> Any:
-    """A value as `encode` writes it; None where that would not give the same value, or a set, whose
-    order depends on how it was made.
-    """
-    written = encode(value)
-    is_same = repr(decode(json.loads(json.dumps(written)))) == repr(value)
-    return written if is_same and "'set'" not in repr(written) else None
 
 
 def _value(node: ast.expr) -> Any:

@@ -13,15 +13,22 @@ in the sandbox.
 """
 
 import ast
-import builtins
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from swift_rlvr.verifiers.code.inside import prelude
-from swift_rlvr.verifiers.code.inside.stand_ins import NAMES as STAND_INS
+from swift_rlvr.verifiers.code.names import (
+    asked_for,
+    bound_names,
+    looked_up,
+    missing_imports,
+    missing_modules,
+    modules_of,
+    taken_over,
+    top_module,
+    walk,
+)
 
 _UNREADABLE = (
     *(ValueError, TypeError, SyntaxError, MemoryError, RecursionError),
@@ -91,18 +98,23 @@ def read_source(
     """
     try:
         tree = ast.parse(source)
-        steps = _Steps(_as_a_script(tree.body), candidate)
-        written = _with_imports(tree, steps.program())
-        used = _imported(ast.parse(written), packages)
+        steps = _Steps(tree, candidate)
+        written = steps.program()
         compile(written, "<tests>", "exec", dont_inherit=True)
+        tree_written = ast.parse(written)
+        missing = missing_modules(tree_written, packages)
+        if missing:
+            names = ", ".join(missing)
+            raise BadTests(f"tests import {names}, which is not in the standard library")
+        imports = modules_of(tree_written)
         program = Program(
             written,
             len(steps.steps),
-            _asked_for(tree, candidate),
-            _taken_over(tree, candidate),
-            has_arrays="numpy" in used & {*packages},
-            shares_names="solution" not in _modules(tree),
-            imports=tuple(sorted(_modules(ast.parse(written)))),
+            asked_for(tree, candidate),
+            taken_over(tree, candidate),
+            has_arrays="numpy" in packages and "numpy" in map(top_module, imports),
+            shares_names="solution" not in imports,
+            imports=tuple(sorted(imports)),
         )
     except BadTests:
         raise
@@ -115,21 +127,13 @@ def read_source(
 
 
 def _as_a_script(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module that says by its exit status whether its tests have passed."""
-    _require_no_hooks(body)
+    """The statements of a module, which may say by its exit status whether its tests have passed."""
     match body[-1:]:
         case [ast.Expr(ast.Call(_, [ast.Constant()], []))]:
             return body
         case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
             return [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
     return body
-
-
-def _require_no_hooks(body: list[ast.stmt]) -> None:
-    """Raise BadTests where a runner would call something before or after the tests."""
-    for each in body:
-        if isinstance(each, _FUNCTIONS) and each.name in _HOOKS:
-            raise BadTests(f"{each.name} is called by a test runner, and by nothing else")
 
 
 class _Steps:
@@ -139,20 +143,34 @@ class _Steps:
         steps: the source of each, and whether it is fair (`UnitTest.is_fair`).
     """
 
-    def __init__(self, body: list[ast.stmt], candidate: str | None):
+    def __init__(self, tree: ast.Module, candidate: str | None):
         self.steps: list[tuple[str, bool]] = []
+        self._tree = tree
         self._candidate = candidate
+        body = _as_a_script(tree.body)
         self._fixed = _FixedLengths(body)
         self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
-        self._checking = _checking_names(self._functions)
+        # The functions that check something, or call one that does.
+        self._checking: set[str] = set()
+        is_complete = False
+        while not is_complete:
+            more = {name for name, each in self._functions.items() if _checks(each, self._checking)}
+            is_complete = more == self._checking
+            self._checking = more
         self._once = _called_once(self._body, self._functions)
 
     def program(self) -> str:
         """The module's source, with its steps marked and its tests called. Raises BadTests where it
         has none.
         """
-        body = self._divided(self._body, is_fair=True)
+        future: list[ast.stmt] = []  # imports, which have to stand before all else
+        others: list[ast.stmt] = []
+        for statement in self._body:
+            is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+            (future if is_future else others).append(statement)
+
+        body = self._divided(others, is_fair=True)
         for statement in self._body:
             if isinstance(statement, _FUNCTIONS):
                 body += self._called(statement)
@@ -160,8 +178,8 @@ class _Steps:
                 body += self._class(statement)
         if not self.steps:
             raise BadTests("tests contain no assert and no statement that does anything")
-        module = _Asserts().visit(ast.Module(body, []))
-        return ast.unparse(ast.fix_missing_locations(module))
+        module = ast.Module([*future, *missing_imports(self._tree), *body], [])
+        return ast.unparse(ast.fix_missing_locations(_Asserts().visit(module)))
 
     def _divided(self, body: list[ast.stmt], is_fair: bool) -> list[ast.stmt]:
         divided: list[ast.stmt] = []
@@ -172,8 +190,6 @@ class _Steps:
             if opened is not None:
                 divided += [*before, opened]
                 before, last = [], None
-            elif isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-                divided.append(statement)
             # A statement that checks something; any other prepares what does.
             elif not isinstance(statement, _DEFINITIONS) and _checks(statement, self._checking):
                 last = self._step([*before, statement], text_of(statement), is_fair)
@@ -182,15 +198,15 @@ class _Steps:
             elif not does_nothing(statement):
                 before.append(statement)
 
-        calls = [each for each in before if _calls(each)]
         if any(isinstance(each, ast.Return) for each in before):
             return [*divided, *before]
+        call = _last_call(before)
         if last is not None:
             # What is left may fail as well.
             last.body += before
-        elif calls and not divided:
+        elif call is not None and not divided:
             # It must not raise: that is all that is asked for.
-            divided.append(self._step(before, text_of(calls[-1]), is_fair))
+            divided.append(self._step(before, text_of(call), is_fair))
         else:
             divided += before
         return divided or [ast.Pass()]
@@ -212,7 +228,7 @@ class _Steps:
                 function.body = divided
                 return self._guard(first, [statement])
             case ast.For(_, iterable, body, []) if self._fixed.holds(iterable):
-                if any(isinstance(node, _LEAVING) for node in _walk(body)):
+                if any(isinstance(node, _LEAVING) for node in walk(body)):
                     return None
                 divided = self._divided(body, is_fair)
             case ast.With([ast.withitem(ast.Call(ast.Attribute(_, "subTest")))], body):
@@ -230,20 +246,22 @@ class _Steps:
     def _called(self, function: _Function) -> list[ast.stmt]:
         """The call of a function that the module leaves to a runner."""
         name = function.name
+        if name in _HOOKS:
+            raise BadTests(f"{name} is called by a test runner, and by nothing else")
         if self._functions[name] is not function:
             return []
-        if any(name in _loaded(each) for each in self._body if each is not function):
+        if any(name in looked_up(each) for each in self._body if each is not function):
             return []
         first = len(self.steps)
-        if function.name == "check" and self._candidate is not None:
+        if name == "check" and self._candidate is not None:
             function.body = self._divided(function.body, is_fair=True)
             candidate = ast.parse(self._candidate, mode="eval").body
             call = ast.Expr(ast.Call(_load("check"), [candidate], []))
-        elif function.name.startswith("test"):
-            _require_arguments(function, function.name, is_method=False)
+        elif name.startswith("test"):
+            _require_arguments(function, name, is_method=False)
             is_fair = self._has_fixed_cases(function)
             function.body = self._divided(function.body, is_fair)
-            call = _call("__run_test__", _load(function.name))
+            call = _call("__run_test__", _load(name))
         else:
             return []
         return [self._guard(first, [call])]
@@ -333,33 +351,15 @@ class _FixedLengths:
     _VIEWS = ("items", "keys", "values")
 
     def __init__(self, body: list[ast.stmt]):
-        self._values: dict[str, ast.expr] = {}
-        nodes = [*_walk(body)]
-        bound = Counter(name for node in nodes for name in _bound(node))
-        for node in nodes:
-            match node:
-                case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
-                    ast.Name(name), _, ast.expr() as value
-                ):
-                    self._assign(name, value, bound)
-                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
-                    for target, value in zip(targets, values, strict=False):
-                        if isinstance(target, ast.Name):
-                            self._assign(target.id, value, bound)
+        nodes = [*walk(body)]
+        bound = Counter(name for node in nodes for name in bound_names(node))
+        used = looked_up(*body)
         # Where anything else is done with a name, elements may be added to what it stands for.
-        safe = Counter(name for node in nodes for name in self._only_read(node))
-        used = Counter(
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        )
-        for name in [*self._values]:
-            if used[name] > safe[name]:
-                del self._values[name]
-
-    def _assign(self, name: str, value: ast.expr, bound: Counter) -> None:
-        if bound[name] == 1:
-            self._values[name] = value
+        only_read = Counter(name for node in nodes for name in self._only_read(node))
+        self._values: dict[str, ast.expr] = {}
+        for name, value in _assigned(nodes):
+            if bound[name] == 1 and used[name] <= only_read[name]:
+                self._values[name] = value
 
     def _only_read(self, node: ast.AST) -> Iterator[str]:
         match node:
@@ -416,41 +416,28 @@ def _is_written(node: ast.expr) -> bool:
     return not any(isinstance(each, (ast.Name, ast.Call, ast.Await)) for each in ast.walk(node))
 
 
-def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """Names to which a value is assigned that stands beside them."""
     for node in nodes:
-        yield from ast.walk(node)
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                ast.Name(name), _, ast.expr() as value
+            ):
+                yield name, value
+            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+                for target, value in zip(targets, values, strict=False):
+                    if isinstance(target, ast.Name):
+                        yield target.id, value
 
 
-def _loaded(*nodes: ast.AST) -> Counter:
-    """Names that are looked up, and how often."""
-    names: Counter = Counter()
-    for node in _walk(nodes):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            names[node.id] += 1
-    return names
-
-
-def _bound(node: ast.AST) -> list[str]:
-    """Names that a node binds by itself."""
-    match node:
-        case ast.Name(name, ast.Store() | ast.Del()) | ast.AugAssign(ast.Name(name)):
-            return [name]
-        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-            return [name]
-        case ast.arg(name) | ast.ExceptHandler(_, str(name)):
-            return [name]
-        case ast.Import(aliases) | ast.ImportFrom(_, aliases):
-            return [(each.asname or each.name).partition(".")[0] for each in aliases]
-        case ast.MatchAs(_, str(name)) | ast.MatchStar(str(name)):
-            return [name]
-    return []
-
-
-def _calls(statement: ast.stmt) -> bool:
-    """Whether a statement only makes sense for what it calls."""
-    if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
-        return False
-    return any(isinstance(node, ast.Call) for node in ast.walk(statement))
+def _last_call(statements: list[ast.stmt]) -> ast.stmt | None:
+    """The last of the statements that only make sense for what they call."""
+    for statement in reversed(statements):
+        if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
+            continue
+        if any(isinstance(node, ast.Call) for node in ast.walk(statement)):
+            return statement
+    return None
 
 
 def _checks(node: ast.AST, checking: set[str]) -> bool:
@@ -466,20 +453,10 @@ def _checks(node: ast.AST, checking: set[str]) -> bool:
     return False
 
 
-def _checking_names(functions: dict[str, _Function]) -> set[str]:
-    """The functions of a source that check something, or call one that does."""
-    checking: set[str] = set()
-    while True:
-        more = {name for name, each in functions.items() if _checks(each, checking)}
-        if more == checking:
-            return checking
-        checking = more
-
-
 def _called_once(body: list[ast.stmt], functions: dict[str, _Function]) -> set[str]:
     """Functions that one statement of the module calls, and nothing else does."""
     once = set()
-    uses = _loaded(*body)
+    uses = looked_up(*body)
     for statement in body:
         match statement:
             case ast.Expr(ast.Call(ast.Name(name))) if uses[name] == 1:
@@ -532,7 +509,7 @@ def does_nothing(statement: ast.stmt) -> bool:
         case ast.Expr(value):
             return not any(isinstance(node, _ACTIONS) for node in ast.walk(value))
         case ast.If(test):
-            return "__name__" in _loaded(test)
+            return "__name__" in looked_up(test)
         case ast.Raise(exit_, None):
             return exit_ is not None and _is_exit(exit_)
     return False
@@ -574,174 +551,3 @@ def _compare(method: str, *arguments: ast.expr) -> ast.expr:
 def _with(name: str, numbers: list[int], body: list[ast.stmt]) -> ast.With:
     context = ast.Call(_load(name), [ast.Constant(number) for number in numbers], [])
     return ast.With([ast.withitem(context)], body)
-
-
-# --- names from elsewhere ---
-
-
-def _free(tree: ast.AST) -> Counter:
-    """Names that the source looks up and binds nowhere."""
-    bound = {name for node in ast.walk(tree) for name in _bound(node)}
-    return Counter(
-        {name: count for name, count in _loaded(tree).items() if name not in bound | {"__name__"}}
-    )
-
-
-def asked_names(source: str, candidate: str | None) -> tuple[str, ...]:
-    """The names that the code has to define, as the tests of a source write them; `candidate` is
-    what a function ``check`` is called with.
-
-    >>> asked_names("from solution import add\\nimport math\\nassert add(1, 2) == math.floor(3.5)", None)
-    ('add',)
-    >>> asked_names("def check(candidate):\\n    assert candidate(1) == 3", "Solution().add")
-    ('Solution().add',)
-    """
-    try:
-        tree = ast.parse(source)
-    except _UNREADABLE:
-        return (candidate,) if candidate else ()
-    names = {*_asked_for(tree, None), *_taken_over(tree, candidate), *_from_solution(tree)}
-    modules = sys.stdlib_module_names | STAND_INS.keys() | {"TestCase", "np", "pd"}
-    types = {name for name in prelude.NAMES if name[:1].isupper()}
-    names -= modules | types
-    if candidate is not None:
-        # The class of ``Solution().add`` need not be named apart.
-        names = {name for name in names if not candidate.startswith(name)} | {candidate}
-    return tuple(sorted(names))
-
-
-def _from_solution(tree: ast.Module) -> Iterator[str]:
-    """The names that tests import from the code's module, or look up in it."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom("solution", aliases):
-                yield from (alias.name for alias in aliases if alias.name != "*")
-            case ast.Attribute(ast.Name("solution"), name):
-                yield name
-
-
-def _asked_for(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
-    """The names that are likely to be functions of the code."""
-    names = {*_free(tree), *([candidate] if candidate else [])}
-    return tuple(sorted(name for name in names - vars(builtins).keys() if name.isidentifier()))
-
-
-def _taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
-    """Builtins that are the code's: a function may well be called `sum`.
-
-    Only the one that is named as its function, or all that a source names that asks for nothing
-    else: a `sorted` of the code's own must not judge what its `f` returns.
-    """
-    if candidate is not None and candidate in vars(builtins):
-        return (candidate,)
-    free = {name for name in _free(tree) if name[:2] != "__"}
-    own = {
-        name
-        for name in free & vars(builtins).keys()
-        if not (
-            isinstance(vars(builtins)[name], type)
-            and issubclass(vars(builtins)[name], BaseException)
-        )
-    }
-    # `check` gets the function, under a name of its own.
-    has_check = any(
-        isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body
-    )
-    is_given = candidate is not None and has_check
-    asks_elsewhere = is_given or free - vars(builtins).keys() or any(_from_solution(tree))
-    return () if asks_elsewhere else tuple(sorted(own))
-
-
-def _with_imports(tree: ast.Module, written: str) -> str:
-    """With imports of modules that are named as such: they must not be the code's."""
-    attributes = Counter(
-        node.value.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    )
-    lines = []
-    for name, count in _free(tree).items():
-        if name == "TestCase":
-            lines.append("from unittest import TestCase\n")
-        elif name in sys.stdlib_module_names | {"pytest"} and attributes[name] == count:
-            lines.append(f"import {name}\n")
-    if not lines:
-        return written
-    future = [
-        each for each in written.splitlines(keepends=True) if each.startswith("from __future__")
-    ]
-    for line in future:
-        written = written.replace(line, "", 1)
-    return "".join([*future, *lines, written])
-
-
-def _modules(tree: ast.AST) -> set[str]:
-    """The modules that a source imports."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return names
-
-
-def _imported(tree: ast.Module, packages: tuple[str, ...]) -> set[str]:
-    """The packages that a source imports. Raises BadTests where one is not there."""
-    imported = {name.partition(".")[0] for name in _modules(tree)}
-    foreign = imported - sys.stdlib_module_names - {*packages, "solution"}
-    missing = set()
-    for name in foreign:
-        offered = STAND_INS.get(name, set())
-        used = _used(tree, name)
-        if not offered or not used <= offered:
-            what = ", ".join(sorted(used - offered)) if offered else ""
-            missing.add(f"{name} for {what}" if what else name)
-    if missing:
-        raise BadTests(
-            f"tests import {', '.join(sorted(missing))}, which is not in the standard library"
-        )
-    return imported
-
-
-def _used(tree: ast.Module, package: str) -> set[str]:
-    """What a source names of a package, with dots; "*" for all that cannot be seen."""
-    aliases: dict[str, str] = {}
-    used: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top, _, rest = alias.name.partition(".")
-                if top == package:
-                    aliases[alias.asname or top] = rest if alias.asname else ""
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package:
-            prefix = (node.module or "").partition(".")[2]
-            for alias in node.names:
-                name = f"{prefix}.{alias.name}".strip(".")
-                used.add(name)
-                aliases[alias.asname or alias.name] = name
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            base, *names = _chain(node)
-            if base in aliases:
-                used.add(".".join(filter(None, [aliases[base], *names])))
-    bare = sum(_loaded(tree)[name] for name, path in aliases.items() if not path)
-    whole = [name for name, path in aliases.items() if not path]
-    reached = sum(
-        1
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in whole
-    )
-    return used | ({"*"} if bare > reached else set())
-
-
-def _chain(node: ast.expr) -> list[str]:
-    """``a.b.c`` as its names; anything else begins with an empty one."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    names.append(node.id if isinstance(node, ast.Name) else "")
-    return names[::-1]

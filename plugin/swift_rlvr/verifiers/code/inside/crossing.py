@@ -225,7 +225,11 @@ class Objects:
                 bases.append(self._description(base))
             elif issubclass(base, BaseException):
                 bases.append(base.__name__)
-        special = [name for name in SPECIAL if _has(cls, name)]
+        # What its class has, which is not what its metaclass has of that name.
+        space: dict[str, Any] = {}
+        for base in reversed(cls.__mro__[:-1]):
+            space.update(vars(base))
+        special = [name for name in SPECIAL if space.get(name) is not None]
         return [number, cls.__name__, bases, special]
 
     def _error(self, error: BaseException) -> dict:
@@ -256,11 +260,3 @@ def _builtin_error(name: object) -> type[BaseException]:
     if isinstance(found, type) and issubclass(found, BaseException):
         return found
     raise ValueError("no builtin error")
-
-
-def _has(cls: type, name: str) -> bool:
-    """Whether a class has a special method, which its metaclass' of that name is not."""
-    for base in cls.__mro__[:-1]:
-        if name in vars(base):
-            return vars(base)[name] is not None
-    return False

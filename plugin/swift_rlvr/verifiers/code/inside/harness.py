@@ -18,7 +18,7 @@ from typing import Any
 from . import stand_ins
 from .crossing import Code, Control
 from .proxies import Foreign, ForeignClass
-from .solution import LONGEST_DETAIL, failure, is_refusal
+from .solution import LONGEST_DETAIL, REFUSED, failure
 
 RECURSION_LIMIT = 10_000
 _WRITE = json.JSONEncoder().encode  # taken before tests run, which may patch it
@@ -83,10 +83,7 @@ class Recorder:
             kind = "error"
         # Tests may import what is not there; the code has to be.
         is_missing = isinstance(error, ImportError) and error.name != "solution"
-        # as in `check.UNGRADED`
-        if is_refusal(error):
-            kind = "refused by the sandbox"
-        elif not has_crossed and (is_missing or not self.has_asked):
+        if kind != REFUSED and not has_crossed and (is_missing or not self.has_asked):
             kind = "error of the tests"
         return kind, str(report["detail"])
 

@@ -63,23 +63,18 @@ def provide(code: CodeType, space: dict) -> None:
     >>> sorted(space)
     ['List', 'gcd']
     """
-    for name in _mentioned(code) & NAMES.keys():
+    # Names that are not local to a function, and names of attributes.
+    mentioned: set[str] = set()
+    left = [code]
+    while left:
+        part = left.pop()
+        mentioned.update(part.co_names)
+        # The code of functions, classes and comprehensions is a constant of what they stand in.
+        left += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+
+    for name in mentioned & NAMES.keys():
         module = import_module(NAMES[name])
         if name == NAMES[name]:
             space[name] = module
         else:
             space[name] = getattr(module, name)
-
-
-def _mentioned(code: CodeType) -> set[str]:
-    """Names that are not local to a function, and names of attributes."""
-    names: set[str] = set()
-    left = [code]
-    while left:
-        part = left.pop()
-        names.update(part.co_names)
-        # The code of functions, classes and comprehensions is a constant of what they stand in.
-        for constant in part.co_consts:
-            if isinstance(constant, CodeType):
-                left.append(constant)
-    return names

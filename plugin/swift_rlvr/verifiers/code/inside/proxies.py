@@ -30,14 +30,9 @@ for _name in ("lt", "le", "gt", "ge", "add", "sub", "mul", "truediv", "floordiv"
     _OPERATORS[f"__{_name}__"] = getattr(operator, _name)
 for _name in ("matmul", "and", "or", "xor"):
     _OPERATORS[f"__{_name}__"] = getattr(operator, f"__{_name}__")
-
-
-def _reflected(operation: Callable) -> Callable:
-    return lambda value, other: operation(other, value)
-
-
-for _name in [*_OPERATORS][4:]:
-    _OPERATORS[f"__r{_name[2:]}"] = _reflected(_OPERATORS[_name])
+for _name in [*_OPERATORS][4:]:  # all but the comparisons, which have no reflected ones
+    _do = _OPERATORS[_name]
+    _OPERATORS[f"__r{_name[2:]}"] = lambda value, other, do=_do: do(other, value)
 
 OPERATIONS: dict[str, Callable] = {
     **_PLAIN,
@@ -140,12 +135,6 @@ class ForeignClass(type):
         return cls._class_code_.request("operate", "__getitem__", cls, key)
 
 
-def _call(self: Foreign, *arguments: object, **keywords: object) -> Any:
-    if self._origin_ == PART and (arguments or keywords):
-        raise TypeError("a result of the code cannot be asked about a value: the answer is its own")
-    return self._code_.request("call", self, arguments, keywords)
-
-
 def _plain_method(name: str) -> Callable:
     def method(self: Foreign, *operands: object) -> Any:
         return self._code_.request("operate", name, self, *operands)
@@ -163,22 +152,29 @@ def _operator(name: str) -> Callable:
     return method
 
 
-def _contains(self: Foreign, wanted: object) -> bool:
-    if self._origin_ == MADE or isinstance(wanted, Foreign):
-        return self._code_.request("operate", "__contains__", self, wanted)
-    # It is not told what is looked for.
-    return any(each is wanted or each == wanted for each in self)  # type: ignore[attr-defined]
+class _Special(Foreign):
+    """All special methods that a class of the code can have; `build_class` takes those that it has."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: object, **keywords: object) -> Any:
+        if self._origin_ == PART and (arguments or keywords):
+            raise TypeError(
+                "a result of the code cannot be asked about a value: the answer is its own"
+            )
+        return self._code_.request("call", self, arguments, keywords)
+
+    def __contains__(self, wanted: object) -> bool:
+        if self._origin_ == MADE or isinstance(wanted, Foreign):
+            return self._code_.request("operate", "__contains__", self, wanted)
+        # It is not told what is looked for.
+        return any(each is wanted or each == wanted for each in self)  # type: ignore[attr-defined]
 
 
-_METHODS: dict[str, Callable] = {"__call__": _call, "__contains__": _contains}
-_METHODS |= {name: _plain_method(name) for name in _PLAIN}
-_METHODS |= {name: _operator(name) for name in _OPERATORS}
-
-
-def _text(self: BaseException) -> str:
-    """What the error says of itself: its class may say it in its own way."""
-    text = vars(self).get("_text_")
-    return BaseException.__str__(self) if text is None else text
+for _name in _PLAIN:
+    setattr(_Special, _name, _plain_method(_name))
+for _name in _OPERATORS:
+    setattr(_Special, _name, _operator(_name))
 
 
 def build_class(
@@ -188,8 +184,12 @@ def build_class(
     known = {"_class_code_": code, "_class_number_": number, "__module__": "solution"}
     errors = tuple(base for base in bases if issubclass(base, BaseException))
     if errors:
-        return type(name, errors, known | {"__str__": _text})
-    methods = {each: _METHODS[each] for each in special if each in _METHODS}
+        # What the error says of itself: its class may say it in its own way.
+        own = BaseException.__str__
+        return type(
+            name, errors, known | {"__str__": lambda error: vars(error).get("_text_", own(error))}
+        )
+    methods = {each: vars(_Special)[each] for each in special if each in SPECIAL}
     parents = tuple(base for base in bases if issubclass(base, Foreign)) or (Foreign,)
     try:
         cls = type.__new__(ForeignClass, name, parents, {"__slots__": (), **methods})

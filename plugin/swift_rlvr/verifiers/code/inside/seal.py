@@ -23,7 +23,7 @@ import signal
 import sys
 import types
 from _thread import get_ident
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -78,25 +78,73 @@ _BY_ITSELF = (
 
 def close_frames() -> None:
     """Refuse all that leads to the frames and functions of others, for good."""
-    library, frozen, asking, frames = _LIBRARY, _FROZEN, _ASKING, _FRAMES
+    library, frozen, frames, refused = _LIBRARY, _FROZEN, _FRAMES, _REFUSED
     # taken now: the code can assign to any module
-    refused, getframe, ident = _REFUSED, sys._getframe, get_ident
-    kind, text = type, str
+    kind, text, length = type, str, len(_LIBRARY)
+    refuse, require_library, require_importer = _refusals()
+
+    def check_read(_: str, arguments: tuple) -> None:
+        if arguments[1] in frames:
+            require_library(arguments[1])
+
+    def check_assignment(event: str, arguments: tuple) -> None:
+        if arguments[1] == "__code__":
+            require_library(event)
+
+    def check_name(event: str, arguments: tuple) -> None:
+        # A frame's file name says whose it is, and nobody else may compile under such a name.
+        name = arguments[1]
+        if name is None:
+            return
+        if kind(name) is not text or name[:length] == library or name[:8] == frozen:
+            require_importer(event)
+
+    checks = {
+        "sys._getframe": lambda event, _: require_library(event),
+        "object.__getattr__": check_read,
+        "object.__setattr__": check_assignment,
+        "code.__new__": lambda event, _: require_library(event),
+        "marshal.loads": lambda event, _: require_importer(event),
+        "compile": check_name,
+    }
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event in checks:
+            checks[event](event, arguments)
+        elif event in refused or event[:7] == "ctypes.":
+            refuse(event)
+
+    sys.addaudithook(hook)
+
+
+def _refusals() -> tuple[Callable[[str], None], ...]:
+    """Functions that refuse an event: in any case, unless the library asks as `_ASKING` says, and
+    unless Python's importer asks. They are for the checks of `close_frames`.
+    """
+    library, frozen, asking = _LIBRARY, _FROZEN, _ASKING
+    getframe, ident = sys._getframe, get_ident
     error, eperm, length = PermissionError, errno.EPERM, len(_LIBRARY)
     looking = set()  # threads that ask for the frame of who asks
+
+    def asker() -> tuple[str, str, str]:
+        """Who asks: file, function, and the file of its caller."""
+        looking.add(ident())
+        try:
+            # Above it are the hook, its check, one of the functions below, and this one.
+            frame = getframe(4)
+            caller = frame.f_back
+            by = caller.f_code.co_filename if caller else ""
+            return frame.f_code.co_filename, frame.f_code.co_name, by
+        finally:
+            looking.discard(ident())
 
     def refuse(event: str) -> None:
         raise error(eperm, f"{event} is refused in one process with the tests")
 
     def require_library(event: str) -> None:
-        looking.add(ident())
-        try:
-            asks = getframe(2)
-            caller = asks.f_back
-            file, function = asks.f_code.co_filename, asks.f_code.co_name
-            by = caller.f_code.co_filename if caller else ""
-        finally:
-            looking.discard(ident())
+        if event == "sys._getframe" and ident() in looking:
+            return  # `asker` asks
+        file, function, by = asker()
         if file[:8] == frozen and event == "code.__new__":
             return  # a module is loaded
         if file[:length] == library and (file[length:], function) in asking:
@@ -106,37 +154,11 @@ def close_frames() -> None:
         refuse(event)
 
     def require_importer(event: str) -> None:
-        looking.add(ident())
-        try:
-            file = getframe(2).f_code.co_filename
-        finally:
-            looking.discard(ident())
+        file, _, _ = asker()
         if file[:8] != frozen:
             refuse(event)
 
-    def hook(event: str, arguments: tuple) -> None:
-        if event in refused or event[:7] == "ctypes.":
-            refuse(event)
-        elif event == "sys._getframe":
-            if ident() not in looking:
-                require_library(event)
-        elif event == "object.__getattr__":
-            if arguments[1] in frames:
-                require_library(arguments[1])
-        elif event == "object.__setattr__":
-            if arguments[1] == "__code__":
-                require_library(event)
-        elif event == "code.__new__":
-            require_library(event)
-        elif event == "marshal.loads":
-            require_importer(event)
-        elif event == "compile" and arguments[1] is not None:
-            # A frame's file name says whose it is, and nobody else may compile under such a name.
-            name = arguments[1]
-            if kind(name) is not text or name[:length] == library or name[:8] == frozen:
-                require_importer(event)
-
-    sys.addaudithook(hook)
+    return refuse, require_library, require_importer
 
 
 def keep_frames_from_handlers() -> None:
@@ -229,12 +251,29 @@ def lies(*values: object) -> bool:
     """
     # So many that a number modulo 2 is not equal to all of a kind.
     numbers = [int.from_bytes(os.urandom(6), "little") for _ in range(24)]
-    kinds = (numbers, [-number for number in numbers], [number + 0.5 for number in numbers])
     number, text = numbers[0], f"{numbers[0]:x}"
     strangers = (
         *(object(), text, text.encode(), [number], [text]),
         *((number,), (text,), {number}, {number: text}),
     )
+    kinds: tuple[Iterable[object], ...] = (
+        numbers,
+        [-number for number in numbers],
+        [number + 0.5 for number in numbers],
+        *zip(strangers, strict=True),  # each of a kind of its own
+    )
+    for value in _comparing_by_themselves(values):
+        if any(all(_is_equal(value, each) for each in kind) for kind in kinds):
+            return True
+        for series in _SERIES:
+            is_equal = [_is_equal(value, each) for each in series]
+            if any(map(operator.and_, is_equal, is_equal[1:])):
+                return True
+    return False
+
+
+def _comparing_by_themselves(values: Iterable[object]) -> Iterator[object]:
+    """Those of the values, and of what they hold, whose class says what they are equal to."""
     waiting, looked_at = list(values), 0
     while waiting and looked_at < 1000:
         value = waiting.pop()
@@ -243,22 +282,10 @@ def lies(*values: object) -> bool:
             waiting += value  # type: ignore[arg-type]
         elif type(value) is dict:
             waiting += [*value.keys(), *value.values()]
-        # A class that compares by itself.
-        cls = type(value)
-        own = not all(
-            isinstance(each, types.WrapperDescriptorType) for each in (cls.__eq__, cls.__ne__)
-        )
-        if not own:
-            continue
-        if any(_is_equal(value, stranger) for stranger in strangers):
-            return True
-        if any(all(_is_equal(value, number) for number in kind) for kind in kinds):
-            return True
-        for series in _SERIES:
-            is_equal = [_is_equal(value, each) for each in series]
-            if any(map(operator.and_, is_equal, is_equal[1:])):
-                return True
-    return False
+        for method in (type(value).__eq__, type(value).__ne__):
+            if not isinstance(method, types.WrapperDescriptorType):
+                yield value
+                break
 
 
 def equal(left: Any, right: Any) -> Any:

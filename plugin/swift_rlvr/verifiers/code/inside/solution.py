@@ -12,6 +12,8 @@ from typing import Any
 from .crossing import Objects
 from .values import Opaque, decode, encode
 
+# as in `check.UNGRADED`
+REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
 # how the kernel answers what the sandbox does not allow
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
@@ -26,12 +28,13 @@ def is_refusal(error: BaseException) -> bool:
 
 def failure(error: BaseException) -> dict[str, object]:
     """The report on an error of the code, by its kind, which is one of `check.FAILURES`."""
+    kind = "error"
     if isinstance(error, MemoryError):
         kind = "out of memory"
     elif isinstance(error, SystemExit):
         kind = "ended early"
-    else:
-        kind = "error"
+    elif is_refusal(error):
+        kind = REFUSED
     try:
         detail = f"{type(error).__name__}: {error}"
     except BaseException:  # the exception is untrusted code, and so is its text
@@ -104,25 +107,42 @@ class Names:
         value = space.get(name)
         cls = space.get("Solution")
         if getattr(value, "__module__", None) != "solution" and hasattr(cls, name):
-            return "value", _method(space, name)
+
+            def method(*arguments: object, **keywords: object) -> object:
+                return getattr(space["Solution"](), name)(*arguments, **keywords)
+
+            return "value", method
         if name not in space:
             raise NameError(f"name '{name}' is not defined")
         if isinstance(value, ModuleType):
             return "module", None
         return "value", value
 
+    def called(self, request: dict) -> tuple[Any, Iterable, dict]:
+        """The function that a request has called, its arguments and its keywords."""
+        name = request["function"]
+        if "of_json" in request:
+            return self._function(name), _with_int_keys(request["of_json"]), {}
+        if name.isidentifier():
+            _, function = self.find(name)
+        else:
+            function = self._function(name)
+        if "written" in request:
+            return function, *decode(request["written"])
+        return function, *(_evaluated(source, {}) for source in request["source"])
 
-def _method(space: dict, name: str) -> Callable:
-    def method(*arguments: object, **keywords: object) -> object:
-        return getattr(space["Solution"](), name)(*arguments, **keywords)
-
-    return method
+    def _function(self, name: str) -> Any:
+        """What an expression says, such as ``Solution().add``."""
+        space = vars(self.module)
+        if hasattr(space.get("Solution"), name):
+            name = f"Solution().{name}"  # as LeetCode asks for functions
+        return _evaluated(name, {key: value for key, value in space.items() if key[:2] != "__"})
 
 
 def _call(names: Names, request: dict) -> dict:
     """The answer to a call whose value is compared in the trainer's process."""
     try:
-        function, arguments, keywords = _called(names, request)
+        function, arguments, keywords = names.called(request)
         value = function(*arguments, **keywords)
         # Of an object that cannot be written it may be enough whether it is true.
         value = bool(value) if request.get("asks_truth") else value
@@ -135,32 +155,8 @@ def _call(names: Names, request: dict) -> dict:
         answer = {"kind": "error", "detail": "RecursionError"}
     except BaseException as error:
         answer = failure(error)
-        if is_refusal(error):
-            answer["kind"] = "refused by the sandbox"  # `check.REFUSED`
     # The number came with the test: no answer can be written in advance.
     return answer | {"nonce": request["nonce"]}
-
-
-def _called(names: Names, request: dict) -> tuple[Any, Iterable, dict]:
-    """The function, its arguments and its keywords."""
-    name = request["function"]
-    if "of_json" in request:
-        return _function(names, name), _with_int_keys(request["of_json"]), {}
-    if name.isidentifier():
-        _, function = names.find(name)
-    else:
-        function = _function(names, name)
-    if "written" in request:
-        return function, *decode(request["written"])
-    return function, *(_evaluated(source, {}) for source in request["source"])
-
-
-def _function(names: Names, name: str) -> Any:
-    """What an expression says, such as ``Solution().add``."""
-    space = vars(names.module)
-    if hasattr(space.get("Solution"), name):
-        name = f"Solution().{name}"  # as LeetCode asks for functions
-    return _evaluated(name, {name: value for name, value in space.items() if name[:2] != "__"})
 
 
 def _evaluated(written: str, space: dict) -> Any:

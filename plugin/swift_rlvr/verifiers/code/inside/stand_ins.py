@@ -42,10 +42,10 @@ class Approx:
             if len(actual) != len(expected):
                 return False
             return all(map(self._is_near, actual, expected))
-        if isinstance(expected, bool) or not _is_number(expected) or not _is_number(actual):
-            return bool(actual == expected)
         if actual == expected:
             return True
+        if isinstance(expected, bool) or not all(map(_is_number, (actual, expected))):
+            return False
         return bool(abs(actual - expected) <= max(self._most, self._share * abs(expected)))
 
 

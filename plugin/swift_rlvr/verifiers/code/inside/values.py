@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -38,40 +38,78 @@ def encode(value: object, depth: int = 0) -> object:
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, str):
-        if str.isascii(value):
-            return value
-        try:
-            str.encode(value)
-        except UnicodeEncodeError:  # JSON makes one character of two surrogates
-            return ["text", *map(ord, value)]
-        return value
+        return _encode_text(value)
     if isinstance(value, int):
         # Longer ones in base 16: reading a decimal takes quadratic time.
         return value if abs(value) < 1 << 63 else ["int", hex(value)]
     if depth > DEEPEST:
         raise Opaque("nested too deep")
-    within = depth + 1
-    if isinstance(value, (list, tuple)):
-        name = "list" if isinstance(value, list) else "tuple"
-        return [name, *(encode(each, within) for each in value)]
-    if isinstance(value, Set):  # also the keys of a dict
-        return ["set", *(encode(each, within) for each in value)]
-    if isinstance(value, dict):
-        items = value.items()
-        return ["dict", *([encode(key, within), encode(item, within)] for key, item in items)]
-    if isinstance(value, (bytes, bytearray)):
-        return ["bytes", value.hex()]
-    if isinstance(value, complex):
-        return ["complex", value.real, value.imag]
-    if isinstance(value, Rational):
-        return ["fraction", hex(value.numerator), hex(value.denominator)]
-    # 1e999999999 as a fraction would fill the memory.
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 1000:
-        return encode(Fraction(value))
+    if isinstance(value, (list, tuple, Set, dict)):
+        return _encode_collection(value, depth + 1)
+    for types, write in _WRITERS:
+        if isinstance(value, types):
+            return write(value)
     # an array, or a number of numpy's
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return encode(value.tolist())
-    raise Opaque(f"of type {type(value).__name__}", value)
+    raise _opaque(value)
+
+
+def _encode_text(value: str) -> object:
+    if str.isascii(value):
+        return value
+    try:
+        str.encode(value)
+    except UnicodeEncodeError:  # JSON makes one character of two surrogates
+        return ["text", *map(ord, value)]
+    return value
+
+
+def _encode_collection(value: Any, depth: int) -> list:
+    if isinstance(value, dict):
+        items = value.items()
+        return ["dict", *([encode(key, depth), encode(item, depth)] for key, item in items)]
+    name = "set"  # also the keys of a dict
+    if isinstance(value, (list, tuple)):
+        name = "list" if isinstance(value, list) else "tuple"
+    return [name, *(encode(each, depth) for each in value)]
+
+
+def _encode_decimal(value: Decimal) -> object:
+    # 1e999999999 as a fraction would fill the memory.
+    if value.is_finite() and abs(value.adjusted()) < 1000:
+        return encode(Fraction(value))
+    raise _opaque(value)
+
+
+def _opaque(value: object) -> Opaque:
+    return Opaque(f"of type {type(value).__name__}", value)
+
+
+# How values are written that hold no others, by the first type that fits.
+_WRITERS: tuple[tuple[Any, Callable[[Any], object]], ...] = (
+    ((bytes, bytearray), lambda value: ["bytes", value.hex()]),
+    (complex, lambda value: ["complex", value.real, value.imag]),
+    (Rational, lambda value: ["fraction", hex(value.numerator), hex(value.denominator)]),
+    (Decimal, _encode_decimal),
+)
+
+
+def _read_fraction(numerator: str, denominator: str) -> Fraction:
+    # Fraction divides by the greatest common divisor, in quadratic time.
+    if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:
+        raise ValueError("a fraction of very many digits")
+    return Fraction(int(numerator, 16), int(denominator, 16))
+
+
+# How they are read, by the name under which they are written.
+_READERS: dict[str, Callable[..., object]] = {
+    "int": lambda digits: int(digits, 16),
+    "text": lambda *numbers: "".join(map(chr, numbers)),
+    "bytes": bytes.fromhex,
+    "complex": complex,
+    "fraction": _read_fraction,
+}
 
 
 def decode(value: Any) -> Any:
@@ -87,27 +125,16 @@ def decode(value: Any) -> Any:
     if not isinstance(value, (list, dict)):
         return value
     match value:
-        case ["int", digits]:
-            return int(digits, 16)
-        case ["bytes", digits]:
-            return bytes.fromhex(digits)
-        case ["text", *numbers]:
-            return "".join(map(chr, numbers))
-        case ["fraction", numerator, denominator]:
-            # Fraction divides by the greatest common divisor, in quadratic time.
-            if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:
-                raise ValueError("a fraction of very many digits")
-            return Fraction(int(numerator, 16), int(denominator, 16))
-        case ["complex", real, imaginary]:
-            return complex(real, imaginary)
+        case ["list" | "tuple" as name, *items]:
+            return _COLLECTIONS[name](map(decode, items))
         case ["dict", *items]:
             keys = _hashable(key for key, _ in items)
             values = [decode(value) for _, value in items]
             return dict(zip(keys, values, strict=True))
         case ["set", *items]:
             return set(_hashable(items))
-        case ["list" | "tuple" as name, *items]:
-            return _COLLECTIONS[name](map(decode, items))
+        case [str(name), *parts] if name in _READERS:
+            return _READERS[name](*parts)
     raise ValueError("unknown type")
 
 

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from types import ModuleType
+from types import EllipsisType, ModuleType, NoneType
 from typing import Any
 
 from .values import DEEPEST, Opaque, decode, encode
@@ -30,6 +30,8 @@ _MADE: dict[type, _Made] = {
     datetime: (datetime.fromisoformat, lambda value: (value.isoformat(),)),
     time: (time.fromisoformat, lambda value: (value.isoformat(),)),
     timedelta: (timedelta, lambda value: (value.days, value.seconds, value.microseconds)),
+    bytearray: (bytearray.fromhex, lambda value: (value.hex(),)),
+    EllipsisType: (lambda: ..., lambda value: ()),
 }
 _MAKERS = {cls.__name__: make for cls, (make, _) in _MADE.items()}
 
@@ -38,25 +40,21 @@ def write(value: object, hand_over: Callable[[object], list], depth: int = 0) ->
     """A value as JSON. Raises Opaque where it is nested too deep, and what `hand_over` does of what is
     not plain.
     """
-    if isinstance(value, (str, float, int)) or value is None:
+    if isinstance(value, (str, float, int, NoneType)):
         return encode(value)
     if depth > DEEPEST:
         raise Opaque("nested too deep")
     cls = type(value)
     if isinstance(value, _COLLECTIONS):
         return _collection(value, hand_over, depth + 1)
-    if isinstance(value, bytearray):
-        return ["bytearray", value.hex()]
     if isinstance(value, Set):  # the keys of a dict
         return ["set", *(write(each, hand_over, depth + 1) for each in value)]
     if cls in _MADE:
         return [cls.__name__, *_MADE[cls][1](value)]
     if isinstance(value, type) and value is vars(builtins).get(name := value.__name__):
         return ["type", name]
-    if value is ...:
-        return ["ellipsis"]
     # an array of numbers or text
-    if cls.__name__ == "ndarray" and cls.__module__ == "numpy":
+    if (cls.__module__, cls.__name__) == ("numpy", "ndarray"):
         array: Any = value
         if array.dtype.kind in "biufcSU":
             return ["array", array.dtype.str, write(array.tolist(), hand_over, depth + 1)]
@@ -95,10 +93,6 @@ def read(written: object, take: Callable[[list], object], has_arrays: bool = Tru
     if name in _MAKERS:
         return _MAKERS[name](*items)
     match written:
-        case ["bytearray", digits]:
-            return bytearray.fromhex(digits)
-        case ["ellipsis"]:
-            return ...
         case ["type", name] if isinstance(vars(builtins)[name], type):
             return vars(builtins)[name]
         case ["array", kind, elements]:

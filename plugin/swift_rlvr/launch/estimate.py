@@ -33,13 +33,15 @@ from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import data_suffix
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import existing_folder
 from swift_rlvr.utils.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.utils.settings import number
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One line. count: the number it is about, in its unit; None if it is not known.
+    """One line. count: the number it is about, in its unit; None if it is not known, so that nothing
+    was compared.
 
     fits: false if the run may not or cannot work.
     """
@@ -237,10 +239,10 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
         return _memory_of_host(plan, model, settings, processes)
     available = plan.machine.least_memory(plan.train_gpus) * MIB
     if not available:
-        _, needed = peak_memory(model, settings, processes)
-        return Estimate("the GPUs' memory is not known", round(needed))
-    vllm_gpus = plan.train_gpus if settings.is_colocated else plan.server_gpus
-    share = plan.machine.least_memory(vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+        return Estimate("the GPUs' memory is not known")
+    share = (
+        plan.machine.least_memory(plan.vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+    )
     own_share = share * settings.is_colocated
     moment, needed = peak_memory(model, settings, processes, own_share)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
@@ -278,9 +280,7 @@ def disk(plan: Plan) -> Estimate:
     None if they are not known.
     """
     model, kept = model_size(plan.grpo.model), checkpoints_kept(plan)
-    output = plan.output.absolute()
-    existing = next(path for path in (output, *output.parents) if path.is_dir())
-    free = shutil.disk_usage(existing).free
+    free = shutil.disk_usage(existing_folder(plan.output)).free
     left = f"{decimal(free)} free"
     if kept == 0:
         return Estimate(f"no checkpoints; {left}", 0)

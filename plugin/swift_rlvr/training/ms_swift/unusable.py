@@ -220,6 +220,23 @@ CASES = (
         ),
     ),
     Case(
+        lambda arguments: arguments.min_p == 1,
+        Unusable(
+            "min_p",
+            "only the most probable token is left, so that all completions of a prompt are the same",
+            "leave it out, or less than 1",
+        ),
+    ),
+    Case(
+        lambda arguments: arguments.use_vllm and 0 < arguments.temperature < 0.01,
+        Unusable(
+            "temperature",
+            "vLLM takes 0.01 in its place, with which nearly all completions of a prompt are the same, "
+            "and the trainer divides by the smaller one",
+            "0.5 to 1",
+        ),
+    ),
+    Case(
         lambda arguments: arguments.streaming,
         Unusable(
             "streaming",

@@ -479,6 +479,17 @@ def test_a_second_launch_is_refused_before_its_plan_is_shown(plan, monkeypatch):
     supervisor.refuse_second_run(made)  # the folder is free again, for RESUME=1
 
 
+def test_a_training_without_a_step_has_failed(plan):
+    """ms-swift ends with 0 where a hub's dataset turns out to have fewer rows than a batch."""
+    body = """
+row = {"train_runtime": 0.02, "train_loss": 0.0, "global_step/max_steps": "0/3"}
+(folder / "logging.jsonl").write_text(json.dumps(row) + "\\n")
+"""
+    status, shown = run(plan(body, None))
+    assert status == 1
+    assert "the training made no step: its dataset has fewer rows than are sampled at once" in shown
+
+
 QUIET_RANK = """
 os.environ.pop("LOCAL_RANK", None)
 rank = [sys.executable, "-c", "import os, time; os.kill(os.getpid(), 19); time.sleep(1800)"]

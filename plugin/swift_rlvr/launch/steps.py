@@ -15,6 +15,9 @@ from swift_rlvr.utils.jsonl import LineError, parse_object
 # step until then they are at least. Before the first step models are loaded and kernels compiled.
 QUIET, QUIET_STEPS, QUIET_AT_FIRST = 60, 3, 600
 
+# Why a training has ended that ms-swift ends with 0, as if it had been one.
+NO_STEP = "the training made no step: its dataset has fewer rows than are sampled at once"
+
 
 class Steps:
     """Shows what a trainer adds to its log. step: the last one that was logged; 0 before the first."""
@@ -40,10 +43,14 @@ class Steps:
         for text in self._tail.lines():
             with suppress(LineError):
                 row = parse_object(text)
-                # Others say what the model is, or how long the whole training took.
-                if "global_step/max_steps" in row and "train_runtime" not in row:
-                    self._show(row)
-                    cause = cause or self._stale_weights(row)
+                if "global_step/max_steps" not in row:  # what the model is
+                    continue
+                if "train_runtime" in row:  # the closing line
+                    if row["global_step/max_steps"].startswith("0/"):
+                        cause = cause or NO_STEP
+                    continue
+                self._show(row)
+                cause = cause or self._stale_weights(row)
         return cause
 
     def _show(self, row: Mapping[str, Any]) -> None:

@@ -411,7 +411,7 @@ TABLE = [
         "no reward verifies answers of gsm8k, there are format",
     ),
     # By its name, because its rows are on a hub.
-    (rewards.verifiers, "--dataset gsm8k", "failed", "no reward grades rows of gsm8k"),
+    (rewards.verifiers, "--dataset gsm8k", "failed", "no reward verifies answers of gsm8k"),
     (rewards.verifiers, "--dataset gsm8k --reward_funcs accuracy", "passed", "of gsm8k: accuracy"),
     # What its tasks are is not known before it is loaded, so that nothing is said to have passed.
     (rewards.verifiers, "--dataset owner/data", "none", ""),

@@ -8,7 +8,7 @@ made as the trainer makes them. What it has only in its code is in the tables be
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,6 +35,9 @@ def unusable(arguments: Any) -> Iterator[Unusable]:
     """
     from swift.loss_scale import get_loss_scale
 
+    if arguments.use_ray:
+        remedy = "leave it out; Ray is for `megatron rlhf`, see docs/launch/megatron.md"
+        yield Unusable("use_ray", "`swift rlhf` trains without Ray, whatever it says", remedy)
     yield from _losses(arguments)
     for limits in RANGES:
         value = getattr(arguments, limits.setting)
@@ -42,9 +45,7 @@ def unusable(arguments: Any) -> Iterator[Unusable]:
             problem = f"{limits.whose} cannot use {value:g}"
             yield Unusable(limits.setting, problem, f"{limits} for {limits.setting}")
     yield from _unknown_names(arguments)
-    for case in CASES:
-        if case.is_true(arguments):
-            yield case.unusable
+    yield from _learning_nothing(arguments)
     yield from _incomplete(arguments)
     yield from _reward_models(arguments)
     # What is made as in the trainer.
@@ -68,6 +69,9 @@ def _losses(arguments: Any) -> Iterator[Unusable]:
     elif loss is not None and loss not in LOSSES:
         remedy = did_you_mean(str(loss), LOSSES) or f"one of {', '.join(LOSSES)}"
         yield Unusable("loss_type", f"ms-swift has no loss {loss}", remedy)
+    if arguments.off_policy_sequence_mask_delta is not None:
+        problem = "ms-swift's trainer refuses it in the first step"
+        yield Unusable("off_policy_sequence_mask_delta", problem, "leave it out")
 
 
 # Ranges.
@@ -172,100 +176,41 @@ def _unknown_names(arguments: Any) -> Iterator[Unusable]:
             yield Unusable(setting, f"ms-swift and its plugins have no {name}", remedy)
 
 
-# Settings that need others, and those with which nothing is learned.
+# Settings with which nothing is learned.
 
 
-def _has_no_rows_to_evaluate(arguments: Any) -> bool:
-    """Whether an evaluation is asked for that has no rows. ms-swift switches `--eval_strategy steps` off
-    then, and not this one.
-    """
-    has_rows = arguments.val_dataset or arguments.split_dataset_ratio > 0
-    return bool(arguments.training_args.eval_on_start and not has_rows)
+def _learning_nothing(arguments: Any) -> Iterator[Unusable]:
+    """A training runs to its end with these, and no completion is better than another."""
+    if arguments.learning_rate == 0:
+        yield Unusable("learning_rate", "with 0 no weight changes", "more than 0, such as 1e-6")
+    same = "all completions of a prompt are the same, so that none is better than another"
+    if arguments.top_k == 1:
+        yield Unusable("top_k", same, "-1 for all tokens, or 2 and more")
+    if arguments.min_p == 1:
+        yield Unusable("min_p", same, "less than 1")
+    if arguments.use_vllm and 0 < arguments.temperature < 0.01:
+        own = f"the trainer divides by {arguments.temperature:g}"
+        problem = f"vLLM takes 0.01 in its place, and {own}; nearly {same}"
+        yield Unusable("temperature", problem, "0.5 to 1")
+    if arguments.streaming:
+        problem = (
+            "ms-swift samples once for each streamed row, and not num_generations times: the completions "
+            "of a group would answer different questions"
+        )
+        yield Unusable("streaming", problem, "leave it out; `--dataset NAME#N` limits the rows")
 
 
-class Case(NamedTuple):
-    """What cannot be used, and of which arguments it is true."""
-
-    is_true: Callable[[Any], Any]
-    unusable: Unusable
-
-
-CASES = (
-    Case(
-        lambda arguments: arguments.use_ray,
-        Unusable(
-            "use_ray",
-            "`swift rlhf` trains without Ray, whatever it says",
-            "leave it out; Ray is for `megatron rlhf`, see docs/launch/megatron.md",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.use_gym_env and not arguments.multi_turn_scheduler,
-        Unusable(
-            "gym_env",
-            "without multi_turn_scheduler nothing steps the environment, which gives the reward",
-            "--multi_turn_scheduler gym_scheduler, or one of your own",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.learning_rate == 0,
-        Unusable("learning_rate", "with 0 no weight changes", "more than 0, such as 1e-6"),
-    ),
-    Case(
-        lambda arguments: arguments.top_k == 1,
-        Unusable(
-            "top_k",
-            "all completions of a prompt are the same, so that none is better than another",
-            "-1 for all tokens, or 2 and more",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.min_p == 1,
-        Unusable(
-            "min_p",
-            "only the most probable token is left, so that all completions of a prompt are the same",
-            "leave it out, or less than 1",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.use_vllm and 0 < arguments.temperature < 0.01,
-        Unusable(
-            "temperature",
-            "vLLM takes 0.01 in its place, with which nearly all completions of a prompt are the same, "
-            "and the trainer divides by the smaller one",
-            "0.5 to 1",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.streaming,
-        Unusable(
-            "streaming",
-            "ms-swift samples once for each streamed row, and not num_generations times: the "
-            "completions of a group would answer different questions",
-            "leave it out; `--dataset NAME#N` limits the rows",
-        ),
-    ),
-    Case(
-        lambda arguments: arguments.off_policy_sequence_mask_delta is not None,
-        Unusable(
-            "off_policy_sequence_mask_delta",
-            "ms-swift's trainer refuses it in the first step",
-            "leave it out",
-        ),
-    ),
-    Case(
-        _has_no_rows_to_evaluate,
-        Unusable(
-            "eval_on_start",
-            "there are no rows for an evaluation",
-            "--val_dataset, or --split_dataset_ratio 0.01",
-        ),
-    ),
-)
+# Settings that need others.
 
 
 def _incomplete(arguments: Any) -> Iterator[Unusable]:
     """Settings without others that they need."""
+    if arguments.use_gym_env and not arguments.multi_turn_scheduler:
+        problem = (
+            "without multi_turn_scheduler nothing steps the environment, which gives the reward"
+        )
+        remedy = "--multi_turn_scheduler gym_scheduler, or one of your own"
+        yield Unusable("gym_env", problem, remedy)
     probabilities = arguments.interleave_prob
     datasets = arguments.dataset
     if probabilities and len(datasets) > 1 and len(probabilities) != len(datasets):
@@ -280,6 +225,11 @@ def _incomplete(arguments: Any) -> Iterator[Unusable]:
         if missing:
             problem = f"it needs {', '.join(missing)} too"
             yield Unusable("chord_sft_dataset", problem, f"set {', '.join(missing)}")
+    # `--eval_strategy steps` without rows is switched off by ms-swift, and this is not.
+    has_rows = arguments.val_dataset or arguments.split_dataset_ratio > 0
+    if arguments.training_args.eval_on_start and not has_rows:
+        problem = "there are no rows for an evaluation"
+        yield Unusable("eval_on_start", problem, "--val_dataset, or --split_dataset_ratio 0.01")
 
 
 def _reward_models(arguments: Any) -> Iterator[Unusable]:

@@ -3,7 +3,6 @@ checkpoints really took.
 """
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +17,6 @@ from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.memory import GIB, peak_memory, training_memory
 from swift_rlvr.launch.model_size import ModelSize, model_size
 from swift_rlvr.launch.settings import GrpoSettings, read_zero
-from swift_rlvr.utils.jsonl import write_jsonl
 
 TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"
 QWEN = ModelSize(3_085_938_688)
@@ -345,46 +343,3 @@ def test_a_disk_that_is_too_small_is_a_warning_that_names_the_step(monkeypatch):
     )
     only_weights = plan_for("countdown", "--save_only_model", True, gpus=3)
     assert estimate.disk(only_weights).fits
-
-
-# Hours.
-
-
-IN_PROPORTION = "on H100s at full length, in proportion to 3B on one; not measured"
-
-
-@pytest.mark.parametrize(
-    ("recipe", "words", "gpus", "text"),
-    [
-        # What was run: 3,093 steps of 79.5 s.
-        (
-            "countdown_colocate",
-            ["--per_device_train_batch_size", 4, "--offload_optimizer", "true"],
-            1,
-            "at most 68 h on an H100, by a measured step of full length",
-        ),
-        ("countdown_colocate", [], 8, f"about 8.5 h {IN_PROPORTION}"),
-        ("countdown_colocate", ["--max_completion_length", 2048], 8, f"about 17 h {IN_PROPORTION}"),
-        ("countdown_colocate", ["--tuner_type", "lora"], 1, f"about 68 h {IN_PROPORTION}"),
-        ("countdown_colocate", ["--model", "some/7B"], 1, f"about 155 h {IN_PROPORTION}"),
-        ("countdown_colocate", ["--max_completion_length", 512], 1, f"about 34 h {IN_PROPORTION}"),
-        ("countdown", [], 3, f"about 23 h {IN_PROPORTION}"),
-        ("countdown", ["--dataset", "gsm8k"], 3, None),
-        ("countdown", ["--model", "who/knows"], 3, None),
-        ("countdown_tiny_1gpu", [], 1, None),
-        ("countdown_cpu", [], 0, None),
-    ],
-)
-def test_hours_by_a_measured_step(recipe, words, gpus, text):
-    takes = estimate.hours(plan_for(recipe, *words, gpus=gpus))
-    assert (takes and takes.text) == text
-
-
-def test_a_run_that_goes_on_is_measured_by_its_own_log(tmp_path):
-    plan = plan_for("countdown", "--max_steps", 2000, gpus=3)
-    plan = replace(plan, resume=tmp_path / "checkpoint-800", output=tmp_path)
-    assert estimate.hours(plan) is None
-    rows = [{"train_speed(s/it)": speed} for speed in (90.0, 30.0)]
-    write_jsonl(tmp_path / "logging.jsonl", [*rows, {"model_parameter_info": "3B"}])
-    expected = "about 10 h for 1,200 more steps, as measured in this run"
-    assert present(estimate.hours(plan)).text == expected

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from helpers import done_within, printed
 from swift_rlvr.cli import train
-from swift_rlvr.launch import supervisor
+from swift_rlvr.launch import steps, supervisor
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.plan import Plan, Process, Server
 from swift_rlvr.launch.supervisor import supervise
@@ -479,6 +479,17 @@ def test_a_second_launch_is_refused_before_its_plan_is_shown(plan, monkeypatch):
     supervisor.refuse_second_run(made)  # the folder is free again, for RESUME=1
 
 
+def test_a_training_without_a_step_has_failed(plan):
+    """ms-swift ends with 0 where a hub's dataset turns out to have fewer rows than a batch."""
+    body = """
+row = {"train_runtime": 0.02, "train_loss": 0.0, "global_step/max_steps": "0/3"}
+(folder / "logging.jsonl").write_text(json.dumps(row) + "\\n")
+"""
+    status, shown = run(plan(body, None))
+    assert status == 1
+    assert "the training made no step: its dataset has fewer rows than are sampled at once" in shown
+
+
 QUIET_RANK = """
 os.environ.pop("LOCAL_RANK", None)
 rank = [sys.executable, "-c", "import os, time; os.kill(os.getpid(), 19); time.sleep(1800)"]
@@ -508,8 +519,8 @@ os.kill(int((folder / "pid").read_text()), signal.SIGSTOP)
     ],
 )
 def test_who_does_not_answer_is_said_where_there_is_no_step(plan, monkeypatch, body, expected):
-    monkeypatch.setattr(supervisor, "QUIET", 1)
-    monkeypatch.setattr(supervisor, "QUIET_STEPS", 0)
+    monkeypatch.setattr(steps, "QUIET", 1)
+    monkeypatch.setattr(steps, "QUIET_STEPS", 0)
     console = Console(file=io.StringIO(), width=300)
     server = "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER
     made = plan(body + RUN_ON, server, model=HUB)
@@ -525,7 +536,7 @@ def test_who_does_not_answer_is_said_where_there_is_no_step(plan, monkeypatch, b
 
 def test_a_long_step_is_no_reason_to_warn(plan, monkeypatch):
     """The limit is three times the longest step, of which the first one's time is ms-swift's."""
-    monkeypatch.setattr(supervisor, "QUIET", 0)
+    monkeypatch.setattr(steps, "QUIET", 0)
     status, shown = run(plan("log(1, step_time=20)\ntime.sleep(2)\nlog(2)\n", model=HUB))
     assert status == 0 and "no step for" not in shown
 

@@ -64,6 +64,13 @@ save_steps: 1
 """
 MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--per_device_train_batch_size 9": "trl rejects these settings: generation_batch_size (9) must be divisible by",
+    "--reward_weights 1 0.5": "--reward_weights: must be one for each of external_countdown, format, ",
+    # These would run to their end, and nothing would be learned.
+    "--top_k 1": "--top_k: must not be 1: all completions of a prompt would be the same",
+    "--min_p 1": "--min_p: must not be 1: all completions of a prompt would be the same",
+    "--reward_weights 0 0 0": "--reward_weights: must not all be 0",
+    "--delta 0.5": "--delta: must be more than 1, got 0.5",
+    "--top_entropy_quantile 0": "--top_entropy_quantile: must be more than 0, got 0",
     "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",
     "--lr_scheduler_type zigzag": "--lr_scheduler_type: must be one of linear, cosine",
     "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",

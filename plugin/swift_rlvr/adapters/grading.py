@@ -202,7 +202,7 @@ def _columns_in(label: Any) -> dict[str, Any]:
         return {"tests": value}  # cases of input and output
     if len(golds) > 1:
         return {LABEL: json.dumps(golds, ensure_ascii=False)}  # as `math:` writes them
-    return {LABEL: golds[0] if golds else None}
+    return {LABEL: next(iter(golds), None)}
 
 
 def _chosen(rewards: Any, weights: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -235,18 +235,21 @@ def _graded(
     completion: object, row: dict[str, Any], rewards: list[Reward]
 ) -> list[tuple[Reward, Grade]]:
     """What each reward gives. One that is for some tasks only does not grade the rows of others."""
-    own_names = {name for reward in rewards for name in reward.own_tasks}
+    known = set(TASKS).union(*(reward.own_tasks for reward in rewards))
     task = row.get("task")
-    if not isinstance(task, str) or (task not in TASKS and task not in own_names):
+    if not isinstance(task, str) or task not in known:
         row = {name: value for name, value in row.items() if name != "task"}
 
-    # A row that names no task is for the verifiers whose columns it has.
-    fitting = [
-        reward for reward in rewards if reward.own_tasks and missing_column(reward, row) is None
-    ]
+    # A row that names no task is for the verifiers whose columns it has, if there are any.
+    of_other_tasks: list[Reward] = []
+    if "task" not in row:
+        verifiers = [reward for reward in rewards if reward.own_tasks]
+        lacking = [reward for reward in verifiers if missing_column(reward, row) is not None]
+        if len(lacking) < len(verifiers):
+            of_other_tasks = lacking
     graded = []
     for reward in rewards:
-        if "task" not in row and fitting and reward.own_tasks and reward not in fitting:
+        if reward in of_other_tasks:
             graded.append((reward, Grade(None, OTHER_TASK)))
             continue
         columns = {name: [value] for name, value in _with_needed(reward, row).items()}

@@ -1,8 +1,7 @@
-"""How long a planned run is and what it needs: steps, hours, tokens, memory and disk, each as a line
-for people.
+"""How long a planned run is and what it needs: steps, tokens, memory and disk, each as a line for
+people.
 
-Steps and tokens are counted. Hours are the run's own, or scaled from a measured step. Memory and
-disk are rough, and only warn.
+Steps and tokens are counted. Memory and disk are rough, and only warn.
 """
 
 import math
@@ -30,17 +29,19 @@ from swift_rlvr.launch.memory import (
 from swift_rlvr.launch.model_size import ModelSize, model_size
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.settings import TENSOR, GrpoSettings
-from swift_rlvr.runs.folder import LOG, checkpoints
+from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import data_suffix
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import existing_folder
 from swift_rlvr.utils.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.utils.settings import number
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One line. count: the number it is about, in its unit; None if it is not known.
+    """One line. count: the number it is about, in its unit; None if it is not known, so that nothing
+    was compared.
 
     fits: false if the run may not or cannot work.
     """
@@ -221,58 +222,6 @@ def tokens(plan: Plan) -> Estimate:
     return Estimate(f"prompt up to {prompt:,} + {text}, {of_limit}", completion)
 
 
-# Hours.
-
-
-# The step that was measured: `swift-rlvr train countdown` on an H100 of 80 GB, 26 November 2026, with
-# random weights of Qwen2.5-3B's shape, whose completions never end by themselves: the first step, with
-# its warm-up. The GPU trains all parameters and samples in turn; so many tokens in every completion.
-STEP_SECONDS, STEP_GPU, STEP_PARAMETERS = 79.5, "H100", 3.09e9
-STEP_COMPLETIONS, STEP_TOKENS = 128, 1024
-# Below so many parameters a step is mostly what does not depend on them.
-SMALLEST_TO_SCALE = 0.3e9
-
-
-def hours(plan: Plan) -> Estimate | None:
-    """How long the run takes: by its own log if it goes on, or else by the measured step, in proportion
-    to the work for each GPU. None if nothing is known. count: seconds.
-    """
-    total = steps(plan).count
-    if total is None:
-        return None
-    if plan.resume is not None:
-        left = total - int(plan.resume.name.rpartition("-")[2])
-        measured = None
-        with suppress(InputError):
-            for _, row in read_jsonl(plan.output / LOG, LONGEST_ROW):
-                measured = row.get("train_speed(s/it)", measured)
-        if measured is None:
-            return None
-        text = f"about {_hours(left * measured)} h for {left:,} more steps, as measured in this run"
-        return Estimate(text, round(left * measured))
-
-    model = model_size(plan.grpo.model)
-    gpus = len(plan.train_gpus) * plan.variables.nnodes + len(plan.server_gpus)
-    if model is None or not gpus or model.parameters < SMALLEST_TO_SCALE:
-        return None
-    size = model.parameters / STEP_PARAMETERS
-    if 0.95 < size < 1.05:  # a name says 3B
-        size = 1
-    completions = plan.completions / STEP_COMPLETIONS
-    length = plan.grpo.longest_completion / STEP_TOKENS
-    seconds = total * STEP_SECONDS * size * completions * length / gpus
-    if size == completions == length == gpus == 1 and plan.grpo.trains_all_parameters:
-        text = f"at most {_hours(seconds)} h on an {STEP_GPU}, by a measured step of full length"
-    else:
-        text = f"about {_hours(seconds)} h on {STEP_GPU}s at full length, in proportion to 3B on one; not measured"
-    return Estimate(text, round(seconds))
-
-
-def _hours(seconds: float) -> str:
-    """With one digit after the point below ten."""
-    return f"{seconds / 3600:.{int(seconds < 36000)}f}"
-
-
 # Memory and disk.
 
 
@@ -290,10 +239,10 @@ def memory(plan: Plan, model: ModelSize | None = None) -> Estimate:
         return _memory_of_host(plan, model, settings, processes)
     available = plan.machine.least_memory(plan.train_gpus) * MIB
     if not available:
-        _, needed = peak_memory(model, settings, processes)
-        return Estimate("the GPUs' memory is not known", round(needed))
-    vllm_gpus = plan.train_gpus if settings.is_colocated else plan.server_gpus
-    share = plan.machine.least_memory(vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+        return Estimate("the GPUs' memory is not known")
+    share = (
+        plan.machine.least_memory(plan.vllm_gpus) * MIB * plan.engine.vllm_gpu_memory_utilization
+    )
     own_share = share * settings.is_colocated
     moment, needed = peak_memory(model, settings, processes, own_share)
     text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
@@ -331,9 +280,7 @@ def disk(plan: Plan) -> Estimate:
     None if they are not known.
     """
     model, kept = model_size(plan.grpo.model), checkpoints_kept(plan)
-    output = plan.output.absolute()
-    existing = next(path for path in (output, *output.parents) if path.is_dir())
-    free = shutil.disk_usage(existing).free
+    free = shutil.disk_usage(existing_folder(plan.output)).free
     left = f"{decimal(free)} free"
     if kept == 0:
         return Estimate(f"no checkpoints; {left}", 0)

@@ -37,6 +37,12 @@ class Sharing:
         nodes = number(self.recipe.env, "NNODES", 1, at_least=1)
         return GrpoSettings.read(self.recipe.settings).completions(self.recipes_processes * nodes)
 
+    def processes(self, train_gpus: Sequence[str]) -> int:
+        """Trainer processes on this node: one for each of its GPUs. Without a GPU NPROC_PER_NODE or the
+        recipe says how many.
+        """
+        return len(train_gpus) or self.variables.nproc_per_node or self.recipes_processes
+
     @property
     def least_for_server(self) -> int:
         """The fewest GPUs that the server can do with, where no variable names them."""

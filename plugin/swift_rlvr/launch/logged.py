@@ -10,15 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
-from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
+from swift_rlvr.launch.progress import Display, exception, last_lines
+from swift_rlvr.launch.steps import Steps
 from swift_rlvr.runs.folder import LOG
-from swift_rlvr.runs.log import line
-from swift_rlvr.utils.jsonl import LineError, parse_object
 
 # Lines of the log that are shown after a failure.
 LAST = 40
@@ -28,20 +26,19 @@ def run_logged(command: Sequence[str], log: Path, folder: Path, console: Console
     """Run a command to its end; its exit status."""
     display = Display(console)
     display.print(f"the full output is in {log}")
-    steps = Tail(folder / LOG)
+    steps = Steps(folder / LOG, display)
     start = log.stat().st_size if log.is_file() else 0
     try:
         with log.open("ab") as file:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
             )
-        has_steps = False
         while True:
             status = process.poll()
-            has_steps |= _show_steps(steps, display)
+            steps.read()
             if status is not None:
                 break
-            if not has_steps:
+            if not steps.step:
                 display.waiting("waiting for the first step")
             time.sleep(0.1)
     except KeyboardInterrupt:  # which the command got too
@@ -58,19 +55,6 @@ def run_logged(command: Sequence[str], log: Path, folder: Path, console: Console
         for text in lines:
             display.print(f"  {text}", "dim")
     return status
-
-
-def _show_steps(steps: Tail, display: Display) -> bool:
-    """Show the steps that were logged since the last time. Returns whether there were any."""
-    has_steps = False
-    for text in steps.lines():
-        with suppress(LineError):
-            row = parse_object(text)
-            if "global_step/max_steps" in row and "train_runtime" not in row:
-                display.print(line(row), highlight=True)
-                display.show(f"step {row['global_step/max_steps'].replace('/', ' of ')}")
-                has_steps = True
-    return has_steps
 
 
 if __name__ == "__main__":

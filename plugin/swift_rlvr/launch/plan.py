@@ -78,6 +78,11 @@ class Plan:
         return GrpoSettings.read(self.server_settings)
 
     @property
+    def vllm_gpus(self) -> tuple[str, ...]:
+        """Those on which vLLM samples: the server's, or the trainers' that have vLLM themselves."""
+        return self.train_gpus if self.grpo.is_colocated else self.server_gpus
+
+    @property
     def master_port(self) -> int | None:
         """Where the trainer's ranks meet; None: on a free port, which is chosen when they start."""
         return int(self.trainer.env.get("MASTER_PORT", 0)) or None
@@ -104,14 +109,15 @@ def make_plan(
     settings = GrpoSettings.read(values)
 
     servers = rollout_servers(values)
-    starts_server = variables.start_server and variables.node_rank == 0 and len(servers) == 1
-    # One that runs already has GPUs of this machine where its address is a loopback address. Only the
-    # first process of all nodes asks the server, so that such an address is node 0's.
-    runs_here = bool(servers) and variables.node_rank == 0 and is_loopback(servers[0].host)
+    # Only the first process of all nodes asks the servers, so that they are node 0's.
+    of_this_node = servers if variables.node_rank == 0 else ()
+    starts_server = variables.start_server and len(of_this_node) == 1
+    # One that runs already has GPUs of this machine where its address is a loopback address.
+    has_server = starts_server or any(is_loopback(server.host) for server in of_this_node[:1])
 
-    sharing = Sharing(recipe, settings, variables, machine, starts_server or runs_here)
+    sharing = Sharing(recipe, settings, variables, machine, has_server)
     train_gpus, server_gpus = sharing.share()
-    processes = len(train_gpus) or variables.nproc_per_node or sharing.recipes_processes
+    processes = sharing.processes(train_gpus)
     all_processes = processes * variables.nnodes
 
     checkpoint = _checkpoint_to_resume(values, variables)
@@ -122,10 +128,8 @@ def make_plan(
     completions = settings.completions(all_processes)
 
     # The recipe's variables that are not set already, without where ranks meet, which follows.
-    env = {}
-    for name, value in recipe.env.items():
-        if name not in environ and name not in RENDEZVOUS:
-            env[name] = value
+    is_set = {*environ, *RENDEZVOUS}
+    env = {name: value for name, value in recipe.env.items() if name not in is_set}
     output = Path(str(values["output_dir"]))
     argv = (*recipe_words, *words, *as_flags(derived))
     trainer_env = env | devices(train_gpus, machine)

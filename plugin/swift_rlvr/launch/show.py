@@ -23,10 +23,6 @@ def show_plan(plan: Plan, console: Console) -> None:
         "devices": devices_line(plan),
         "a step": step_line(plan),
         "steps": estimate.steps(plan).text,
-    }
-    if takes := estimate.hours(plan):
-        lines["time"] = takes.text
-    lines |= {
         "tokens": estimate.tokens(plan).text,
         "memory": estimate.memory(plan).text,
         "disk": estimate.disk(plan).text,

@@ -15,11 +15,10 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from rich.console import Console
 
@@ -27,18 +26,14 @@ from swift_rlvr.launch.plan import Plan, Process
 from swift_rlvr.launch.processes import MARK, held_up, members, signals_to_end, status_text, stop
 from swift_rlvr.launch.progress import Display, Tail, say
 from swift_rlvr.launch.report import End, report
-from swift_rlvr.launch.stale_weights import K3_KL, K3_STEPS, K3_WARNING, StaleWeights
+from swift_rlvr.launch.steps import Steps
 from swift_rlvr.runs.folder import ALARMS, LOG, whole_checkpoints
-from swift_rlvr.runs.log import cut_logs, line
+from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.training.ms_swift import SUPERVISOR
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, parse_object
 from swift_rlvr.utils.network import refusal_of_server, why_not_free
 from swift_rlvr.utils.temporary import temporary_folder, variables_of
-
-# Seconds without a step after which a line says who does not answer, and how many times the longest
-# step until then they are at least. Before the first step models are loaded and kernels compiled.
-QUIET, QUIET_STEPS, QUIET_AT_FIRST = 60, 3, 600
 
 # Seconds for which ports may stay taken after their program is gone: it closes its sockets last.
 PORTS_CLOSE = 5
@@ -108,7 +103,7 @@ def _lock(log: IO[bytes], plan: Plan) -> None:
 
 
 class _Run:
-    """One start of the programs. step: the last one that was logged."""
+    """One start of the programs."""
 
     def __init__(self, plan: Plan, console: Console, received: list[int], temporary: Path):
         self.plan = plan
@@ -119,26 +114,41 @@ class _Run:
         self.started = time.monotonic()
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.tails: dict[str, Tail] = {}
-        self.steps = Tail(plan.output / LOG)
+        self.steps = Steps(plan.output / LOG, self.display)
         self.alarms = Tail(plan.output / ALARMS)
-        self.step = 0
-        self.last_step = self.started  # when it was logged
-        self.longest_step = 0.0
-        self.quiet_until = float(QUIET_AT_FIRST)  # seconds since then, to the next line about it
         self.ready = False
         self.workers: set[int] = set()  # the server's processes when it was ready
-        self.weights = StaleWeights(plan.output / LOG)
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
 
     def to_its_end(self, trainer_log: IO[bytes]) -> End:
+        """Start the programs, wait for the first that ends, and end the others."""
         try:
             end = self._watch(trainer_log)
             if end.status:
                 self.display.print(f"Error: {end.cause}", "red")
             return end
         finally:
-            self._stop()
+            # The trainer first: its connections hang up.
+            for name in ("trainer", "server"):
+                if name not in self.children:
+                    continue
+                self.display.waiting(f"stopping the {name}")
+                # A second Ctrl-C is impatient.
+                left = stop(
+                    self.children[name], f"{self.id}/{name}", lambda: len(self.received) > 1
+                )
+                if left:
+                    ids = ", ".join(map(str, left))
+                    self.display.print(f"could not be killed and are still running: {ids}", "red")
+            # The server's ports are free a moment after it is gone from /proc.
+            if "server" in self.children:
+                until = time.monotonic() + PORTS_CLOSE
+                ports = []
+                for server in self.plan.servers:
+                    ports += [server.port, server.sync_port]
+                while any(map(why_not_free, ports)) and time.monotonic() < until:
+                    time.sleep(0.1)
             self.display.close()
 
     def _watch(self, trainer_log: IO[bytes]) -> End:
@@ -150,25 +160,30 @@ class _Run:
         while True:
             if self.received:
                 name = signal.Signals(self.received[0]).name
-                return End(128 + self.received[0], f"stopped by {name}{self._when()}")
-            if plan.server and not self.ready and (end := self._await_server(plan.server)):
+                return End(128 + self.received[0], f"stopped by {name}{self.steps.when()}")
+            if end := self._await_server():
                 return end
             if "trainer" not in self.children and (self.ready or not waits_for_server):
                 self._start(plan.trainer, trainer_log)
             self._read()
-            if end := self.failure or self._ended():
+            if end := self._ended():
                 return end
             if plan.server and not self.ready:
                 self.display.waiting("starting the rollout server")
-            elif not self.step:
+            elif not self.steps.step:
                 self.display.waiting("waiting for the first step")
             self._watch_for_quiet()
             time.sleep(0.1)
 
     # Starting.
 
-    def _await_server(self, server: Process) -> End | None:
-        """Start the server, and note when it is ready. Returns an end if that takes too long."""
+    def _await_server(self) -> End | None:
+        """Start the server, if the run has one, and note when it is ready. Returns an end if that takes
+        too long.
+        """
+        server = self.plan.server
+        if server is None or self.ready:
+            return None
         if "server" not in self.children:
             with server.log.open("ab") as log:
                 self._start(server, log)
@@ -217,9 +232,8 @@ class _Run:
                 elif match := _RANK_FAILED.search(text):
                     how = status_text(int(match[1]))
                     self.failed_rank = f"rank {match[2]} of the trainer {how}"
-        for text in self.steps.lines():
-            with suppress(LineError):
-                self._show_step(parse_object(text))
+        if cause := self.steps.read():
+            self.failure = self.failure or End(1, cause)
         for text in self.alarms.lines():
             with suppress(LineError):
                 self.display.print(f"Warning: {parse_object(text).get('message')}", "yellow")
@@ -235,36 +249,11 @@ class _Run:
         start = tail.path.read_bytes().index(match[0].encode(), tail.start)
         return replace(self._end("server", cause), start=start, first_error=True)
 
-    def _show_step(self, row: Mapping[str, Any]) -> None:
-        """Show a line of the trainer's log."""
-        if "global_step/max_steps" not in row or "train_runtime" in row:
-            return
-        step, last = row["global_step/max_steps"].split("/")
-        now = time.monotonic()
-        # Of the first step only ms-swift knows how long it took.
-        seconds = now - self.last_step if self.step else row.get("step_time", 0.0)
-        self.longest_step = max(self.longest_step, seconds)
-        self.last_step = now
-        self.quiet_until = max(QUIET, QUIET_STEPS * self.longest_step)
-        self.step = int(step)
-        self.display.print(line(row), highlight=True)
-        self.display.show(f"step {min(self.step + 1, int(last))} of {last}")
-        if row.get(K3_KL) is None:
-            return
-        text = f"{self.weights.add(row[K3_KL])}{self._when()}"
-        if self.weights.high_steps == K3_WARNING:
-            question = "does the rollout server get every update of the weights?"
-            self.display.print(f"Warning: {text}: {question}", "yellow")
-        elif self.weights.high_steps == K3_STEPS:
-            cause = "the rollout server samples with other weights than the trainer's: a weight update was lost"
-            self.failure = self.failure or End(1, f"{cause}: {text}")
-
     def _watch_for_quiet(self) -> None:
-        """Say who does not answer if there has been no step for long, and again after twice the time."""
-        quiet = time.monotonic() - self.last_step
-        if quiet < self.quiet_until:
+        """Say who does not answer if there has been no step for long."""
+        seconds = self.steps.quiet()
+        if not seconds:
             return
-        self.quiet_until = 2 * quiet
         found = []
         for server in self.plan.servers:
             refusal = refusal_of_server(server.host, server.port)
@@ -280,68 +269,51 @@ class _Run:
             listed = [f"{name} {', '.join(map(str, ids))}" for name, ids in processes.items()]
             hint = "`py-spy dump --pid N` shows what a process waits for"
             found = [f"{answers} is stopped", f"{hint}: {', '.join(listed)}"]
-        text = f"no step for {quiet:.0f} s{self._when()}"
+        text = f"no step for {seconds:.0f} s{self.steps.when()}"
         self.display.print(f"Warning: {text}: {'; '.join(found)}", "yellow")
 
     # Ending.
 
+    def _status(self, name: str) -> int | None:
+        """The exit status of a program; None if it runs, or was not started."""
+        child = self.children.get(name)
+        return None if child is None else child.poll()
+
     def _ended(self) -> End | None:
-        """Returns how the run has ended, if one of its programs has."""
-        server, trainer = self.children.get("server"), self.children.get("trainer")
-        if trainer is not None and trainer.poll() == 0:
+        """Returns how the run has ended, if one of its programs has, or a log says that it must."""
+        if self.failure:
+            return self.failure
+        if self._status("trainer") == 0:
             self._read()
             return self.failure or End(0)
-        trainer_failed = trainer is not None and (trainer.poll() is not None or self.failed_rank)
-        server_ended = server is not None and server.poll() is not None
-        if not trainer_failed and not server_ended:
-            return None
-        if server is not None and not server_ended:
+        trainer_failed = self._status("trainer") is not None or self.failed_rank
+        server_runs = "server" in self.children and self._status("server") is None
+        if server_runs and trainer_failed:
             # Killed, it can take the trainer with it before it is gone itself.
             with suppress(subprocess.TimeoutExpired):
-                server.wait(0.5)
+                self.children["server"].wait(0.5)
+        if not trainer_failed and self._status("server") is None:
+            return None
         self._read()
-        return self.failure or self._failed(server, trainer)
+        return self.failure or self._failed()
 
-    def _failed(
-        self, server: subprocess.Popen[bytes] | None, trainer: subprocess.Popen[bytes] | None
-    ) -> End:
+    def _failed(self) -> End:
         """Which program has failed first, and how: the server where both have."""
-        if server is not None and server.poll() is not None:
-            end = self._end("server", f"the rollout server {status_text(server.returncode)}")
+        server = self._status("server")
+        if server is not None:
+            end = self._end("server", f"the rollout server {status_text(server)}")
             return replace(end, of_server=self.ready)
-        assert trainer is not None
-        cause = self.failed_rank or f"the trainer {status_text(trainer.returncode)}"
+        how = self.failed_rank
+        if not how:
+            how = f"the trainer {status_text(self.children['trainer'].returncode)}"
         if not self.workers <= set(members(f"{self.id}/server")):
-            end = self._end("server", f"a worker of the rollout server is gone, and {cause}")
+            end = self._end("server", f"a worker of the rollout server is gone, and {how}")
             return replace(end, of_server=True)
-        return self._end("trainer", cause)
+        return self._end("trainer", how)
 
     def _end(self, name: str, cause: str) -> End:
         tail = self.tails[name]
-        return End(1, cause + self._when(), tail.path, tail.start)
-
-    def _when(self) -> str:
-        return f", after step {self.step}" if self.step else ", before the first step"
-
-    def _stop(self) -> None:
-        """End all processes, the trainer first: its connections hang up, and the server's ports are free
-        a moment after it is gone from /proc.
-        """
-        for name in ("trainer", "server"):
-            child = self.children.get(name)
-            if child is not None:
-                self.display.waiting(f"stopping the {name}")
-                # A second Ctrl-C is impatient.
-                left = stop(child, f"{self.id}/{name}", lambda: len(self.received) > 1)
-                if left:
-                    ids = ", ".join(map(str, left))
-                    text = f"could not be killed and are still running: {ids}"
-                    self.display.print(text, "red")
-        if "server" in self.children:
-            until = time.monotonic() + PORTS_CLOSE
-            ports = [port for each in self.plan.servers for port in (each.port, each.sync_port)]
-            while any(map(why_not_free, ports)) and time.monotonic() < until:
-                time.sleep(0.1)
+        return End(1, cause + self.steps.when(), tail.path, tail.start)
 
 
 def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:

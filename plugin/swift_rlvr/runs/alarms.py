@@ -188,7 +188,10 @@ class Alarms:
         if len(values) < WINDOW:
             return
         mean_format = fmean(formats) if len(formats) == WINDOW else None
-        now = Window(step, fmean(values), _noise(values), mean_format)
+        # The variance of the mean, from successive differences: a trend is no noise (von Neumann 1941).
+        differences = [(after - before) ** 2 for before, after in pairwise(values)]
+        noise = fmean(differences) / 2 / len(values)
+        now = Window(step, fmean(values), noise, mean_format)
         best = self._fallen_from("success", now, TRAINING_FALL)
         if best is None:
             return
@@ -235,7 +238,16 @@ class Alarms:
         shares = self._last("completions/clipped_ratio", SHORT)
         if len(self._first_cut_off) < SHORT:
             self._first_cut_off += shares[-1:]
-            yield from self._of_cut_off_from_the_start()
+            success = self._last("success", SHORT)
+            is_solved = bool(success) and fmean(success) > NO_SUCCESS
+            is_cut_off = min(self._first_cut_off, default=0) >= CUT_OFF_FROM_START
+            if len(self._first_cut_off) == SHORT and is_cut_off and not is_solved:
+                yield (
+                    "length",
+                    f"{fmean(self._first_cut_off):.0%} of the completions of the first {SHORT} logged "
+                    "steps are cut off at max_completion_length, and none or few are right: allow more "
+                    "tokens, or look at the completions in records.jsonl.",
+                )
             return
         if len(shares) < SHORT:
             return
@@ -247,20 +259,6 @@ class Alarms:
                 f"off at max_completion_length, up from {at_first:.0%} at the start: they no longer "
                 "end, or need more tokens.",
             )
-
-    def _of_cut_off_from_the_start(self) -> Warnings:
-        shares = self._first_cut_off
-        success = self._last("success", SHORT)
-        if len(shares) < SHORT or min(shares) < CUT_OFF_FROM_START:
-            return
-        if success and fmean(success) > NO_SUCCESS:
-            return
-        yield (
-            "length",
-            f"{fmean(shares):.0%} of the completions of the first {SHORT} logged steps are cut off at "
-            "max_completion_length, and none or few are right: allow more tokens, or look at the "
-            "completions in records.jsonl.",
-        )
 
     def _of_length(self) -> Warnings:
         rows = list(self._rows)
@@ -352,11 +350,3 @@ def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alar
 def _mean(name: str, rows: Sequence[Mapping[str, Any]]) -> float | None:
     values = [row[name] for row in rows if name in row]
     return fmean(values) if values else None
-
-
-def _noise(values: Sequence[float]) -> float:
-    """The variance of the mean of values, from their successive differences: a trend is no noise
-    (von Neumann 1941).
-    """
-    differences = [(after - before) ** 2 for before, after in pairwise(values)]
-    return fmean(differences) / 2 / len(values)

@@ -204,16 +204,22 @@ class RunLog(ExitStack):
             if self._seen_ungraded:
                 figures["ungraded"] = ungraded
 
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         memorised = []
         for record in records:
             is_memorised = MEMORISED in record.reasons.values()
             if is_memorised or record.row.get("added_tests") is not None:
                 memorised.append(float(is_memorised))
-            for name, reason in record.reasons.items():
-                counts[name][reason] += 1
         if memorised:
             figures["memorised"] = memorised
+        return figures | self._shares_of_reasons(records)
+
+    def _shares_of_reasons(self, records: Sequence[Record]) -> dict[str, list[float]]:
+        """By the name under which it is logged, the share of each reason among those of its reward."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for record in records:
+            for name, reason in record.reasons.items():
+                counts[name][reason] += 1
+        figures = {}
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)

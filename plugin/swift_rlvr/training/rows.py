@@ -59,11 +59,12 @@ def read_data(
         problem = "its rows have their own system prompt, so `system` is not used"
         console.print(f"{source}: {problem}", style="yellow")
     columns = reward_columns(source, rewards, rows)
+    existing = set[str]().union(*rows)
     if all_columns:
-        columns = sorted(set[str]().union(*rows) - {*FROM_TRAINER, *KEPT})
+        columns = sorted(existing - {*FROM_TRAINER, *KEPT})
     else:
         _warn_of_tasks_that_nobody_verifies(source, rewards, rows, console)
-    if with_pictures and any(IMAGES in row for row in rows) and IMAGES not in columns:
+    if with_pictures and IMAGES in existing - set(columns):
         columns = [*columns, IMAGES]
     _check_what_the_model_sees(source, rows, columns, console)
     prompts = []

@@ -75,6 +75,8 @@ RANGES = {
     "top_k": Accepts({"at_least": 0}),
     "epsilon": Accepts({"at_least": 0}),
     "epsilon_high": Accepts({"at_least": 0}),
+    "delta": Accepts({"more_than": 1}),
+    "top_entropy_quantile": Accepts({"more_than": 0}),
     "beta": Accepts({"at_least": 0}),
     "learning_rate": Accepts({"more_than": 0}),
     "weight_decay": Accepts({"at_least": 0}),
@@ -114,12 +116,30 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         value = getattr(config, name)
         if value is not None and not accepts.allows(value):
             raise InputError(f"must be {accepts}, got {value!r}", name)
+    _refuse_to_learn_nothing(config)
+    weights, rewards = config.reward_weights, arguments.reward_funcs
+    if weights and len(weights) != len(rewards):
+        problem = f"must be one for each of {', '.join(rewards)}, got {len(weights)}"
+        raise InputError(problem, "reward_weights")
     if config.max_steps == 0:
         raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
     if arguments.warmup_ratio:
         # transformers takes a number below 1 as a share.
         config.warmup_steps = arguments.warmup_ratio
     return arguments, config, evaluation, drawing
+
+
+def _refuse_to_learn_nothing(config: GRPOConfig) -> None:
+    """InputError for settings with which a training runs to its end, and no completion is better than
+    another.
+    """
+    for name in ("top_k", "min_p"):
+        if getattr(config, name) == 1:
+            problem = "must not be 1: all completions of a prompt would be the same"
+            raise InputError(problem, name)
+    if config.reward_weights and not any(config.reward_weights):
+        problem = "must not all be 0: every completion would be worth the same"
+        raise InputError(problem, "reward_weights")
 
 
 class RunData(NamedTuple):

@@ -15,6 +15,12 @@ TINY_MODEL = PACKAGE / "share" / "tiny_model" / "weights"
 _REPOSITORY_PATH = re.compile(r"(\w+:)?((?:datasets|plugin|scripts)/[^#]+)(#\d+)?")
 
 
+def existing_folder(path: Path) -> Path:
+    """The last folder on the way to a path that exists; the path itself, if it is a folder."""
+    path = path.absolute()
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
 def find_file(value: Any) -> Any:
     """A path of this repository, where it is on this machine, whatever the current folder.
 

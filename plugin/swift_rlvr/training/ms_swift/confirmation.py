@@ -22,7 +22,7 @@ base weights under an adapter are sent without it (issue 8233; `should_merge` in
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -143,20 +143,18 @@ def confirm_adapter(manager: Any, adapter: Any) -> None:
         layer.set_lora(slot, weights.lora_a, weights.lora_b)
         if not all(map(torch.equal, held, _held(layer))):
             raise WeightSyncError(f"{name} does not hold the adapter that was sent")
-    left_out = [name for name, weights in adapter.loras.items() if id(weights) not in in_layers]
-    left_out = [name for name in left_out if not _is_part_of(name, manager.modules)]
-    left_out += getattr(adapter, "modules_to_save", {})
+    left_out = list(getattr(adapter, "modules_to_save", {}))
+    # As with experts, a module's weights may have gone into those of one that contains it.
+    containers = tuple(f"{name}." for name in manager.modules)
+    for name, weights in adapter.loras.items():
+        if id(weights) not in in_layers and not name.startswith(containers):
+            left_out.append(name)
     if left_out:
         raise WeightSyncError(
             f"vLLM has no layer for {len(left_out)} modules of the adapter, and would sample without "
             f"them: {sorted(left_out)[:5]} ... (with --vllm_enable_lora false the server gets merged "
             "weights)"
         )
-
-
-def _is_part_of(name: str, modules: Mapping[str, Any]) -> bool:
-    """Whether a module's weights may have gone into those of one that contains it, as with experts."""
-    return any(name.startswith(f"{module}.") for module in modules)
 
 
 def _held(layer: Any) -> list[torch.Tensor]:

@@ -178,9 +178,11 @@ class TaskLoader(DatasetLoader):
         require_ours(reward_names(sys.argv))
         task = dataset_meta.preprocess_func.task
         text = "/".join(dataset_syntax.subsets)
-        named = f"{task.name}:{text}" if text else task.name
+        named = f"{task.name}:{text}".removesuffix(":")
         columns = self.columns or {}
-        if dataset_syntax.dataset is not None and not _is_place(text):
+        # What stands after a task's name: a file, a folder or an id on a hub; or else a split.
+        is_place = bool(data_suffix(Path(text))) or "/" in text or Path(text).is_dir()
+        if dataset_syntax.dataset is not None and not is_place:
             # The task's own dataset on a hub, with ms-swift's subsets. ms-swift itself gives the new
             # names, but for paths.
             paths = {name: new for name, new in columns.items() if "." in name}
@@ -194,6 +196,10 @@ class TaskLoader(DatasetLoader):
                 raise FileNotFoundError(f"--dataset {named}: no such file")
             # ms-swift notes it in each row, as where the row is from.
             dataset_syntax.dataset = str(source.path)
+        return self._prepared(task, source)
+
+    def _prepared(self, task, source):
+        """The rows of a source for training; those of a hub are downloaded first."""
         place = str(source.path or source)
         preprocess = TaskPreprocessor(task, place, source.columns, stream=self.streaming)
         raw = source
@@ -215,11 +221,6 @@ class TaskLoader(DatasetLoader):
         if self.remove_unused_columns:
             return RowPreprocessor.remove_useless_columns(dataset)
         return dataset
-
-
-def _is_place(text: str) -> bool:
-    """Whether what stands after a task's name is a file, a folder or an id on a hub, not a split."""
-    return bool(data_suffix(Path(text))) or "/" in text or Path(text).is_dir()
 
 
 def register_task(task: Task) -> None:

@@ -35,6 +35,9 @@ def unusable(arguments: Any) -> Iterator[Unusable]:
     """
     from swift.loss_scale import get_loss_scale
 
+    if arguments.use_ray:
+        remedy = "leave it out; Ray is for `megatron rlhf`, see docs/launch/megatron.md"
+        yield Unusable("use_ray", "`swift rlhf` trains without Ray, whatever it says", remedy)
     yield from _losses(arguments)
     for limits in RANGES:
         value = getattr(arguments, limits.setting)
@@ -42,6 +45,7 @@ def unusable(arguments: Any) -> Iterator[Unusable]:
             problem = f"{limits.whose} cannot use {value:g}"
             yield Unusable(limits.setting, problem, f"{limits} for {limits.setting}")
     yield from _unknown_names(arguments)
+    yield from _learning_nothing(arguments)
     yield from _incomplete(arguments)
     yield from _reward_models(arguments)
     # What is made as in the trainer.
@@ -172,31 +176,41 @@ def _unknown_names(arguments: Any) -> Iterator[Unusable]:
             yield Unusable(setting, f"ms-swift and its plugins have no {name}", remedy)
 
 
-# Settings that need others.
+# Settings with which nothing is learned.
 
 
-def _incomplete(arguments: Any) -> Iterator[Unusable]:
-    if arguments.use_ray:
-        remedy = "leave it out; Ray is for `megatron rlhf`, see docs/launch/megatron.md"
-        yield Unusable("use_ray", "`swift rlhf` trains without Ray, whatever it says", remedy)
-    if arguments.use_gym_env and not arguments.multi_turn_scheduler:
-        problem = (
-            "without multi_turn_scheduler nothing steps the environment, which gives the reward"
-        )
-        yield Unusable(
-            "gym_env", problem, "--multi_turn_scheduler gym_scheduler, or one of your own"
-        )
+def _learning_nothing(arguments: Any) -> Iterator[Unusable]:
+    """A training runs to its end with these, and no completion is better than another."""
     if arguments.learning_rate == 0:
         yield Unusable("learning_rate", "with 0 no weight changes", "more than 0, such as 1e-6")
+    same = "all completions of a prompt are the same, so that none is better than another"
     if arguments.top_k == 1:
-        problem = "all completions of a prompt are the same, so that none is better than another"
-        yield Unusable("top_k", problem, "-1 for all tokens, or 2 and more")
+        yield Unusable("top_k", same, "-1 for all tokens, or 2 and more")
+    if arguments.min_p == 1:
+        yield Unusable("min_p", same, "less than 1")
+    if arguments.use_vllm and 0 < arguments.temperature < 0.01:
+        own = f"the trainer divides by {arguments.temperature:g}"
+        problem = f"vLLM takes 0.01 in its place, and {own}; nearly {same}"
+        yield Unusable("temperature", problem, "0.5 to 1")
     if arguments.streaming:
         problem = (
             "ms-swift samples once for each streamed row, and not num_generations times: the completions "
             "of a group would answer different questions"
         )
         yield Unusable("streaming", problem, "leave it out; `--dataset NAME#N` limits the rows")
+
+
+# Settings that need others.
+
+
+def _incomplete(arguments: Any) -> Iterator[Unusable]:
+    """Settings without others that they need."""
+    if arguments.use_gym_env and not arguments.multi_turn_scheduler:
+        problem = (
+            "without multi_turn_scheduler nothing steps the environment, which gives the reward"
+        )
+        remedy = "--multi_turn_scheduler gym_scheduler, or one of your own"
+        yield Unusable("gym_env", problem, remedy)
     probabilities = arguments.interleave_prob
     datasets = arguments.dataset
     if probabilities and len(datasets) > 1 and len(probabilities) != len(datasets):

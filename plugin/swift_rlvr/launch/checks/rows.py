@@ -7,7 +7,7 @@ from typing import Any
 
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.launch.checks import Launch
-from swift_rlvr.launch.estimate import task_in
+from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.own import question_of

@@ -26,8 +26,9 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql.beside import beside, day_of
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
+from swift_rlvr.verifiers.sql.own_rows import STEPS
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.schema import STEPS, Column, Group, Schema, quoted
+from swift_rlvr.verifiers.sql.tables import Column, Group, Schema, quoted
 from swift_rlvr.verifiers.sql.tokens import Token, value_of, written
 
 # Rows that are kept of a table, beside those with a constant of the gold.

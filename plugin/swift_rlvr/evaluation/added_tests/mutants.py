@@ -81,18 +81,17 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
                 yield "lower", None
             if upper is not None:
                 yield "upper", None
-    if isinstance(node, (ast.If, ast.IfExp)):
-        yield "test", ast.Constant(True)
-        yield "test", ast.Constant(False)
-    for shorter in _without_a_statement(getattr(node, "body", None)):
-        yield "body", shorter
+        case ast.If() | ast.IfExp():
+            yield "test", ast.Constant(True)
+            yield "test", ast.Constant(False)
+    body = getattr(node, "body", None)
+    if isinstance(body, list):
+        yield from _without_a_statement(body)
 
 
-def _without_a_statement(body: object) -> Iterator[list[ast.stmt]]:
-    """The statements of a block, each time one of them left out; none for what is no block."""
-    if not isinstance(body, list):
-        return
+def _without_a_statement(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The body of a block, each time without one of its statements."""
     for index, statement in enumerate(body):
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):
-                yield [*body[:index], ast.Pass(), *body[index + 1 :]]
+                yield "body", [*body[:index], ast.Pass(), *body[index + 1 :]]

@@ -105,12 +105,7 @@ def add_tests(
         own_tests = _plain_asserts(read_form(tests, entry_point), reference)
     given = read_given(own_tests)
     rng = random.Random(f"{seed} {count}")
-    if isinstance(given, Calls):
-        numbers = [value for value in constants_of(reference) if type(value) in (int, float)]
-        most = max(_CALLS * count, _FEWEST_CALLS)
-        inputs: list[Any] = nearby_calls(given.inputs, most, rng, numbers)
-    else:
-        inputs = nearby_texts(given.inputs, _TEXTS * count, rng)
+    inputs = _nearby_inputs(given, reference, count, rng)
 
     # The first run says what the results are, the second, in another order, whether they stay, and
     # what mutants give.
@@ -135,6 +130,15 @@ def add_tests(
     written = given.tests(added)
     read_tests(written, entry_point, limits.packages)
     return Added(written, second.mutants, second.mutants - len(refused))
+
+
+def _nearby_inputs(given: Given, reference: str, count: int, rng: random.Random) -> Sequence[Any]:
+    """Inputs near the given ones, of which `count` are to become tests."""
+    if not isinstance(given, Calls):
+        return nearby_texts(given.inputs, _TEXTS * count, rng)
+    numbers = [value for value in constants_of(reference) if type(value) in (int, float)]
+    most = max(_CALLS * count, _FEWEST_CALLS)
+    return nearby_calls(given.inputs, most, rng, numbers)
 
 
 class _SecondRun(NamedTuple):

@@ -84,13 +84,14 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.If() | ast.IfExp():
             yield "test", ast.Constant(True)
             yield "test", ast.Constant(False)
+    yield from _shorter_bodies(node)
+
+
+def _shorter_bodies(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The statements of a block, each time one of them left out; none for what is no block."""
     body = getattr(node, "body", None)
-    if isinstance(body, list):
-        yield from _without_a_statement(body)
-
-
-def _without_a_statement(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The body of a block, each time without one of its statements."""
+    if not isinstance(body, list):
+        return
     for index, statement in enumerate(body):
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):

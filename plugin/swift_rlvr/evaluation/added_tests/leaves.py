@@ -120,9 +120,9 @@ def _of_same_kind(letter: str, rng: random.Random) -> str:
 
 def _same_layout(pool: list[str], rng: random.Random) -> str:
     """A text that is laid out as all in the pool are. Its numbers are within the range of theirs."""
-    columns = list(zip(*(RUN.findall(text) for text in pool), strict=True))
+    runs_of_texts = map(RUN.findall, pool)
     parts = []
-    for runs in columns:
+    for runs in zip(*runs_of_texts, strict=True):
         part = rng.choice(runs)
         if part.isdecimal():
             numbers = [int(run) for run in runs]

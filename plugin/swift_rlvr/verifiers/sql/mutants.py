@@ -10,6 +10,7 @@ from swift_rlvr.verifiers.sql.tokens import (
     orders_of,
     tokens_of,
     value_of,
+    without_semicolons,
 )
 
 # What a wrong answer may have in place of a sign or a word of the language.
@@ -49,7 +50,7 @@ def mutants_of(query: str, most: int) -> list[str]:
     ['SELECT min ( a ) FROM t WHERE b > 3', 'SELECT max ( a ) FROM t', 'SELECT max ( a ) FROM t WHERE b >= 3', \
 'SELECT max ( a ) FROM t WHERE b > 4']
     """
-    tokens = [token for token in tokens_of(query) if token.written != ";"]
+    tokens = without_semicolons(tokens_of(query))
     texts = [token.written for token in tokens]
     mutants: dict[str, None] = {}
     for start, end, instead in _changes(tokens):

@@ -79,6 +79,11 @@ def written(tokens: Sequence[Token]) -> str:
     return " ".join(token.written for token in tokens)
 
 
+def without_semicolons(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a query without those that end statements."""
+    return [token for token in tokens if token.written != ";"]
+
+
 def is_script(text: str) -> bool:
     """Whether a text is statements that make a database, and no path of one.
 
@@ -141,8 +146,8 @@ def without_limit(tokens: Sequence[Token]) -> tuple[list[Token], int] | None:
     """
     for index, token in enumerate(tokens):
         if token.is_word("limit") and token.depth == 0:
-            match [after.written for after in tokens[index + 1 :] if after.written != ";"]:
-                case [count] if count.isdecimal():
+            match without_semicolons(tokens[index + 1 :]):
+                case [Token(written=count)] if count.isdecimal():
                     return list(tokens[:index]), int(count)
     return None
 

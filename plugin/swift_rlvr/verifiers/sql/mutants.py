@@ -3,6 +3,7 @@ from it.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
@@ -53,7 +54,7 @@ def mutants_of(query: str, most: int) -> list[str]:
     tokens = without_semicolons(tokens_of(query))
     texts = [token.written for token in tokens]
     mutants: dict[str, None] = {}
-    for start, end, instead in _changes(tokens):
+    for start, end, instead in chain(_changes(tokens), _distincts(tokens)):
         between = [instead] if instead else []
         mutants[" ".join(texts[:start] + between + texts[end:])] = None
     # From all parts of a long query.
@@ -62,7 +63,7 @@ def mutants_of(query: str, most: int) -> list[str]:
 
 
 def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
-    """What a wrong answer may have changed: one token, the order of the rows, or rows that come twice."""
+    """What a wrong answer may have changed: one token, or the order of the rows."""
     for index in range(len(tokens)):
         change = _change_at(tokens, index)
         if change is not None:
@@ -71,6 +72,10 @@ def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
         if tokens[end - 1].word not in ("asc", "desc"):
             yield end, end, "DESC"
         yield start, end, ""
+
+
+def _distincts(tokens: Sequence[Token]) -> Iterator[_Change]:
+    """DISTINCT in each outer SELECT whose rows may come twice."""
     if any(token.is_word("group") for token in tokens):
         return
     for index, token in enumerate(tokens[:-1]):

@@ -58,15 +58,21 @@ def queries_in(text: str) -> list[str]:
     query = _LABEL.sub("", scope).strip()
     if _BEGINNING.match(query):
         return [query]
-    inline = []
-    for match in _INLINE.finditer(query):
-        each = _LABEL.sub("", match[1] or match[2])
-        # `SELECT` alone names a word.
-        if _BEGINNING.match(each) and len(tokens_of(each)) > 1:
-            inline.append(each)
+    inline = _inline_queries(query)
     if inline:
         return _different(inline)
     return [query] if query and last_answer(text) is not None else []
+
+
+def _inline_queries(text: str) -> list[str]:
+    """The queries that stand in backticks on one line."""
+    queries = []
+    for match in _INLINE.finditer(text):
+        query = _LABEL.sub("", match[1] or match[2])
+        # `SELECT` alone names a word.
+        if _BEGINNING.match(query) and len(tokens_of(query)) > 1:
+            queries.append(query)
+    return queries
 
 
 def _different(texts: Iterable[str]) -> list[str]:

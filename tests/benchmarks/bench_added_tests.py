@@ -170,9 +170,16 @@ def gameability(one: Example, count: int) -> list[str]:
     return [test for test in result["final_tests"] if test not in one.visible][:count]
 
 
+def chosen_without_mutants(
+    candidates: list, refused_by: dict[int, set[int]], count: int, chosen: Callable = add._chosen
+) -> tuple[list, set[int]]:
+    """As `add._chosen`, of candidates that refuse no mutant."""
+    return chosen(candidates, {place: set() for place in refused_by}, count)
+
+
 # Parts of ours: the module and the function, and what stands in for it.
 PARTS: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
-    "choice by mutants": (add, "_refusing", lambda refused_by, count: ([], set())),
+    "choice by mutants": (add, "_chosen", chosen_without_mutants),
     "properties in common": (calls, "common_properties", lambda given: set()),
     "same change everywhere": (calls, "_changed_everywhere", lambda values, rng: list(values)),
     "sorted lists": (calls, "_in_order_of", lambda pool, changed: changed),

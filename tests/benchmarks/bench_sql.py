@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.verifiers.sql.tokens import mutants_of, tokens_of
+from swift_rlvr.verifiers.sql.mutants import mutants_of
+from swift_rlvr.verifiers.sql.tokens import tokens_of
 
 MUTANTS = 6
 TYPES = {"number": "INTEGER", "text": "TEXT", "time": "DATE", "boolean": "BOOLEAN"}

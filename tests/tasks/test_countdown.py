@@ -12,7 +12,8 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import preprocess
 from swift_rlvr.tasks.row_check import RowCheck
-from swift_rlvr.verifiers.countdown.generator import make_tasks, split_of
+from swift_rlvr.verifiers.countdown.generator import make_tasks
+from swift_rlvr.verifiers.countdown.hashes import split_of
 from swift_rlvr.verifiers.countdown.solver import solve
 from swift_rlvr.verifiers.countdown.task_settings import PRESETS, SPLITS
 

@@ -123,30 +123,41 @@ def database_of(row: Row) -> str:
     neither.
     """
     for name in columns_named(_STATEMENTS, row):
-        value = value_at(row, name)
-        if isinstance(value, str) and is_script(value):
-            return value.strip()
+        statements = _text_at(row, name)
+        if is_script(statements):
+            return statements
     for name in columns_named(_PATHS, row):
-        path = value_at(row, name)
-        if isinstance(path, str) and path.strip():
-            return _file(Path(path.strip()), name)
-    names = columns_named(_DATABASE_IDS, row)
-    database_id = value_at(row, names[0]) if names else None
-    if not isinstance(database_id, str) or not database_id.strip():
-        expected = "statements in sql_context, a path in db_path or an id in db_id"
-        raise RowError("database", f"expected {expected}; the row has {', '.join(map(str, row))}")
+        path = _text_at(row, name)
+        if path:
+            return _file(Path(path), name)
+    for name in columns_named(_DATABASE_IDS, row)[:1]:
+        database_id = _text_at(row, name)
+        if database_id:
+            return _file_of_id(database_id, name)
+    expected = "statements in sql_context, a path in db_path or an id in db_id"
+    raise RowError("database", f"expected {expected}; the row has {', '.join(map(str, row))}")
+
+
+def _text_at(row: Row, name: str) -> str:
+    """The text in a column; empty where there is none."""
+    value = value_at(row, name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _file_of_id(database_id: str, column: str) -> str:
+    """The path of the database that db_id names."""
     folder = SqlSettings.from_environment().sql_databases
     if folder is None:
         problem = (
             f"{database_id!r} is a database of a folder, which {PREFIX}SQL_DATABASES has to name"
         )
-        raise RowError("database", problem, in_file=names[0])
+        raise RowError("database", problem, in_file=column)
     places = []
     for suffix in SUFFIXES:
         name = f"{database_id}{suffix}"
         places += [Path(folder, database_id, name), Path(folder, name)]
     existing = [place for place in places if _is_file(place)]
-    return _file(existing[0] if existing else places[0], names[0])
+    return _file(existing[0] if existing else places[0], column)
 
 
 def _is_file(path: Path) -> bool:
@@ -204,17 +215,17 @@ def messages_of(row: Row) -> list[dict[str, Any]]:
     """The messages of a row without the assistant's answer at the end, else one of the user."""
     _, question = _question(row)
     messages = None if isinstance(question, str) else question_of(question)
-    if messages is not None and _shows_a_table(messages, schema_of(database_of(row))):
-        return messages
     schema = schema_of(database_of(row))
+    if messages is not None and _shows_a_table(messages, schema):
+        return messages
     if len(schema) > _LONGEST_SCHEMA:
         problem = f"its schema has {len(schema):,} characters, more than {_LONGEST_SCHEMA:,}"
         raise RowError("database", problem, "the schema is too long")
     parts = [f"This is a SQLite database:\n\n```\n{schema}\n```"]
     for name in columns_named(_EVIDENCE, row)[:1]:
-        evidence = value_at(row, name)
-        if isinstance(evidence, str) and evidence.strip():
-            parts.append(f"What to know: {evidence.strip()}")
+        evidence = _text_at(row, name)
+        if evidence:
+            parts.append(f"What to know: {evidence}")
     if messages is None:
         parts += [question, _ASKED]
         return [{"role": "user", "content": "\n\n".join(parts)}]

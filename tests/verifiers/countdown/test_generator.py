@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from commands import ran, refused
 from paths import DATASETS
 from swift_rlvr.utils.jsonl import read_jsonl
-from swift_rlvr.verifiers.countdown import generator, verify
-from swift_rlvr.verifiers.countdown.generator import draw, make_levels, make_tasks, split_of
+from swift_rlvr.verifiers.countdown import drawing, verify
+from swift_rlvr.verifiers.countdown.drawing import draw
+from swift_rlvr.verifiers.countdown.generator import make_levels, make_tasks
+from swift_rlvr.verifiers.countdown.hashes import split_of
 from swift_rlvr.verifiers.countdown.solver import difficulty, solve, targets
 from swift_rlvr.verifiers.countdown.task_settings import (
     GAME24,
@@ -114,7 +116,7 @@ def any_settings(draw):
 def test_rows_of_any_settings(wanted, split, seed):
     """Whatever the settings, rows are tasks with a solution as they promise, and the same again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generator, "PATIENCE", 4)
+        patch.setattr(drawing, "PATIENCE", 4)
         rows = list(islice(make_tasks(wanted, split, seed), 12))
         assert list(make_tasks(wanted, split, seed, len(rows))) == rows
     check(rows, wanted, split)

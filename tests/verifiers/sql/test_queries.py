@@ -34,6 +34,12 @@ BLOCK = "```sql\n{}\n```"
         ("<answer>SELECT `SELECT 1` FROM `a b`</answer>", ["SELECT `SELECT 1` FROM `a b`"]),
         ("<answer>sql\nSELECT 1</answer>", ["SELECT 1"]),
         ("SQLite:\nSELECT 1", ["SELECT 1"]),
+        ("<answer>SQL: SELECT 1</answer>", ["SELECT 1"]),
+        ("<answer>SQL: none</answer>", ["SQL: none"]),
+        # A fence that is opened and closed on one line.
+        ("<answer>```sql SELECT `a` FROM t```</answer>", ["SELECT `a` FROM t"]),
+        ("It is ```SELECT 1```, I think.", ["SELECT 1"]),
+        ("<answer>```SELECT 1``` or ```sql SELECT 2```</answer>", ["SELECT 1", "SELECT 2"]),
         ("```python\nprint('SELECT 1')\n```", []),
         (BLOCK.format("-- nothing"), []),
         ("<think>SELECT 1", []),

@@ -3,7 +3,8 @@
 import pytest
 
 from swift_rlvr.verifiers.sql.connection import open_script
-from swift_rlvr.verifiers.sql.schema import Column, read_schema
+from swift_rlvr.verifiers.sql.schema import read_schema
+from swift_rlvr.verifiers.sql.tables import Column
 from swift_rlvr.verifiers.sql.tokens import tokens_of
 
 SCRIPT = """

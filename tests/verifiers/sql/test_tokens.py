@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swift_rlvr.verifiers.sql.mutants import mutants_of
 from swift_rlvr.verifiers.sql.tokens import (
     constants_of,
     is_ordered,
-    mutants_of,
     tokens_of,
     with_ties_broken,
     written,

@@ -62,7 +62,8 @@ def make_countdown(
     with_depth: Depth = None,
 ) -> None:
     """Write solvable Countdown tasks without duplicates (columns nums and target)."""
-    from swift_rlvr.verifiers.countdown.generator import holds_few, make_levels, make_tasks
+    from swift_rlvr.verifiers.countdown.generator import make_levels, make_tasks
+    from swift_rlvr.verifiers.countdown.listing import holds_few
 
     flags.check_out(out)
     changes = flags.settings_in(CountdownSettings, context)

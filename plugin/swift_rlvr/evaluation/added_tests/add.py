@@ -21,13 +21,13 @@ import ast
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
+from swift_rlvr.evaluation.added_tests.alike import constants_of, like_outputs, like_results
 from swift_rlvr.evaluation.added_tests.calls import nearby_calls
 from swift_rlvr.evaluation.added_tests.given import (
-    LONGEST,
     Calls,
     Case,
     Given,
@@ -49,7 +49,6 @@ _TEXTS = 2  # candidates for programs
 _MUTANTS = 40
 _REFERENCES = 3  # as many are compared
 _LONGEST_TESTS = 60_000  # characters of all added tests: records keep a column of that length
-_LARGEST = 1e8  # of a float: sums of larger ones differ by their order
 # Where these stand in a question several results are right.
 _SEVERAL_RIGHT = re.compile(
     r"\bin any order\b|\bany (?:valid|one of|of them|such|possible|order)\b"
@@ -106,12 +105,7 @@ def add_tests(
         own_tests = _plain_asserts(read_form(tests, entry_point), reference)
     given = read_given(own_tests)
     rng = random.Random(f"{seed} {count}")
-    if isinstance(given, Calls):
-        numbers = [value for value in _constants(reference) if type(value) in (int, float)]
-        most = max(_CALLS * count, _FEWEST_CALLS)
-        inputs: list[Any] = nearby_calls(given.inputs, most, rng, numbers)
-    else:
-        inputs = nearby_texts(given.inputs, _TEXTS * count, rng)
+    inputs = _nearby_inputs(given, reference, count, rng)
 
     # The first run says what the results are, the second, in another order, whether they stay, and
     # what mutants give.
@@ -120,9 +114,9 @@ def add_tests(
     own_cases = given.cases(given.inputs, results[:own])
     candidates = given.cases(inputs, results[own:])
     if isinstance(given, Calls):
-        candidates = _like_results(given, own_cases, candidates, reference)
+        candidates = like_results(given, own_cases, candidates, reference)
     else:
-        candidates = _like_outputs(own_cases, candidates)
+        candidates = like_outputs(own_cases, candidates)
     own_cases.reverse()
     candidates.reverse()
     faulty = mutants(reference, _MUTANTS, rng)
@@ -136,6 +130,15 @@ def add_tests(
     written = given.tests(added)
     read_tests(written, entry_point, limits.packages)
     return Added(written, second.mutants, second.mutants - len(refused))
+
+
+def _nearby_inputs(given: Given, reference: str, count: int, rng: random.Random) -> Sequence[Any]:
+    """Inputs near the given ones, of which `count` are to become tests."""
+    if not isinstance(given, Calls):
+        return nearby_texts(given.inputs, _TEXTS * count, rng)
+    numbers = [value for value in constants_of(reference) if type(value) in (int, float)]
+    most = max(_CALLS * count, _FEWEST_CALLS)
+    return nearby_calls(given.inputs, most, rng, numbers)
 
 
 class _SecondRun(NamedTuple):
@@ -225,94 +228,6 @@ def _plain_asserts(form: Form, reference: str) -> list[AssertTest]:
                 text = re.sub(r"\bcandidate\b", form.function, text)
             tests += read_asserts(text)
     return [test for test in tests if test.function.rpartition(".")[2] in functions]
-
-
-def _constants(source: str) -> list[Any]:
-    """The values that a program has written down."""
-    nodes = ast.walk(ast.parse(source))
-    return [node.value for node in nodes if isinstance(node, ast.Constant)]
-
-
-# --- Results that are like the given ones
-
-
-def _like_outputs(own: Sequence[Case], candidates: Sequence[Case]) -> list[Case]:
-    """The candidates whose output is like those of the row: empty or with a minus only where one of
-    them is, and of as many lines where all have the same number.
-    """
-    may_be_empty = any(not case.result.strip() for case in own)
-    may_have_minus = any("-" in case.result for case in own)
-    line_counts = {case.result.count("\n") for case in own}
-    # A single output says nothing about the lines of others.
-    is_fixed = len(own) != 1 and len(line_counts) <= 1
-    like = []
-    for case in candidates:
-        output = case.result
-        is_empty = not output.strip()
-        if (is_empty and not may_be_empty) or ("-" in output and not may_have_minus):
-            continue
-        if not is_fixed or output.count("\n") in line_counts:
-            like.append(case)
-    return like
-
-
-def _like_results(
-    given: Calls, own: Sequence[Case], candidates: Sequence[Case], reference: str
-) -> list[Case]:
-    """The candidates whose result is like those of the row, and can be compared."""
-    kinds: set[tuple[int, str]] = set()
-    for case in own:
-        kinds.update(_types_with_signs(case.result))
-    are_parts = all(map(_is_part, own))
-    written_down = set(map(repr, _constants(reference)))
-    # What another right solution gives too, or a value that is near enough.
-    types = given.result_types
-    like = []
-    for case in candidates:
-        if are_parts and not _is_part(case) and repr(case.result) in written_down:
-            continue
-        if len(repr(case.input)) > LONGEST or not set(_types_with_signs(case.result)) <= kinds:
-            continue
-        if (types is None or type(case.result) in types) and _is_exact(case.result):
-            like.append(case)
-    return like
-
-
-def _is_part(case: Case) -> bool:
-    """Whether a result stands in one of the arguments: a letter, a word or an element."""
-    for argument in case.input:
-        if isinstance(argument, str) and isinstance(case.result, str) and case.result in argument:
-            return True
-        if isinstance(argument, (list, tuple, set, dict)) and case.result in list(argument):
-            return True
-    return False
-
-
-def _types_with_signs(value: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """The type of a value and of all in it, each with its depth and whether it is negative or empty."""
-    name = "number" if type(value) in (int, float) else type(value).__name__
-    if name == "number" and value < 0:
-        name += " below 0"
-    if isinstance(value, (str, list, tuple, dict, set)) and not value:
-        name += ", empty"
-    yield depth, name
-    for element in _elements(value):
-        yield from _types_with_signs(element, depth + 1)
-
-
-def _elements(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    return value if isinstance(value, (list, tuple, set)) else ()
-
-
-def _is_exact(value: Any) -> bool:
-    """Whether its floats are so small that they are the same in any order of the operations, but for
-    what `same_value` allows.
-    """
-    if isinstance(value, complex) or (isinstance(value, float) and not abs(value) < _LARGEST):
-        return False
-    return all(map(_is_exact, _elements(value)))
 
 
 # --- Choosing

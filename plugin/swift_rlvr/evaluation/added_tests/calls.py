@@ -10,11 +10,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
+from swift_rlvr.evaluation.added_tests.leaves import (
+    LONGEST,
+    another_float,
+    another_int,
+    another_text,
+    renaming,
+    small_alphabet,
+    some_places,
+)
 from swift_rlvr.evaluation.added_tests.properties import (
-    RUN,
     Arguments,
     Path,
     common_properties,
@@ -22,15 +29,9 @@ from swift_rlvr.evaluation.added_tests.properties import (
     distinct,
     is_descending,
     is_sorted,
-    layout,
     properties,
     values_by_place,
 )
-
-_LONGEST = 200  # elements of a list, and characters of a text, that is changed
-_SEVERAL_LETTERS = 6  # that say which letters there are
-# By letter or digit, all of its kind.
-_SAME_KIND = {sign: kind for kind in (ascii_lowercase, ascii_uppercase, digits) for sign in kind}
 
 
 def nearby_calls(
@@ -115,9 +116,9 @@ class _Changes:
             case int():
                 return another_int(value, pool, rng, self.numbers)
             case float():
-                return _another_float(value, pool, rng, self.numbers)
+                return another_float(value, pool, rng, self.numbers)
             case str():
-                return _another_text(value, pool, rng)
+                return another_text(value, pool, rng)
             case list():
                 return self._another_list(value, path, pool)
             case tuple():
@@ -143,7 +144,7 @@ class _Changes:
         """A list in which elements have been moved, left out, added or changed."""
         rng = self.rng
         changed = list(value)
-        if not changed or len(changed) > _LONGEST:
+        if not changed or len(changed) > LONGEST:
             return changed
         elements = (*path, "*")
         match rng.randrange(6):
@@ -186,125 +187,6 @@ def _of_type(kind: type, values: Sequence[Any]) -> list[Any]:
     return [value for value in values if type(value) is kind]
 
 
-def some_places(values: Sequence[Any], rng: random.Random) -> list[int]:
-    """The indices of one to three of the values."""
-    if not values:
-        return []
-    return sorted(rng.sample(range(len(values)), rng.randint(1, min(3, len(values)))))
-
-
-# --- Numbers
-
-
-def another_int(
-    value: int, pool: list[int], rng: random.Random, numbers: Sequence[float] = ()
-) -> int:
-    """A number near the given ones: below the least one only so far that its sign stays, and above
-    the largest one by half, since a right solution may take exponential time. Or one of `numbers`
-    in this range, or next to it.
-    """
-    least, largest = min(pool), max(pool)
-    span = largest - least
-    low = least - span // 2 if least < 0 else least - max(0, least - 2) // 2
-    high = largest + (max(span // 2, largest // 2, 3) if largest > 0 else 0)
-    match rng.randrange(5):
-        case 0:
-            return min(max(value + rng.choice((-2, -1, 1, 2)), low), high)
-        case 1:
-            return rng.randint(least, largest)
-        case 2 if numbers:
-            near = round(rng.choice(numbers)) + rng.choice((-1, 0, 1))
-            if low <= near <= high:
-                return near
-    return rng.randint(low, high)
-
-
-def _another_float(
-    value: float, pool: list[float], rng: random.Random, numbers: Sequence[float]
-) -> float:
-    """A number with as many decimals as the given ones, changed as a whole number would be."""
-    pool = [number for number in pool if abs(number) < 1e15]
-    if not pool:
-        return value
-    decimals = max(len(repr(number).partition(".")[2]) for number in pool)
-    unit = 10 ** min(decimals, 6)
-    scaled = [round(number * unit) for number in pool]
-    steps = [round(number * unit) for number in numbers if abs(number) < 1e15]
-    return another_int(rng.choice(scaled), scaled, rng, steps) / unit
-
-
-# --- Texts
-
-
-def small_alphabet(texts: list[str]) -> set[str] | None:
-    """The letters of texts that have few different ones, such as 01 and ACGT; else None."""
-    letters = "".join(texts)
-    alphabet = set(letters)
-    return alphabet if len(alphabet) <= 4 and len(letters) >= _SEVERAL_LETTERS else None
-
-
-def _another_text(value: str, pool: list[str], rng: random.Random) -> str:
-    """A text of the same layout, or with other letters or words."""
-    if len(value) > _LONGEST:
-        return value
-    # Whatever the length of their numbers: `2024-1-31` is `9-9-9`.
-    layouts = {re.sub("9+", "9", layout(text)) for text in pool}
-    if len(layouts) == 1 and len(RUN.findall(value)) > 1:
-        return _same_layout(pool, rng)
-    change = rng.randrange(8 if " " in value else 6)
-    if change < 6:
-        return _with_other_letters(value, pool, change, rng)
-    words = value.split(" ")
-    rng.shuffle(words)
-    if rng.random() < 0.5:
-        words[rng.randrange(len(words))] = rng.choice(rng.choice(pool).split(" "))
-    return " ".join(words)
-
-
-def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Random) -> str:
-    letters = list(value)
-    alphabet = sorted(set("".join(pool)))
-    match change:
-        case 0:
-            rng.shuffle(letters)
-        case 1 if letters:
-            del letters[rng.randrange(len(letters))]
-        case 2 if letters:
-            letters.insert(rng.randrange(len(letters) + 1), rng.choice(letters))
-        case 3:
-            other = rng.choice(pool)
-            letters = [*value[: rng.randint(0, len(value))], *other[rng.randint(0, len(other)) :]]
-        case 4 if alphabet:
-            for index in some_places(letters, rng):
-                letters[index] = rng.choice(alphabet)
-        case 5:
-            # Another word, with letters that the pool need not have.
-            letters = [_of_same_kind(letter, rng) for letter in letters]
-    return "".join(letters)
-
-
-def _of_same_kind(letter: str, rng: random.Random) -> str:
-    """A letter, or in two of five cases another of its kind."""
-    if rng.random() < 0.4 and letter in _SAME_KIND:
-        return rng.choice(_SAME_KIND[letter])
-    return letter
-
-
-def _same_layout(pool: list[str], rng: random.Random) -> str:
-    """A text that is laid out as all in the pool are. Its numbers are within the range of theirs."""
-    columns = list(zip(*(RUN.findall(text) for text in pool), strict=True))
-    parts = []
-    for runs in columns:
-        part = rng.choice(runs)
-        if part.isdecimal():
-            numbers = [int(run) for run in runs]
-            number = rng.randint(min(numbers), max(numbers))
-            is_padded = any(run[0] == "0" and len(run) > 1 for run in runs)
-            part = str(number).zfill(len(part) if is_padded else 0)
-        parts.append(part)
-    return "".join(parts)
-
-
 # --- The same change everywhere
 
 
@@ -326,7 +208,7 @@ def _changed_everywhere(arguments: Arguments, rng: random.Random) -> Arguments:
     changed = list(arguments)
     if arguments:
         place = rng.randrange(len(arguments))
-        if _is_loose(changed[place]) and len(changed[place]) < _LONGEST:
+        if _is_loose(changed[place]) and len(changed[place]) < LONGEST:
             changed[place] = changed[place] + changed[place]
     return changed
 
@@ -336,16 +218,6 @@ def _is_loose(value: Any) -> bool:
     if isinstance(value, str):
         return not re.search(r"[0-9]", value)
     return isinstance(value, list)
-
-
-def renaming(rng: random.Random) -> dict[int, str]:
-    """Each letter to another one of its case."""
-    table: dict[int, str] = {}
-    for letters in (ascii_lowercase, ascii_uppercase):
-        others = list(letters)
-        rng.shuffle(others)
-        table |= dict(zip(map(ord, letters), others, strict=True))
-    return table
 
 
 def _with_leaves(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:

@@ -81,18 +81,18 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
                 yield "lower", None
             if upper is not None:
                 yield "upper", None
-    if isinstance(node, (ast.If, ast.IfExp)):
-        yield "test", ast.Constant(True)
-        yield "test", ast.Constant(False)
-    for shorter in _without_a_statement(getattr(node, "body", None)):
-        yield "body", shorter
+        case ast.If() | ast.IfExp():
+            yield "test", ast.Constant(True)
+            yield "test", ast.Constant(False)
+    yield from _shorter_bodies(node)
 
 
-def _without_a_statement(body: object) -> Iterator[list[ast.stmt]]:
+def _shorter_bodies(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
     """The statements of a block, each time one of them left out; none for what is no block."""
+    body = getattr(node, "body", None)
     if not isinstance(body, list):
         return
     for index, statement in enumerate(body):
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):
-                yield [*body[:index], ast.Pass(), *body[index + 1 :]]
+                yield "body", [*body[:index], ast.Pass(), *body[index + 1 :]]

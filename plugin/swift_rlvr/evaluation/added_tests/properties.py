@@ -118,7 +118,10 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
     for value in values:
         by_type[type(value)].append(value)
     for kind, of_kind in by_type.items():
-        for name, holds in _OF_A_VALUE.get(kind, {}).items():
+        tests = _OF_A_VALUE.get(kind, {})
+        if by_type.keys() == {int} and len(values) >= _FEW:
+            tests = tests | _PARITY
+        for name, holds in tests.items():
             if all(map(holds, of_kind)):
                 yield name
     for kind in (bool, int, float, str, list, tuple, dict, set, type(None)):
@@ -128,8 +131,6 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
     yield from _of_lengths(values)
     if by_type.keys() == {str}:
         yield from _of_texts(values)
-    if by_type.keys() == {int} and len(values) >= _FEW:
-        yield from _of_parity(values)
 
 
 def _of_lengths(values: list[Any]) -> Iterator[Hashable]:
@@ -143,14 +144,6 @@ def _of_lengths(values: list[Any]) -> Iterator[Hashable]:
     # A pair, a board of three by three.
     if {type(value) for value in values} == {list}:
         yield ("length", *lengths)
-
-
-def _of_parity(numbers: list[int]) -> Iterator[Hashable]:
-    remainders = {number % 2 for number in numbers}
-    if remainders == {0}:
-        yield "even"
-    if remainders == {1}:
-        yield "odd"
 
 
 def _of_texts(texts: list[str]) -> Iterator[Hashable]:
@@ -228,6 +221,10 @@ _OF_NUMBERS: _Tests = {
     "negative": lambda value: value < 0,
     "not 1": lambda value: value != 1,
 }
+_PARITY: _Tests = {
+    "even": lambda value: value % 2 == 0,
+    "odd": lambda value: value % 2 == 1,
+}
 _OF_LISTS: _Tests = {
     "not empty": lambda values: len(values) > 0,
     "several": lambda values: len(values) > 1,
@@ -281,25 +278,51 @@ _OF_A_VALUE: dict[type, _Tests] = {
 
 _PairTests = dict[str, Callable[[Any, Any], bool]]
 
-_OF_TWO_NUMBERS: _PairTests = {
-    "less": operator.lt,
-    "at most": operator.le,
-    "different": operator.ne,
-    "divides": lambda one, other: type(one) is type(other) is int and one != 0 and other % one == 0,
-}
-_OF_TWO_SEQUENCES: _PairTests = {
-    "no longer": lambda one, other: len(one) <= len(other),
-    "another one": operator.ne,
-}
-_OF_TWO_STRINGS: _PairTests = {
-    "part": lambda one, other: one in other,
-    "same letters": lambda one, other: sorted(one) == sorted(other),
-}
-_OF_NUMBER_AND_LENGTH: _PairTests = {
-    "the length": operator.eq,
-    "a position": operator.le,
-    "an index": operator.lt,
-}
+_NUMBERS = (int, float)
+_LISTS = (list, tuple)
+_SEQUENCES = (list, tuple, str)
+# What may hold between two arguments of these types.
+_OF_TWO: tuple[tuple[Sequence[type], Sequence[type], _PairTests], ...] = (
+    (
+        _NUMBERS,
+        _NUMBERS,
+        {
+            "less": operator.lt,
+            "at most": operator.le,
+            "different": operator.ne,
+        },
+    ),
+    (
+        (int,),
+        (int,),
+        {"divides": lambda one, other: one != 0 and other % one == 0},
+    ),
+    (
+        _SEQUENCES,
+        _SEQUENCES,
+        {
+            "no longer": lambda one, other: len(one) <= len(other),
+            "another one": operator.ne,
+        },
+    ),
+    (
+        (str,),
+        (str,),
+        {
+            "part": lambda one, other: one in other,
+            "same letters": lambda one, other: sorted(one) == sorted(other),
+        },
+    ),
+    (
+        (int,),
+        _SEQUENCES,
+        {
+            "the length": lambda number, values: number == len(values),
+            "a position": lambda number, values: number <= len(values),
+            "an index": lambda number, values: number < len(values),
+        },
+    ),
+)
 _OF_NUMBER_AND_NUMBERS: _PairTests = {
     "above all": lambda number, others: all(other < number for other in others),
     "bounds all": lambda number, others: all(other <= number for other in others),
@@ -316,36 +339,25 @@ def _holding(tests: _PairTests, one: Any, other: Any) -> Iterator[str]:
 
 def _of_pair(one: Any, other: Any) -> Iterator[str]:
     """What holds between two arguments."""
-    if _is_number(one) and _is_number(other):
-        yield from _holding(_OF_TWO_NUMBERS, one, other)
-    is_sequence = isinstance(other, (list, tuple, str))
-    if is_sequence and isinstance(one, (list, tuple, str)):
+    for types, other_types, tests in _OF_TWO:
+        if type(one) in types and type(other) in other_types:
+            yield from _holding(tests, one, other)
+    if type(one) in _SEQUENCES and type(other) in _SEQUENCES:
         difference = len(one) - len(other)
         if abs(difference) <= 2:
             yield f"longer by {difference}"
-        yield from _holding(_OF_TWO_SEQUENCES, one, other)
-    if isinstance(one, str) and isinstance(other, str):
-        yield from _holding(_OF_TWO_STRINGS, one, other)
-    if is_sequence and type(one) is int:
-        yield from _of_number_and_sequence(one, other)
-    elif isinstance(other, (list, tuple)) and one in other:
-        yield "element"
+    if type(other) in _LISTS:
+        if one in other:
+            yield "element"
+        if type(one) is int:
+            yield from _of_number_and_list(one, other)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _of_number_and_sequence(number: int, sequence: Sequence[Any]) -> Iterator[str]:
-    yield from _holding(_OF_NUMBER_AND_LENGTH, number, len(sequence))
-    if isinstance(sequence, str):
-        return
-
-    if number in sequence:
-        yield "element"
-    elements = [value for value in _elements_of_rows(sequence) if type(value) is int]
+def _of_number_and_list(number: int, values: Sequence[Any]) -> Iterator[str]:
+    """What holds between a number and the whole numbers of a list, or of the rows of a table."""
+    elements = [value for value in _elements_of_rows(values) if type(value) is int]
     yield from _holding(_OF_NUMBER_AND_NUMBERS, number, elements)
-    if len(elements) == len(sequence) <= _LONGEST:
+    if len(elements) == len(values) <= _LONGEST:
         sums = sum(first + second == number for first, second in combinations(elements, 2))
         if sums:
             yield "sum of two"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from swift_rlvr.evaluation.added_tests.calls import (
+from swift_rlvr.evaluation.added_tests.leaves import (
     another_int,
     renaming,
     small_alphabet,

@@ -1,6 +1,7 @@
 """What Countdown tasks look like: the settings of the generator, its presets and levels."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from swift_rlvr.utils.settings import Settings, setting
 
@@ -8,6 +9,8 @@ OPERATORS = "+-*/"
 SPLITS = ("train", "validation", "test")
 MOST_NUMBERS = 6
 Range = tuple[int, int]
+Task = dict[str, Any]
+"""The numbers and the target, as `nums` and `target`."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,13 @@ class CountdownSettings(Settings):
     def by_difficulty(self) -> bool:
         """Whether tasks are chosen by their solutions."""
         return bool(self.with_solutions or self.with_depth)
+
+    def want_difficulty(self, solutions: int, depth: int) -> bool:
+        """Whether a task may have so many solutions, the shallowest of this depth."""
+        for value, bounds in ((solutions, self.with_solutions), (depth, self.with_depth)):
+            if bounds is not None and not bounds[0] <= value <= bounds[1]:
+                return False
+        return True
 
 
 TUTORIAL = CountdownSettings(count=(3, 4), number=(1, 99), target=(10, 100))

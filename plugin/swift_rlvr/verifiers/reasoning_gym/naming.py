@@ -170,9 +170,12 @@ def _level(name: str, text: Text, several: bool) -> dict[str, Any]:
     highest = max((len(attribute.levels) for attribute in attributes.values()), default=0) - 1
     if level < 0 or (level > highest and not several):
         raise InputError(f"reasoning_gym:{name}: level must be from 0 to {highest}, got {level}")
-    if curriculum is None:
-        return {}
+    return _fields_at(curriculum, level) if curriculum else {}
 
+
+def _fields_at(curriculum: Any, level: int) -> dict[str, Any]:
+    """The config fields that a level of a curriculum sets, or its highest one."""
+    attributes = curriculum.attributes
     for attribute_name, attribute in attributes.items():
         curriculum.set_attr_level(attribute_name, min(level, len(attribute.levels) - 1))
     config = vars(curriculum.generate_configuration())

@@ -92,7 +92,11 @@ def rows(parts: Sequence[Part], split: str) -> Iterator[dict[str, str]]:
     start = 0
     size = 1
     while True:
-        items_of_parts = [_draw(part, split, start, size) for part in parts]
+        items_of_parts = []
+        for part in parts:
+            job = {"part": asdict(part), "split": split, "start": start, "size": size}
+            report = processes.pool(1).submit(processes.ask, job, _SECONDS * size).result()
+            items_of_parts.append(report.get("items", [report] * size))
         for items in zip(*items_of_parts, strict=True):
             for part, drawn in zip(parts, items, strict=True):
                 if "refused" in drawn:
@@ -104,13 +108,6 @@ def rows(parts: Sequence[Part], split: str) -> Iterator[dict[str, str]]:
                 yield drawn
         start += size
         size = min(2 * size, 64)
-
-
-def _draw(part: Part, split: str, start: int, size: int) -> list[dict[str, str]]:
-    """What the process says of each of some items of a task (`worker.draw`)."""
-    job = {"part": asdict(part), "split": split, "start": start, "size": size}
-    report = processes.pool(1).submit(processes.ask, job, _SECONDS * size).result()
-    return report.get("items", [report] * size)
 
 
 def to_entry(part: Part, drawn: Mapping[str, Any]) -> str:

@@ -5,17 +5,18 @@ recurse, so nothing can be written, attached, loaded or set. Steps of its virtua
 instead of seconds: a query that stays within its steps does so on any machine, busy or not.
 """
 
-import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.verifiers.sql.clock import asks_clock, stop_clock
 from swift_rlvr.verifiers.sql.results import Result
 
 # What SQLite calls when it compiles a query (sqlite.org/c3ref/c_alter_table.html).
-_READ, _SELECT, _FUNCTION, _RECURSIVE = 20, 21, 31, 33
+_PRAGMA, _READ, _SELECT, _ATTACH, _DETACH, _FUNCTION, _RECURSIVE = 19, 20, 21, 24, 25, 31, 33
 # Functions that give another result each time, tell something of the connection, or do more than
 # compute.
 _REFUSED_FUNCTIONS = frozenset(
@@ -24,18 +25,9 @@ _REFUSED_FUNCTIONS = frozenset(
 )
 # Tables that are not the database's own.
 _REFUSED_TABLES = ("sqlite_", "pragma_", "dbstat")
-# A verdict must not depend on the day.
-NOW = "2025-01-01 12:00:00"
-_CLOCKS = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
-_CURRENT = {"current_date": NOW[:10], "current_time": NOW[11:], "current_timestamp": NOW}
-
 # Grows, or falls, with each row: the last thing to sort by, where a gold leaves ties.
 TIE = "swift_rlvr_tie()"
-_ASKS_CLOCK = re.compile(
-    r"\bnow\b|\bcurrent_|\b(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|\bstrftime\s*\([^,()]*\)",
-    re.IGNORECASE,
-)
-
+_TIE_NAME = TIE.removesuffix("()")
 _STEPS = 1000  # of the virtual machine, between two looks
 LONGEST_VALUE = 10_000_000  # bytes of a text or a blob
 # ... of queries, where the gold needs no longer one: what one step does takes the square of it.
@@ -71,6 +63,15 @@ TOO_SLOW = "too slow"
 TOO_LARGE = "result too large"
 NO_MEMORY = "too much memory"
 
+# What SQLite and Python raise for a query (a Warning for two of them in Python 3.11), and the reasons by
+# what their messages have.
+_ERRORS = (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, OverflowError)
+_REASONS = {
+    "one statement at a time": SEVERAL,
+    "out of memory": NO_MEMORY,
+    "too big": TOO_LARGE,
+}
+
 
 class Reader:
     """A database and what may be done with it.
@@ -84,9 +85,8 @@ class Reader:
     def __init__(
         self, connection: sqlite3.Connection, file: str | None = None, clock_stands: bool = False
     ):
-        """file: as `connect` takes it; None for a database in memory. clock_stands: whether it is `NOW`
-        at all times. That is asked for where a query needs it: functions of Python's take ten times
-        as long as SQLite's.
+        """file: as `connect` takes it; None for a database in memory. clock_stands: see `clock`; it is
+        slower, so that only queries that need it are run so.
         """
         self.connection = connection
         self._file = file
@@ -98,8 +98,8 @@ class Reader:
         self.steps_made = 0
         self._steps = 0
         self._has_stopped = False
-        self._ties = 0
-        self._tie_step = 0
+        self._ties = count(0, 0)
+        self._breaks_ties = False
         connection.isolation_level = None
         # Texts of a database need not be in UTF-8.
         connection.text_factory = lambda value: value.decode("utf-8", "replace")
@@ -108,11 +108,8 @@ class Reader:
         for pragma in ("temp_store=MEMORY", "trusted_schema=OFF"):
             connection.execute(f"PRAGMA {pragma}")
         if clock_stands:
-            for name in _CLOCKS:
-                connection.create_function(name, -1, _at_now(name), deterministic=True)
-            for name, now in _CURRENT.items():
-                connection.create_function(name, 0, lambda now=now: now, deterministic=True)
-        connection.create_function(TIE.rstrip("()"), 0, self._tie)
+            stop_clock(connection)
+        connection.create_function(_TIE_NAME, 0, lambda: next(self._ties))
         # The first use makes the table, which the authorizer would take for CREATE.
         connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").fetchall()
         self._confine()
@@ -151,7 +148,7 @@ class Reader:
 
         Raises QueryError, also for more rows than `most_rows`.
         """
-        if _ASKS_CLOCK.search(query) and not self._clock_stands:
+        if asks_clock(query) and not self._clock_stands:
             twin = self._with_standing_clock()
             twin.longest_value = self.longest_value
             result = twin.run(query, steps, most_rows, ties)
@@ -160,7 +157,8 @@ class Reader:
         self.allow(steps)
         self.tables = set()
         self.refused = ""
-        self._ties, self._tie_step = 0, ties
+        self._ties = count(0, ties)
+        self._breaks_ties = ties != 0
         self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.longest_value)
         try:
             cursor = self.connection.execute(query)
@@ -168,11 +166,7 @@ class Reader:
                 raise QueryError(DOES_NOT_RUN, "there is no query in it")
             columns = tuple(column[0] for column in cursor.description)
             return Result(columns, self._fetched(cursor, most_rows))
-        except sqlite3.Warning as error:  # Python 3.11
-            raise QueryError(SEVERAL, str(error)) from None
-        except MemoryError:
-            raise QueryError(NO_MEMORY) from None
-        except (sqlite3.Error, ValueError, OverflowError) as error:
+        except _ERRORS as error:
             raise self._query_error(error) from None
         finally:
             self.steps_made = steps - self._steps * _STEPS
@@ -204,18 +198,20 @@ class Reader:
         return rows
 
     def _query_error(self, error: Exception) -> QueryError:
-        text = str(error)
         if self.refused:
             return QueryError(REFUSED, self.refused)
         if self._has_stopped:
             return QueryError(TOO_SLOW)
-        if "one statement at a time" in text:
-            return QueryError(SEVERAL, text)
-        if "out of memory" in text:
-            return QueryError(NO_MEMORY)
-        if "too big" in text:
-            return QueryError(TOO_LARGE, f"a text of more than {self.longest_value:,} bytes")
-        return QueryError(DOES_NOT_RUN, text[:300])
+        message = str(error)
+        reason = NO_MEMORY if isinstance(error, MemoryError) else DOES_NOT_RUN
+        for part, reason_of_part in _REASONS.items():
+            if part in message:
+                reason = reason_of_part
+        details = {
+            NO_MEMORY: "",
+            TOO_LARGE: f"a text of more than {self.longest_value:,} bytes",
+        }
+        return QueryError(reason, details.get(reason, message[:300]))
 
     def _authorize(
         self,
@@ -233,7 +229,7 @@ class Reader:
             self.refused = f"it reads {first}"
         elif action == _FUNCTION:
             name = (second or "").casefold()
-            is_own = name == TIE.rstrip("()") and not self._tie_step
+            is_own = name == _TIE_NAME and not self._breaks_ties
             if not (is_own or name in _REFUSED_FUNCTIONS or name.startswith("sqlite_")):
                 return sqlite3.SQLITE_OK
             self.refused = f"it calls {name}()"
@@ -247,10 +243,6 @@ class Reader:
         self._steps -= 1
         self._has_stopped = self._steps <= 0
         return int(self._has_stopped)
-
-    def _tie(self) -> int:
-        self._ties += self._tie_step
-        return self._ties
 
 
 def connect(place: str, uri: bool = False) -> sqlite3.Connection:
@@ -278,12 +270,22 @@ def open_script(script: str, steps: int) -> Reader:
     """A database of its own in memory, made by the statements of a row, such as CREATE TABLE and
     INSERT. QueryError where one of them fails.
     """
+
+    def authorize(action: int, first: str | None, second: str | None, *_: Any) -> int:
+        """Rows bring statements, and those must not reach other files either."""
+        if action == _PRAGMA:
+            # It has no effect: dumps of databases begin with some.
+            return sqlite3.SQLITE_IGNORE
+        is_refused = action == _FUNCTION and (second or "").casefold() in _REFUSED_FUNCTIONS
+        if action in (_ATTACH, _DETACH) or is_refused:
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
     reader = Reader(connect(":memory:"))
     reader.allow(steps)
     problem = ""
     with reader.unconfined() as connection:
-        # Rows bring statements, and those must not reach other files either.
-        connection.set_authorizer(_within_memory)
+        connection.set_authorizer(authorize)
         try:
             connection.executescript(script)
         except (sqlite3.Error, ValueError) as error:
@@ -292,37 +294,6 @@ def open_script(script: str, steps: int) -> Reader:
         reader.close()
         raise QueryError(DOES_NOT_RUN, problem)
     return reader
-
-
-_ATTACH, _DETACH, _PRAGMA = 24, 25, 19
-
-
-def _within_memory(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    if action == _PRAGMA:
-        # It has no effect: dumps of databases begin with some.
-        return sqlite3.SQLITE_IGNORE
-    is_refused = action == _FUNCTION and (second or "").casefold() in _REFUSED_FUNCTIONS
-    if action in (_ATTACH, _DETACH) or is_refused:
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_OK
-
-
-def _at_now(name: str) -> Callable[..., Any]:
-    """SQLite's function of this name, for which it is `NOW`."""
-    dates = sqlite3.connect(":memory:")
-    has_format = name == "strftime"
-
-    def function(*arguments: Any) -> Any:
-        values = list(arguments)
-        if len(values) == has_format:
-            values.append("now")
-        for index, value in enumerate(values):
-            if isinstance(value, str) and value.strip().casefold() == "now":
-                values[index] = NOW
-        places = ", ".join("?" * len(values))
-        return dates.execute(f"SELECT {name}({places})", values).fetchone()[0]
-
-    return function
 
 
 def set_memory(memory: int) -> None:

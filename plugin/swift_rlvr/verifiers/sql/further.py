@@ -26,9 +26,10 @@ from typing import Any
 
 from swift_rlvr.verifiers.sql.beside import beside, day_of
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
+from swift_rlvr.verifiers.sql.own_rows import STEPS
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.schema import STEPS, Column, Group, Schema, quoted
-from swift_rlvr.verifiers.sql.tokens import Token, value_of, written
+from swift_rlvr.verifiers.sql.tables import Column, Group, Schema, quoted
+from swift_rlvr.verifiers.sql.tokens import Token, value_of, without_semicolons, written
 
 # Rows that are kept of a table, beside those with a constant of the gold.
 _KEPT = 24
@@ -239,7 +240,7 @@ def chances(schema: Schema, gold: Sequence[Token]) -> list[str]:
             literals.append("'" + value.replace("'", "''") + "'" if is_text else repr(value))
         if literals:
             before = written(gold[:index])
-            after = written([token for token in gold[index + 2 :] if token.written != ";"])
+            after = written(without_semicolons(gold[index + 2 :]))
             queries.append(f"{before} IN ({', '.join(literals)}) {after}")
             queries.append(f"{before} BETWEEN {literals[0]} AND {literals[-1]} {after}")
     return queries

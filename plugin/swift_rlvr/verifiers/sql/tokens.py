@@ -1,5 +1,5 @@
 """A query as SQLite splits it into tokens, as far as a verifier has to look into one: what it asks to
-be sorted, which constants it compares with which columns, and queries that differ in one place.
+be sorted, and which constants it compares with which columns.
 
 What a query means says SQLite alone, which runs it. A query that is read wrongly here is tried on
 databases that tell less, and nothing else.
@@ -23,33 +23,6 @@ _TOKEN = re.compile(
 _CLAUSES = frozenset(
     ("where", "group", "having", "order", "limit", "union", "intersect", "except", "window")
 )
-# What a wrong answer may have in place of a sign or a word of the language.
-_INSTEAD = {
-    ">": ">=",
-    ">=": ">",
-    "<": "<=",
-    "<=": "<",
-    "=": "<>",
-    "==": "<>",
-    "<>": "=",
-    "!=": "=",
-    "and": "OR",
-    "or": "AND",
-    "max": "min",
-    "min": "max",
-    "sum": "avg",
-    "avg": "sum",
-    "desc": "ASC",
-    "asc": "DESC",
-    "left": "INNER",
-    "union": "UNION ALL",
-    "intersect": "UNION",
-    "except": "UNION",
-}
-# With these after SELECT, no row comes twice.
-_NEVER_TWICE = frozenset(("distinct", "count", "sum", "avg", "min", "max"))
-# (the first token that goes, the first one that stays, what stands there instead)
-_Change = tuple[int, int, str]
 
 
 class Token(NamedTuple):
@@ -69,6 +42,10 @@ class Token(NamedTuple):
         if self.written[0] in '"`[':
             return self.written[1:-1].casefold()
         return self.written.casefold()
+
+    def is_word(self, word: str) -> bool:
+        """Whether it is this word of the language, in lower case."""
+        return self.is_keyword and self.word == word
 
     @property
     def is_keyword(self) -> bool:
@@ -102,6 +79,11 @@ def written(tokens: Sequence[Token]) -> str:
     return " ".join(token.written for token in tokens)
 
 
+def without_semicolons(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a query without those that end statements."""
+    return [token for token in tokens if token.written != ";"]
+
+
 def is_script(text: str) -> bool:
     """Whether a text is statements that make a database, and no path of one.
 
@@ -118,7 +100,7 @@ def is_ordered(tokens: Sequence[Token]) -> bool:
     >>> [is_ordered(tokens_of(f"SELECT a FROM {rest}")) for rest in ("t ORDER BY a", "(SELECT a FROM t ORDER BY b)")]
     [True, False]
     """
-    return any(depth == 0 for _, _, depth in _orders(tokens))
+    return any(depth == 0 for _, _, depth in orders_of(tokens))
 
 
 def with_ties_broken(tokens: Sequence[Token], tie: str) -> str | None:
@@ -129,7 +111,7 @@ def with_ties_broken(tokens: Sequence[Token], tie: str) -> str | None:
     'SELECT a FROM t ORDER BY b DESC , tie() LIMIT 1'
     """
     ends = []
-    for _, end, depth in _orders(tokens):
+    for _, end, depth in orders_of(tokens):
         is_cut = end < len(tokens) and tokens[end].word == "limit"
         if depth == 0 or is_cut:
             ends.append(end)
@@ -148,7 +130,7 @@ def cut_terms(tokens: Sequence[Token]) -> set[str]:
     ['age', 'by', 'desc', 'order']
     """
     words = set()
-    for start, end, _ in _orders(tokens):
+    for start, end, _ in orders_of(tokens):
         if end < len(tokens) and tokens[end].word == "limit":
             words |= {token.word for token in tokens[start:end] if token.kind == "name"}
     return words
@@ -163,9 +145,9 @@ def without_limit(tokens: Sequence[Token]) -> tuple[list[Token], int] | None:
     ('SELECT a FROM t ORDER BY b', 3)
     """
     for index, token in enumerate(tokens):
-        if token.is_keyword and token.word == "limit" and token.depth == 0:
-            match [after.written for after in tokens[index + 1 :] if after.written != ";"]:
-                case [count] if count.isdecimal():
+        if token.is_word("limit") and token.depth == 0:
+            match without_semicolons(tokens[index + 1 :]):
+                case [Token(written=count)] if count.isdecimal():
                     return list(tokens[:index]), int(count)
     return None
 
@@ -176,7 +158,7 @@ def sort_terms(tokens: Sequence[Token]) -> list[list[Token]]:
     >>> [written(term) for term in sort_terms(tokens_of("SELECT a FROM t ORDER BY max(b, c) DESC, 1 LIMIT 3"))]
     ['max ( b , c )', '1']
     """
-    outer = [(start, end) for start, end, depth in _orders(tokens) if depth == 0]
+    outer = [(start, end) for start, end, depth in orders_of(tokens) if depth == 0]
     if not outer:
         return []
     start, end = outer[-1]
@@ -204,20 +186,20 @@ def with_columns(tokens: Sequence[Token], columns: Sequence[str]) -> str | None:
         return None
     parts = [token.written for token in tokens]
     for index, token in enumerate(tokens):
-        if token.depth == 0 and token.is_keyword and token.word == "from":
+        if token.depth == 0 and token.is_word("from"):
             further = [f", {column}" for column in columns]
             return " ".join(parts[:index] + further + parts[index:])
     return None
 
 
-def _orders(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
+def orders_of(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
     """(its beginning, its end, its depth) of each ORDER BY of a query, but for those of windows."""
     for index, token in enumerate(tokens[:-1]):
-        if not (token.is_keyword and token.word == "order" and tokens[index + 1].word == "by"):
+        if not (token.is_word("order") and tokens[index + 1].word == "by"):
             continue
         if _is_of_window(tokens, index):
             continue
-        yield index, _end_of_clause(tokens, index), token.depth
+        yield index, end_of_clause(tokens, index), token.depth
 
 
 def _is_of_window(tokens: Sequence[Token], index: int) -> bool:
@@ -231,7 +213,7 @@ def _is_of_window(tokens: Sequence[Token], index: int) -> bool:
     return False
 
 
-def _end_of_clause(tokens: Sequence[Token], start: int) -> int:
+def end_of_clause(tokens: Sequence[Token], start: int) -> int:
     """Where the clause ends that begins at a token."""
     depth = tokens[start].depth
     for index in range(start + 1, len(tokens)):
@@ -269,7 +251,7 @@ def constants_of(tokens: Sequence[Token], columns: frozenset[str]) -> list[Const
             if token.written[0] != '"':
                 continue
         value = value_of(token)
-        is_null = token.is_keyword and token.word == "null"
+        is_null = token.is_word("null")
         if value is None and not is_null:
             continue
         near = nearest
@@ -306,64 +288,3 @@ def equated_columns(tokens: Sequence[Token]) -> list[tuple[str, str]]:
         if are_names and dot.written == other_dot.written == "." and sign.written in ("=", "=="):
             pairs.append((first.word, second.word))
     return pairs
-
-
-def mutants_of(query: str, most: int) -> list[str]:
-    """Queries that differ from one in a single place, as a wrong answer may: another constant, MIN
-    for MAX, a condition less, no DISTINCT. They may mean the same, or nothing.
-
-    >>> mutants_of("SELECT max(a) FROM t WHERE b > 3", most=9)
-    ['SELECT min ( a ) FROM t WHERE b > 3', 'SELECT max ( a ) FROM t', 'SELECT max ( a ) FROM t WHERE b >= 3', \
-'SELECT max ( a ) FROM t WHERE b > 4']
-    """
-    tokens = [token for token in tokens_of(query) if token.written != ";"]
-    changes: list[_Change] = []
-    for index in range(len(tokens)):
-        change = _change_at(tokens, index)
-        if change is not None:
-            changes.append(change)
-    for start, end, _ in _orders(tokens):
-        if tokens[end - 1].word not in ("asc", "desc"):
-            changes.append((end, end, "DESC"))
-        changes.append((start, end, ""))
-    if not any(token.is_keyword and token.word == "group" for token in tokens):
-        for index, token in enumerate(tokens[:-1]):
-            is_outer = token.is_keyword and token.word == "select" and token.depth == 0
-            if is_outer and tokens[index + 1].word not in _NEVER_TWICE:
-                changes.append((index + 1, index + 1, "DISTINCT"))
-
-    mutants: dict[str, None] = {}
-    texts = [token.written for token in tokens]
-    for start, end, instead in changes:
-        between = [instead] if instead else []
-        mutants[" ".join(texts[:start] + between + texts[end:])] = None
-    # From all parts of a long query.
-    step = max(1, -(-len(mutants) // most))
-    return list(mutants)[::step]
-
-
-def _change_at(tokens: Sequence[Token], index: int) -> _Change | None:
-    """What a wrong answer may have in place of a token; None for one that is right in every answer."""
-    token = tokens[index]
-    match value_of(token):
-        case int(number):
-            return index, index + 1, str(number + 1)
-        case float():
-            return index, index + 1, f"({token.word} * 1.5)"
-        case str():
-            return index, index + 1, "'zzz'"
-    if token.kind == "name" and not token.is_keyword:
-        return None
-    following = [each.word for each in tokens[index + 1 : index + 3]]
-    match token.word, following:
-        case "where" | "having" | "limit", _:
-            # without the clause
-            return index, _end_of_clause(tokens, index), ""
-        case "distinct" | "not", _:
-            return index, index + 1, ""
-        case "count", ["(", counted] if counted not in ("*", ")", "distinct"):
-            return index + 2, index + 2, "DISTINCT"
-        case "union", ["all", *_]:
-            return index, index + 2, "UNION"
-    other = _INSTEAD.get(token.word)
-    return None if other is None else (index, index + 1, other)

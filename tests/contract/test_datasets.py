@@ -9,7 +9,8 @@ from datasets import Dataset, DatasetDict
 
 import commands
 from paths import DATASETS
-from swift_rlvr.contract.datasets import Paid, check_dataset
+from swift_rlvr.contract.datasets import check_dataset
+from swift_rlvr.contract.findings import Paid
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward
@@ -764,3 +765,13 @@ def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch
         found = json.loads(ran("check", dataset, *words, "--json", code=len(words) - 1))
         assert (found["rows"], found["total"], sum(found["unusable"].values())) == (30, 30, 1)
     assert json.loads(ran("check", f"{dataset}#24", "--json"))["rows"] == 24
+
+
+@pytest.mark.parametrize("name", ["external_format", "external_repetition_penalty"])
+def test_rewards_of_which_none_verifies_fail(name):
+    flags = ["--reward_funcs", name]
+    shown = ran("check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, code=1, columns=400)
+    assert f"Nothing verifies these rows: of the rewards ({name})" in shown
+    assert "Every gold earns" not in shown and "No row is bad" not in shown
+    # Beside a verifier they are looked at as before.
+    ran("check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, "--reward_funcs", "external_accuracy")

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import count_text, counts_text, first_names, table, terminal, visible
-from swift_rlvr.contract.datasets import FIRST_ROWS
-from swift_rlvr.contract.datasets import check_dataset as findings_of
+from swift_rlvr.contract import datasets as checking
 from swift_rlvr.contract.findings import SHOWN, WAYS, Findings, form_text, rows_text
 from swift_rlvr.evaluation.prompts import SystemPrompt
 from swift_rlvr.rewards.build import build_rewards
@@ -47,7 +46,9 @@ def check_dataset(
     system: flags.System = None,
     all_rows: Annotated[
         bool,
-        typer.Option("--all", help=f"Look at all rows, not only at the first {FIRST_ROWS:,}."),
+        typer.Option(
+            "--all", help=f"Look at all rows, not only at the first {checking.FIRST_ROWS:,}."
+        ),
     ] = False,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
@@ -63,14 +64,16 @@ def check_dataset(
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
     rewards = build_rewards(reward_funcs) if reward_funcs else None
-    first = None if all_rows or others or source.limit else FIRST_ROWS
+    first = None if all_rows or others or source.limit else checking.FIRST_ROWS
     chosen = None if system is None else SystemPrompt(system, "--system")
     with terminal(stderr=True).status(f"Checking {source}") as status:
 
         def say(rows: int) -> None:
             status.update(f"Checking {source}: {rows:,} rows")
 
-        findings = findings_of(source, others, limit, rewards, chosen, first=first, progress=say)
+        findings = checking.check_dataset(
+            source, others, limit, rewards, chosen, first=first, progress=say
+        )
     if as_json:
         result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
         typer.echo(json.dumps(result))

@@ -25,9 +25,9 @@ from swift_rlvr.evaluation.score import (
     SHOWN_PROBLEMS,
     StoredGrades,
     default_rewards,
+    score_files,
     stored_grades,
 )
-from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace

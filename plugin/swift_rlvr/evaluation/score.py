@@ -272,7 +272,7 @@ class _Totals:
         return {"rewards": by_reward, "means_by_file": means}
 
 
-def score(
+def score_files(
     files: Sequence[str | Path] | Mapping[str, Reading],
     rewards: Sequence[Reward],
     out: str | Path | None = None,

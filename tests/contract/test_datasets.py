@@ -774,4 +774,16 @@ def test_rewards_of_which_none_verifies_fail(name):
     assert f"Nothing verifies these rows: of the rewards ({name})" in shown
     assert "Every gold earns" not in shown and "No row is bad" not in shown
     # Beside a verifier they are looked at as before.
-    ran("check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, "--reward_funcs", "external_accuracy")
+    ran(
+        "check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, "--reward_funcs", "external_accuracy"
+    )
+
+
+def test_a_reward_whose_maximum_is_not_known_is_not_called_paid_in_full(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN_REWARDS)
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    flags = ["--reward_funcs", "external_accuracy", "--reward_funcs", f"{mine}:half"]
+    shown = ran("check", dataset, *flags, columns=400)
+    assert "Every gold earns the maximum of external_accuracy, and something of " in shown
+    assert "half, whose maximum is not known." in shown

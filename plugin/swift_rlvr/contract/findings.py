@@ -47,10 +47,12 @@ class Disagreement(NamedTuple):
 class Paid:
     """How many ideal completions earn the maximum of a reward, less, and None, with the reasons
     for the latter two. Of prompts whose form is known, nothing: how many earn 0, and no more than a
-    wrong one; ungraded: of how many not even a wrong one is graded.
+    wrong one; ungraded: of how many not even a wrong one is graded. in_part: how many of `full` earn
+    something of a reward whose maximum is not known, and less than 1.
     """
 
     full: int = 0
+    in_part: int = 0
     less: int = 0
     none: int = 0
     nothing: int = 0
@@ -163,6 +165,7 @@ class Findings:
 
         if graded.is_paid:
             paid.full += 1
+            paid.in_part += grade.reward != reward.full_reward
             return graded.pays_a_guess()
         paid.count_unpaid(graded)
         if graded.refuses_the_form:
@@ -248,7 +251,11 @@ class Findings:
             return f"Within the limit: {counts}. The check fails if {limit}, or more than half, are bad."
         if self.doubts:
             return "No row is bad. What is named above may still be wrong, or was not graded."
-        return f"Every gold earns the maximum of {rewards}."
+        in_full = [name for name, paid in self.rewards.items() if not paid.in_part]
+        text = f"Every gold earns the maximum of {', '.join(in_full)}"
+        for name in sorted(self.rewards.keys() - in_full):
+            text += f", and something of {name}, whose maximum is not known"
+        return f"{text}."
 
     @property
     def doubts(self) -> list[str]:

@@ -184,13 +184,10 @@ def _as_trl_calls(
 
 def _without_own(reward: Reward, rollout: Mapping[str, Any]) -> dict[str, Any]:
     """What a trainer has beside the columns of the examples, on which a grade may depend."""
-    return {
-        name: values
-        for name, values in rollout.items()
-        if name not in reward.columns
-        and name not in reward.optional_columns
-        and not (isinstance(reward, FunctionReward) and name in reward.signature.trainers)
-    }
+    own = {*reward.columns, *reward.optional_columns}
+    if isinstance(reward, FunctionReward):
+        own.update(reward.signature.trainers)
+    return {name: values for name, values in rollout.items() if name not in own}
 
 
 def _log_nothing(name: str, values: Any) -> None:
@@ -437,10 +434,9 @@ def _grade(reward: Reward, completion: object, row: Row) -> Grade:
 
 
 def _explain(reward: Reward, completion: object, row: Row) -> Explanation:
-    columns = _listed(type(reward), [row])
-    whole = {
-        name: values[0] if isinstance(values, list) else values for name, values in columns.items()
-    }
+    whole = {}
+    for name, values in _listed(type(reward), [row]).items():
+        whole[name] = values[0] if isinstance(values, list) else values
     return reward.explain(completion, whole)
 
 

@@ -180,11 +180,11 @@ class _Pairs(NamedTuple):
 
 def _pairs(before: Sequence[Record], after: Sequence[Record]) -> _Pairs | None:
     """The successes by the surest name by which tasks of the one are found in the other."""
-    same_rows = {each.index: each.row for each in before} == {
-        each.index: each.row for each in after
-    }
+    rows_before = {each.index: each.row for each in before}
+    rows_after = {each.index: each.row for each in after}
     prompts_before = {each.index: _prompt(each) for each in before}
     prompts_after = {each.index: _prompt(each) for each in after}
+    same_rows = rows_before == rows_after
     # Otherwise a row may be missing, or they come in another order.
     ways: list[tuple[_Name, bool]] = [(_prompt, False), (_id, False)]
     if same_rows and prompts_before == prompts_after:

@@ -83,7 +83,7 @@ _NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
 # Between them, a number of 32 bits keeps six digits.
 _SMALLEST, _LARGEST = 1e-37, 1e38
 # Two words for one thing each.
-_BOOLEANS = {"true": "Yes", "yes": "True", "false": "No", "no": "False"}
+_BOOLEANS = {"true": ["Yes"], "yes": ["True"], "false": ["No"], "no": ["False"]}
 
 Messages = list[dict[str, str]]
 
@@ -396,12 +396,12 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
         aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
-        if texts and all(texts):
-            synonyms = [
-                _BOOLEANS[text.casefold()] for text in texts if text.casefold() in _BOOLEANS
-            ]
-            texts += aliases
-            return [*texts, *synonyms] if len(texts) == 1 else texts
+        if not texts or not all(texts):
+            continue
+        accepted = [*texts, *aliases]
+        if len(accepted) == 1:
+            accepted += _BOOLEANS.get(texts[0].casefold(), ())
+        return accepted
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
     raise RowError("answer", problem, in_file=column)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from commands import ran
 from helpers import graded, write_records
 from present import present
-from swift_rlvr.evaluation.compare import compare, figures_table, in_words, paired
+from swift_rlvr.evaluation.compare import figures_table, in_words, paired, side_by_side
 from swift_rlvr.runs.statistics import (
     bootstrap,
     mean_interval,
@@ -94,7 +94,7 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
     before = summarize([record(i, reward=float(i < 30)) for i in range(100)])
     after = summarize([record(i, reward=float(i < 60), tokens=99) for i in range(100)])
     settings = {"model": "a", "seed": 0, "system": "think"}
-    comparison = compare(
+    comparison = side_by_side(
         {"settings": settings, **before},
         {"settings": settings | {"model": "b", "seed": 1}, **after},
     )
@@ -268,7 +268,7 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
     (tmp_path / "after" / "records.jsonl").unlink()
     summary = tmp_path / "after" / "summary.json"
     shown = ran("compare", tmp_path / "before", summary, columns=400)
-    assert "differs by" not in shown and f"was not tested: {summary} has a summary" in shown
+    assert "differs by" not in shown and f"was not tested: {summary} has figures alone" in shown
 
 
 def asking(questions, rewards, golds="7" * 9):

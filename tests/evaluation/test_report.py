@@ -14,7 +14,7 @@ import pytest
 
 from helpers import graded, write_records
 from report_pages import HOSTILE, Document
-from swift_rlvr.evaluation.compare import compare
+from swift_rlvr.evaluation.compare import side_by_side
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
 from swift_rlvr.evaluation.report.curves import (
@@ -371,7 +371,7 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
         "p": 0.0156,
     }
     before, after = summary | {"settings": {}}, summary | {"settings": {"seed": 1}}
-    comparison = compare(before, after) | {"paired": paired}
+    comparison = side_by_side(before, after) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
     assert "This is significant." in text and "seed differs: None before, 1 after." in text

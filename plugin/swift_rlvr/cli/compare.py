@@ -38,7 +38,7 @@ def compare(
     answered = flags.answered_by(dataset, columns)
     first = evaluated(before, parse_columns(columns), answered)
     second = evaluated(after, parse_columns(columns), answered)
-    comparison = comparing.compare(first.summary, second.summary)
+    comparison = comparing.side_by_side(first.summary, second.summary)
     notes = []
     without_records = []
     for path, evaluation in ((before, first), (after, second)):
@@ -46,8 +46,10 @@ def compare(
         if not evaluation.records:
             without_records.append(str(path))
     if without_records:
-        names = " and ".join(without_records)
-        conclusion = f"the difference was not tested: {names} has a summary without its completions"
+        conclusion = (
+            f"the difference was not tested: {' and '.join(without_records)} has figures alone; give a "
+            "folder or file with the completions"
+        )
     else:
         comparison["paired"] = comparing.paired(first.records, second.records)
         conclusion = (

@@ -140,7 +140,7 @@ class DatasetCheck:
             findings.unused.update(unused_columns(self._task, raw))
             findings.unread.update(unread_columns(self._task, raw))
             _note_ambiguities(findings, asked, raw)
-            self._questions.compare(findings, asked, identity)
+            self._questions.note_repeats(findings, asked, identity)
             bad += _remarks_on(findings, asked)
             if asked.ideal is not None:
                 usable.append(asked)
@@ -207,7 +207,7 @@ class SeenQuestions:
                 with suppress(RowError):
                     identities.add(other.task.identity(row))
 
-    def compare(self, findings: Findings, asked: AskedRow, identity: str) -> None:
+    def note_repeats(self, findings: Findings, asked: AskedRow, identity: str) -> None:
         """Note a row that asks what another row asks, here or elsewhere."""
         line = asked.line
         first_line = self._first_lines.setdefault(identity, line)

@@ -41,7 +41,7 @@ _BY_KEY = {
 }
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def side_by_side(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Two summaries side by side, with the settings in which they differ apart from the model."""
     old = before.get("settings", {})
     new = after.get("settings", {})

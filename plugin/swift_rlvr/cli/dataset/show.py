@@ -33,7 +33,7 @@ def show(
     from swift_rlvr.evaluation import prompts
 
     source = parse_source(dataset, use_hf, columns)
-    shown = prompts.show(source, model, row, system)
+    shown = prompts.asked_row(source, model, row, system)
     console = Console(highlight=False)
 
     size = f"{shown.tokens:,} tokens"

@@ -380,6 +380,13 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     assert "Held-out success: 1.000 (0.207 to 1.000) before, 1.000 (0.207 to 1.000) after." in text
 
 
+def test_a_comparison_that_was_not_tested_says_so_on_the_page(run, tmp_path):
+    summary = summarize([graded(0)])
+    comparison = side_by_side(summary, summary) | {"not_tested": "no task is in both"}
+    text = said(page_of(run, tmp_path / "report", [comparison]))
+    assert "The difference was not tested: no task is in both." in text
+
+
 def test_the_title_names_the_model_and_the_task_and_the_log_is_the_verdict_without_a_comparison(
     run, tmp_path
 ):

@@ -45,17 +45,13 @@ def compare(
         notes += [f"{path}: {text}" for text in evaluation.notes]
         if not evaluation.records:
             without_records.append(str(path))
-    if without_records:
-        conclusion = (
-            f"the difference was not tested: {' and '.join(without_records)} has figures alone; give a "
-            "folder or file with the completions"
-        )
-    else:
+    if not without_records:
         comparison["paired"] = comparing.paired(first.records, second.records)
-        conclusion = (
-            "the difference was not tested: no graded task of the one, by its prompt or id and its gold, "
-            "is in the other"
-        )
+        why = "no graded task of the one, by its prompt or id and its gold, is in the other"
+    else:
+        why = f"{' and '.join(without_records)} has figures alone; give what has the completions"
+    if not comparison.get("paired"):
+        comparison["not_tested"] = why
     for text in notes:
         console.print(note(text))
 
@@ -64,7 +60,7 @@ def compare(
     if comparison.get("paired"):
         console.print(comparing.in_words(comparison["paired"]))
     else:
-        console.print(note(conclusion))
+        console.print(note(f"the difference was not tested: {comparison['not_tested']}"))
     for name, (first, second) in comparison["different_settings"].items():
         console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
     if out is not None:

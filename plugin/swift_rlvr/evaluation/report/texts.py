@@ -62,7 +62,11 @@ def verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> st
     for comparison in comparisons:
         before = figure_text(comparison["before"], "success", ".3f")
         after = figure_text(comparison["after"], "success", ".3f")
-        conclusion = in_words(comparison["paired"]) if comparison.get("paired") else ""
+        conclusion = ""
+        if comparison.get("paired"):
+            conclusion = in_words(comparison["paired"])
+        elif comparison.get("not_tested"):
+            conclusion = f"The difference was not tested: {comparison['not_tested']}."
         figures = f"Held-out success: {before} before, {after} after."
         text += f"<p><b>{escape(figures)}</b> {escape(conclusion)}</p>"
     if comparisons:

@@ -73,7 +73,9 @@ def test_compare_pairs_what_both_files_have(tmp_path):
     output = ran("compare", named, write(tmp_path / "fewer.jsonl", rows[:0:-1]), columns=400)
     assert "on 2 tasks" in output and "by their order" not in output
     nameless = write(tmp_path / "nameless.jsonl", [{**row, "id": None} for row in rows])
-    assert "by their order" in ran("compare", nameless, nameless, columns=400)
+    output = ran("compare", nameless, nameless, columns=400)
+    # Without an id each line is a row of its own, though all have the same gold.
+    assert "on 3 tasks" in output and "by their order" in output
     assert "not tested" in ran("compare", named, nameless, columns=400)
 
 
@@ -96,6 +98,12 @@ def test_compare_reads_a_batch_with_its_dataset(tmp_path):
     output = ran("compare", answers, answers, "--dataset", f"math:{dataset}", columns=200)
     assert "on 2 tasks: 0 better, 0 worse" in output
     assert f"{answers}: line 3: the request 'q-1' failed" in output
+    # New names of columns are also those of the dataset.
+    renamed = [{"id": row["id"], "Q": row["question"], "A": row["answer"]} for row in rows]
+    dataset = write(tmp_path / "renamed.jsonl", renamed)
+    names = ("--columns", '{"Q": "problem", "A": "answer"}')
+    output = ran("compare", answers, answers, "--dataset", f"math:{dataset}", *names, columns=200)
+    assert "on 2 tasks: 0 better, 0 worse" in output
 
 
 def test_compare_reads_evaluations_and_their_records(tmp_path):

@@ -206,3 +206,19 @@ def test_no_row_at_all_is_an_error(tmp_path):
     file.write_text('{"problem": "", "answer": "1"}\n')
     with pytest.raises(InputError, match="no row can be used"):
         asked_rows(parse_source(f"math:{file}"), 10)
+
+
+def test_what_was_not_graded_is_not_green(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "def abstains(completions, **kwargs):\n    return [None for _ in completions]\n"
+        "def refuses(completions, **kwargs):\n    return [0.0 for _ in completions]\n"
+    )
+    row = {"question": "Write `f`.", "tests": ["assert f(1) == 1"]}  # without a reference
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(row) + "\n")
+    dataset = f"code:{rows}"
+    shown = ran("attack", f"{mine}:abstains", "--dataset", dataset, code=1, columns=400)
+    assert "nothing is known" in shown
+    shown = ran("attack", f"{mine}:refuses", "--dataset", dataset, columns=400)
+    assert "what it earns is not known" in shown

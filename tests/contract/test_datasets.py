@@ -9,7 +9,8 @@ from datasets import Dataset, DatasetDict
 
 import commands
 from paths import DATASETS
-from swift_rlvr.contract.datasets import Paid, check_dataset
+from swift_rlvr.contract.datasets import check_dataset
+from swift_rlvr.contract.findings import Paid
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.imported import import_reward
@@ -764,3 +765,25 @@ def test_the_first_rows_are_looked_at_and_how_many_is_said(tmp_path, monkeypatch
         found = json.loads(ran("check", dataset, *words, "--json", code=len(words) - 1))
         assert (found["rows"], found["total"], sum(found["unusable"].values())) == (30, 30, 1)
     assert json.loads(ran("check", f"{dataset}#24", "--json"))["rows"] == 24
+
+
+@pytest.mark.parametrize("name", ["external_format", "external_repetition_penalty"])
+def test_rewards_of_which_none_verifies_fail(name):
+    flags = ["--reward_funcs", name]
+    shown = ran("check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, code=1, columns=400)
+    assert f"Nothing verifies these rows: of the rewards ({name})" in shown
+    assert "Every gold earns" not in shown and "No row is bad" not in shown
+    # Beside a verifier they are looked at as before.
+    ran(
+        "check", f"gsm8k:{DATASETS}/gsm8k/test.jsonl", *flags, "--reward_funcs", "external_accuracy"
+    )
+
+
+def test_a_reward_whose_maximum_is_not_known_is_not_called_paid_in_full(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN_REWARDS)
+    dataset = asked(tmp_path, "math", "", "7", "8")
+    flags = ["--reward_funcs", "external_accuracy", "--reward_funcs", f"{mine}:half"]
+    shown = ran("check", dataset, *flags, columns=400)
+    assert "Every gold earns the maximum of external_accuracy, and something of " in shown
+    assert "half, whose maximum is not known." in shown

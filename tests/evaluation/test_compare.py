@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from commands import ran
 from helpers import graded, write_records
 from present import present
-from swift_rlvr.evaluation.compare import compare, figures_table, in_words, paired
+from swift_rlvr.evaluation.compare import figures_table, in_words, paired, side_by_side
 from swift_rlvr.runs.statistics import (
     bootstrap,
     mean_interval,
@@ -94,7 +94,7 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
     before = summarize([record(i, reward=float(i < 30)) for i in range(100)])
     after = summarize([record(i, reward=float(i < 60), tokens=99) for i in range(100)])
     settings = {"model": "a", "seed": 0, "system": "think"}
-    comparison = compare(
+    comparison = side_by_side(
         {"settings": settings, **before},
         {"settings": settings | {"model": "b", "seed": 1}, **after},
     )
@@ -236,7 +236,7 @@ def test_the_same_evaluation_twice_is_no_difference():
     same = records([0.0, 1.0] * 20)
     result = present(paired(same, same))
     assert (result["difference"], result["p"], result["interval"]) == (0.0, 1.0, [0.0, 0.0])
-    assert in_words(result).endswith("This may be chance.")
+    assert "This may be chance." in in_words(result)
 
 
 def test_other_tasks_are_not_compared():
@@ -263,11 +263,45 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
     assert json.loads(out.read_text())["paired"]["tasks"] == 30
     other = records([1.0] * 30, nums=[2])
     write_records(tmp_path / "after" / "records.jsonl", other)
-    assert "used different tasks" in ran("compare", tmp_path / "before", tmp_path / "after")
+    shown = ran("compare", tmp_path / "before", tmp_path / "after", columns=400)
+    assert "was not tested: no graded task of the one" in shown
     (tmp_path / "after" / "records.jsonl").unlink()
-    assert "differs by" not in ran(
-        "compare", tmp_path / "before", tmp_path / "after" / "summary.json"
-    )
+    summary = tmp_path / "after" / "summary.json"
+    shown = ran("compare", tmp_path / "before", summary, columns=400)
+    assert "differs by" not in shown and f"was not tested: {summary} has figures alone" in shown
+
+
+def asking(questions, rewards, golds="7" * 9):
+    """Records of questions with a prompt, of which golds may be the same."""
+    rows = []
+    for index, (question, reward) in enumerate(zip(questions, rewards, strict=True)):
+        prompt = [{"role": "user", "content": question}]
+        rows.append(record(index, reward, messages=prompt, row={"solution": golds[index]}))
+    return rows
+
+
+def test_a_row_that_only_one_side_has_is_left_out_and_counted():
+    before = asking("abcd", [0.0, 0.0, 1.0, 0.0])
+    result = present(paired(before, asking("acd", [1.0, 1.0, 1.0])))
+    assert (result["tasks"], result["better"], result["unpaired"]) == (3, 2, [1, 0])
+    assert not result["by_order"] and "1 tasks of before, 0 of after" in in_words(result)
+    # What one side has not graded has no counterpart either.
+    result = present(paired(before, asking("abcd", [1.0, None, 1.0, 1.0])))
+    assert (result["tasks"], result["unpaired"]) == (3, [1, 0])
+
+
+def test_questions_with_the_same_gold_are_paired_by_their_prompt_and_not_by_their_order():
+    before = asking("abcd", [1.0, 0.0, 0.0, 0.0])
+    assert present(paired(before, asking("dcba", [0.0, 0.0, 0.0, 1.0])))["better"] == 0
+    # Another gold makes it another task.
+    assert paired(before, asking("abcd", [1.0] * 4, golds="8888")) is None
+
+
+def test_tasks_without_prompt_and_id_are_paired_by_order_and_it_says_so():
+    result = present(paired(records([0.0, 0.0]), records([1.0, 1.0])))
+    assert result["by_order"] and "paired by their order" in in_words(result)
+    named = records([0.0, 0.0], doc_id="a")
+    assert not present(paired(named, named))["by_order"]
 
 
 def test_seeds_and_greedy_are_of_the_same_tasks():

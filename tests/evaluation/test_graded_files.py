@@ -62,6 +62,23 @@ def test_compare_reads_samples_of_other_tools(tmp_path):
     assert "note:" not in output
 
 
+def test_compare_pairs_what_both_files_have(tmp_path):
+    before = write(tmp_path / "before.jsonl", of_lm_eval())
+    rest = [row for row in of_lm_eval() if row["doc_id"] != 1]
+    output = ran("compare", before, write(tmp_path / "after.jsonl", rest), columns=400)
+    assert "on 2 tasks" in output and "1 tasks of before, 0 of after" in output
+    # Without their questions, rows are told apart by their ids; without both, only their order is left.
+    rows = [{"id": name, "answer": "7", "completion": "\\boxed{7}"} for name in "abc"]
+    named = write(tmp_path / "named.jsonl", rows)
+    output = ran("compare", named, write(tmp_path / "fewer.jsonl", rows[:0:-1]), columns=400)
+    assert "on 2 tasks" in output and "by their order" not in output
+    nameless = write(tmp_path / "nameless.jsonl", [{**row, "id": None} for row in rows])
+    output = ran("compare", nameless, nameless, columns=400)
+    # Without an id each line is a row of its own, though all have the same gold.
+    assert "on 3 tasks" in output and "by their order" in output
+    assert "not tested" in ran("compare", named, nameless, columns=400)
+
+
 def test_compare_takes_the_last_step_of_a_folder_of_verl(tmp_path):
     for step in (0, 20):
         write(tmp_path / "dumps" / f"{step}.jsonl", of_verl(step))
@@ -81,6 +98,12 @@ def test_compare_reads_a_batch_with_its_dataset(tmp_path):
     output = ran("compare", answers, answers, "--dataset", f"math:{dataset}", columns=200)
     assert "on 2 tasks: 0 better, 0 worse" in output
     assert f"{answers}: line 3: the request 'q-1' failed" in output
+    # New names of columns are also those of the dataset.
+    renamed = [{"id": row["id"], "Q": row["question"], "A": row["answer"]} for row in rows]
+    dataset = write(tmp_path / "renamed.jsonl", renamed)
+    names = ("--columns", '{"Q": "problem", "A": "answer"}')
+    output = ran("compare", answers, answers, "--dataset", f"math:{dataset}", *names, columns=200)
+    assert "on 2 tasks: 0 better, 0 worse" in output
 
 
 def test_compare_reads_evaluations_and_their_records(tmp_path):

@@ -12,7 +12,7 @@ from paths import DATASETS
 from present import present
 from swift_rlvr.adapters.verl import compute_score
 from swift_rlvr.evaluation.models import load_tokenizer
-from swift_rlvr.evaluation.prompts import SystemPrompt, ask, show, system_prompt
+from swift_rlvr.evaluation.prompts import SystemPrompt, ask, asked_row, system_prompt
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
@@ -43,7 +43,7 @@ def raw(name, row=1):
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_prompt_is_the_chat_template_of_system_and_question(name):
-    task, shown = TASKS[name], show(parse_source(str(FILES[name])), MODEL, number=3)
+    task, shown = TASKS[name], asked_row(parse_source(str(FILES[name])), MODEL, number=3)
     question = task.preprocess(raw(name, 3))["messages"][-1]["content"]
     turns = [("system", task.system), ("user", question)]
     text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
@@ -65,7 +65,8 @@ def test_it_is_what_ms_swift_gives_to_the_model(name):
     template.set_mode("vllm")
     encoded = template.encode({"messages": task.preprocess(raw(name))["messages"]})
     assert (
-        processor.decode(encoded["input_ids"]) == show(parse_source(str(FILES[name])), MODEL).prompt
+        processor.decode(encoded["input_ids"])
+        == asked_row(parse_source(str(FILES[name])), MODEL).prompt
     )
 
 
@@ -83,7 +84,7 @@ def test_on_the_terminal(tmp_path, monkeypatch):
 
 
 def test_another_row():
-    shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
+    shown = asked_row(parse_source(str(FILES["gsm8k"])), MODEL, 2)
     assert (shown.line, shown.row["solution"], shown.form) == (2, "140", "tags")
     assert shown.ideal is not None and shown.ideal.startswith("<think>\n")
     assert shown.ideal.endswith("\n</think>\n<answer>\n140\n</answer>")
@@ -91,7 +92,7 @@ def test_another_row():
 
 def test_the_system_prompt_is_for_rows_without_one():
     countdown, gsm8k = (
-        show(parse_source(str(FILES[name])), MODEL, 1, "Be brief.")
+        asked_row(parse_source(str(FILES[name])), MODEL, 1, "Be brief.")
         for name in ("countdown", "gsm8k")
     )
     assert (
@@ -176,7 +177,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     tokenizer, task = load_tokenizer(MODEL), TASKS["gsm8k"]
     rows = [row for _, row in read_jsonl(FILES["gsm8k"])]
     prompts = [
-        present(show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens)
+        present(asked_row(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens)
         for number in range(1, len(rows) + 1)
     ]
     answers = [len(tokenizer(present(task.gold(row)).text)["input_ids"]) for row in rows]

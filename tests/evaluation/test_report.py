@@ -14,7 +14,7 @@ import pytest
 
 from helpers import graded, write_records
 from report_pages import HOSTILE, Document
-from swift_rlvr.evaluation.compare import compare
+from swift_rlvr.evaluation.compare import side_by_side
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import PageCompletions, gold_text
 from swift_rlvr.evaluation.report.curves import (
@@ -371,13 +371,20 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
         "p": 0.0156,
     }
     before, after = summary | {"settings": {}}, summary | {"settings": {"seed": 1}}
-    comparison = compare(before, after) | {"paired": paired}
+    comparison = side_by_side(before, after) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
     assert "This is significant." in text and "seed differs: None before, 1 after." in text
     # The verdict stands above everything else.
     assert text.index("p = 0.016") < text.index("Curves", text.index("Held-out success"))
     assert "Held-out success: 1.000 (0.207 to 1.000) before, 1.000 (0.207 to 1.000) after." in text
+
+
+def test_a_comparison_that_was_not_tested_says_so_on_the_page(run, tmp_path):
+    summary = summarize([graded(0)])
+    comparison = side_by_side(summary, summary) | {"not_tested": "no task is in both"}
+    text = said(page_of(run, tmp_path / "report", [comparison]))
+    assert "The difference was not tested: no task is in both." in text
 
 
 def test_the_title_names_the_model_and_the_task_and_the_log_is_the_verdict_without_a_comparison(

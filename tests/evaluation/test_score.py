@@ -20,7 +20,7 @@ from swift_rlvr.evaluation.completion_forms import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.score import default_rewards, grade_block, score
+from swift_rlvr.evaluation.score import default_rewards, grade_block, score_files
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -78,7 +78,7 @@ def direct(rows) -> list[Grade]:
 def scored(files, **options):
     """What is written of each completion, and the summary."""
     out = files[0].with_suffix(".scored.jsonl")
-    summary = score(files, COUNTDOWN, out, **options)
+    summary = score_files(files, COUNTDOWN, out, **options)
     return [row for _, row in read_jsonl(out)], summary
 
 
@@ -331,7 +331,7 @@ def test_rows_of_other_tasks_need_no_columns():
 def test_bad_gold_is_graded_as_none_and_not_refused(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{**record(0), "nums": None}, record(1)]))
-    figures = score([file], COUNTDOWN)["rewards"]["external_countdown"]
+    figures = score_files([file], COUNTDOWN)["rewards"]["external_countdown"]
     assert (figures["graded"], figures["ungraded"], figures["reasons"]["bad gold"]) == (1, 1, 1)
 
 
@@ -339,7 +339,7 @@ def test_summary_of_several_rewards(tmp_path, registry):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{"completion": text} for text in ("a", "bbb", "bbb", "")]))
     rewards = build_rewards(["test_length", "external_test_code", "test_length"])
-    summary = score([file, file], rewards, tmp_path / "out.jsonl")
+    summary = score_files([file, file], rewards, tmp_path / "out.jsonl")
     assert list(summary["rewards"]) == ["external_test_length", "external_test_code"]
     figures = summary["rewards"]["external_test_length"]
     assert (figures["mean"], figures["graded"], figures["ungraded"]) == (1.75, 4, 0)
@@ -393,11 +393,11 @@ def test_files_that_cannot_be_graded(tmp_path):
         tmp_path / "no.jsonl": "No such file",
     }.items():
         with pytest.raises(InputError, match=message):
-            score([file], COUNTDOWN, tmp_path / "out.jsonl")
+            score_files([file], COUNTDOWN, tmp_path / "out.jsonl")
     good = tmp_path / "good.jsonl"
     good.write_bytes(lines_of([record(0)]))
     with pytest.raises(InputError, match="would be overwritten"):
-        score([good], COUNTDOWN, tmp_path / "." / "good.jsonl")
+        score_files([good], COUNTDOWN, tmp_path / "." / "good.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "bad.jsonl",
         "blank.jsonl",
@@ -442,7 +442,7 @@ def test_the_target_of_countdown_is_no_gold_of_a_mathematical_question(tmp_path,
     file.write_bytes(lines_of([question] * rows_before + [countdown]))
     readings = find_files([file])
     rewards, _ = default_rewards(readings)
-    summary = score(readings, rewards, tmp_path / "out.jsonl")
+    summary = score_files(readings, rewards, tmp_path / "out.jsonl")
     *_, (_, last) = read_jsonl(tmp_path / "out.jsonl")
     assert last["rewards"]["external_accuracy"] is None
     assert last["reasons"]["external_accuracy"] == "other task"
@@ -493,7 +493,7 @@ def against(stored, file, *flags):
 def test_only_verdicts_that_were_compared_are_called_unchanged(tmp_path):
     file, stored = tmp_path / "x.jsonl", tmp_path / "stored.jsonl"
     file.write_bytes(lines_of([record(0), record(1)]))
-    score([file], COUNTDOWN, stored)
+    score_files([file], COUNTDOWN, stored)
     assert against(stored, file)[0] == 0
 
     # A completion that has a verdict, and can no longer be graded, or is gone.

@@ -29,7 +29,7 @@ from report_pages import Document
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
-from swift_rlvr.evaluation.score import score
+from swift_rlvr.evaluation.score import score_files
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
@@ -384,7 +384,7 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     assert (
         "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
     )
-    scored = score([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
+    scored = score_files([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
     every = list(read_records(folder / "run" / "records.jsonl"))
     logged = sum(present(record.rewards["external_countdown"]) for record in every) / len(every)
     assert scored["rewards"]["external_countdown"]["mean"] == pytest.approx(logged, abs=1e-4)

@@ -48,8 +48,8 @@ def attack(
     in the thinking alone.
 
     Exit status: 1 if a policy that does no work earns more than --limit on
-    average, if an answer that does not state the right one is paid, or if the
-    right answer is paid on no row.
+    average, if an answer that does not state the right one is paid, if the right
+    answer is paid on no row, or if nothing was graded.
 
     swift-rlvr attack mine.py:my_reward --dataset math:questions.jsonl
     """
@@ -92,10 +92,9 @@ def _print_table(console: Console, result: Attack) -> None:
         console.print(table(*headings, numbers=("rows paid", "mean"), rows=lines))
     if len(paid) > _SHOWN:
         console.print(f"  and {len(paid) - _SHOWN} more; --json lists them", style="dim")
-    tried = sum(each.rows for each in result.earned)
-    console.print(f"{len(result.earned)} strategies, {tried:,} completions graded.")
-    if tried == 0:
-        console.print("The reward graded none of them: nothing is known.", style="yellow")
+    console.print(f"{len(result.earned)} strategies, {result.graded:,} completions graded.")
+    if not result.graded:
+        console.print("The reward graded none of them: nothing is known.", style="red")
     elif not paid:
         console.print("None is paid.", style="green")
 
@@ -123,6 +122,9 @@ def _print_conclusions(console: Console, result: Attack) -> None:
         outcome = "paid" if right.rows else "graded"
         text = f"The right answer is not {outcome} on any row: the reward teaches nothing."
         console.print(text, style="red")
-    elif right.rows:
+    elif not right.rows:
+        text = "No row has a right answer that was graded: what it earns is not known."
+        console.print(text, style="yellow")
+    else:
         share = f"{len(right.paid):,} of {right.rows:,} rows"
         console.print(f"The right answer is paid on {share}, {right.mean:.3f} a row.")

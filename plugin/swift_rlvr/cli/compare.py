@@ -28,30 +28,39 @@ def compare(
 ) -> None:
     """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The test needs the completions of both, for the same tasks. Completions of other
-    tools are read as by swift-rlvr score, and graded.
+    The test needs the completions of both, for the same tasks: those that only one of
+    them has are left out. Completions of other tools are read as by swift-rlvr score,
+    and graded.
 
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
     console = terminal()
-    answered = flags.answered_by(dataset)
+    answered = flags.answered_by(dataset, columns)
     first = evaluated(before, parse_columns(columns), answered)
     second = evaluated(after, parse_columns(columns), answered)
-    comparison = comparing.compare(first.summary, second.summary)
-    if first.records and second.records:
-        comparison["paired"] = comparing.paired(first.records, second.records)
+    comparison = comparing.side_by_side(first.summary, second.summary)
+    notes = []
+    without_records = []
     for path, evaluation in ((before, first), (after, second)):
-        for text in evaluation.notes:
-            console.print(note(f"{path}: {text}"))
+        notes += [f"{path}: {text}" for text in evaluation.notes]
+        if not evaluation.records:
+            without_records.append(str(path))
+    if not without_records:
+        comparison["paired"] = comparing.paired(first.records, second.records)
+        why = "no graded task of the one, by its prompt or id and its gold, is in the other"
+    else:
+        why = f"{' and '.join(without_records)} has figures alone; give what has the completions"
+    if not comparison.get("paired"):
+        comparison["not_tested"] = why
+    for text in notes:
+        console.print(note(text))
 
     figures = comparing.figures_table(comparison["before"], comparison["after"])
     print_figures(console, "Held-out tasks", ("", "before", "after"), figures)
     if comparison.get("paired"):
         console.print(comparing.in_words(comparison["paired"]))
-    elif "paired" in comparison:
-        console.print(
-            note("the two evaluations used different tasks, so the difference was not tested")
-        )
+    else:
+        console.print(note(f"the difference was not tested: {comparison['not_tested']}"))
     for name, (first, second) in comparison["different_settings"].items():
         console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
     if out is not None:

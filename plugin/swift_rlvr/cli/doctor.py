@@ -62,11 +62,11 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
             if not may_be_login_node:
                 raise
             recipe, overrides = read_words(words, with_assumed_gpus(machine))
-        if may_be_login_node and recipe is not None and for_gpus(recipe):
-            machine = with_assumed_gpus(machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
             problem = "is a recipe for another trainer; doctor checks recipes for ms-swift (rlhf_type: grpo)"
             raise InputError(problem, words[0])
+        if may_be_login_node and for_gpus(recipe):
+            machine = with_assumed_gpus(machine)
         return check_plan(make_plan(recipe, overrides, machine))
     except InputError as error:
         remedy = f"correct {error.field or 'the recipe, the flag or the variable'}"

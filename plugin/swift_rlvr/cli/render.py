@@ -88,6 +88,16 @@ def counts_text(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in counts)
 
 
+def first_names(names: Sequence[str], most: int) -> str:
+    """The first names of many, and how many more there are.
+
+    >>> first_names(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
+
+
 def counted(count: int, noun: str) -> str:
     """A count and what is counted: `1 row`, `2 rows`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

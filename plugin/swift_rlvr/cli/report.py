@@ -48,7 +48,7 @@ def report(
     comparisons = [read_json(path) for path in comparison]
     notes: list[str] = []
     with terminal(stderr=True).status("Reading the runs"):
-        answered = flags.answered_by(dataset)
+        answered = flags.answered_by(dataset, columns)
         new_names = parse_columns(columns)
         written = write_report(runs, out, comparisons, limit, notes.append, new_names, answered)
     console = terminal()

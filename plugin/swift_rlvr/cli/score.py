@@ -1,8 +1,9 @@
 """`swift-rlvr score`: grade files of completions, again or for the first time."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -12,16 +13,22 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import (
     LONGEST_DETAIL,
     counted,
+    first_names,
     note,
     print_figures,
     table,
     terminal,
     visible,
 )
-from swift_rlvr.evaluation.completion_files import find_files, first_rows
-from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
-from swift_rlvr.evaluation.score import score as score_files
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.evaluation.completion_files import Reading, find_files, first_rows
+from swift_rlvr.evaluation.score import (
+    SHOWN_PROBLEMS,
+    StoredGrades,
+    default_rewards,
+    score_files,
+    stored_grades,
+)
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
 from swift_rlvr.tasks.sources import parse_columns
@@ -87,59 +94,78 @@ def score(
         if len(files) != 1:
             raise InputError(f"works with one file, got {len(files)}", field="against")
         verdicts = stored_grades(files[0] if against == "stored" else against)
-        if reward_funcs is None:
-            stored = set().union(*verdicts.values())
-            reward_funcs = [name for name in REWARDS if name in stored]
-            for name in sorted(stored - set(reward_funcs)):
-                errors.print(f"Not compared: {name}, which is no reward here", style="yellow")
     flags.check_out(out)
-    answered = flags.answered_by(dataset, columns)
-    readings = find_files(files, parse_columns(columns), answered)
-    left_out: list[str] = []
-    golds: list[str] = []
-    if reward_funcs:
-        rewards = build_rewards(reward_funcs)
-    else:
-        rewards, left_out = default_rewards(readings)
-        _, reading, row = next(first_rows(readings))
-        golds = reading.gold_columns(row)
-    if left_out:
-        verb = "It runs" if len(left_out) == 1 else "They run"
-        flag = " ".join(f"--reward_funcs {name}" for name in left_out)
-        text = f"Not used: {', '.join(left_out)}. {verb} code from the completions; to allow that, add {flag}."
-        errors.print(text, style="yellow")
+    readings = find_files(files, parse_columns(columns), flags.answered_by(dataset, columns))
+    chosen = _chosen_rewards(reward_funcs, verdicts, readings, errors)
+
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:
         bar = progress.add_task("", total=1.0)
         summary = score_files(
             readings,
-            rewards,
+            chosen.rewards,
             out,
             workers=workers,
             against=verdicts,
             advance=lambda share: progress.update(bar, completed=share),
         )
     if as_json:
-        more = {"out": None if out is None else str(out), "left_out": left_out}
+        more = {"out": None if out is None else str(out), "left_out": chosen.left_out}
         typer.echo(json.dumps({**summary, **more}))
     else:
-        _print_summary(summary, reward_funcs, golds, out)
+        _print_summary(summary, chosen, out)
     if fail_on_change and (summary["changed"] or summary["not_graded_now"]):
         raise typer.Exit(1)
 
 
-def _print_summary(
-    summary: dict[str, Any], reward_funcs: list[str] | None, golds: list[str], out: Path | None
-) -> None:
+class _Chosen(NamedTuple):
+    """The rewards that grade. Where those of the first lines do: which are left out since they run
+    code, and the columns of the right answers.
+    """
+
+    rewards: list[Reward]
+    of_first_lines: bool = False
+    left_out: Sequence[str] = ()
+    golds: Sequence[str] = ()
+
+
+def _chosen_rewards(
+    names: list[str] | None,
+    verdicts: StoredGrades | None,
+    readings: Mapping[str, Reading],
+    errors: Console,
+) -> _Chosen:
+    """The rewards that are named, else those of the earlier verdicts, else those of the first lines;
+    says which cannot be used.
+    """
+    if names is None and verdicts is not None:
+        stored: set[str] = set().union(*verdicts.values())
+        names = [name for name in REWARDS if name in stored]
+        for name in sorted(stored.difference(names)):
+            errors.print(f"Not compared: {name}, which is no reward here", style="yellow")
+    if names:
+        return _Chosen(build_rewards(names))
+
+    rewards, left_out = default_rewards(readings)
+    if left_out:
+        verb = "It runs" if len(left_out) == 1 else "They run"
+        flag = " ".join(map("--reward_funcs {}".format, left_out))
+        text = f"Not used: {', '.join(left_out)}. {verb} code from the completions; to allow that, add {flag}."
+        errors.print(text, style="yellow")
+    _, reading, row = next(first_rows(readings))
+    return _Chosen(rewards, True, left_out, reading.gold_columns(row))
+
+
+def _print_summary(summary: dict[str, Any], chosen: _Chosen, out: Path | None) -> None:
     """What was graded by what, the rewards and reasons, and what could not be used."""
     console = terminal()
-    if reward_funcs is None:
+    if chosen.of_first_lines:
         names = ", ".join(summary["rewards"])
         text = f"Verifier and format of the first lines: {names}"
         console.print(text, style="dim", soft_wrap=False)
-    if golds:
-        columns = ", else ".join(golds[:3])
+    if chosen.golds:
+        columns = ", else ".join(chosen.golds[:3])
         of_all = len(summary["files"]) == 1
         which = "Right answers" if of_all else "Right answers of the first line"
         text = f"{which} are in the column {columns}"
@@ -160,31 +186,32 @@ def _print_summary(
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="")
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-    for change in summary.get("changed", ()):
+    if "changed" in summary:
+        _print_comparison(console, summary)
+    if out is not None:
+        console.print(f"written: {out}")
+
+
+def _print_comparison(console: Console, summary: dict[str, Any]) -> None:
+    """Verdicts that are other than earlier ones, and completions that have only one of both."""
+    for change in summary["changed"]:
         position = f", completion {change['position']}" if "position" in change else ""
         where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"
         before, reason_before = change["before"]
         now, reason_now = change["now"]
         console.print(f"{where} was {before} ({reason_before}) and is {now} ({reason_now})")
-    if "changed" in summary:
-        changed = len(summary["changed"])
-        console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
-        _print_uncompared(console, summary)
-    if out is not None:
-        console.print(f"written: {out}")
+    changed = len(summary["changed"])
+    console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
 
-
-def _print_uncompared(console: Console, summary: dict[str, Any]) -> None:
-    """Completions that have only an earlier verdict, or none."""
     lost = summary["not_graded_now"]
     if lost:
         places = []
-        for place in lost[:SHOWN_PROBLEMS]:
+        for place in lost:
             position = f" (completion {place['position']})" if place["position"] else ""
             places.append(f"{place['line']}{position}")
-        more = f" and {len(lost) - SHOWN_PROBLEMS:,} more" if len(lost) > SHOWN_PROBLEMS else ""
         completions = counted(len(lost), "completion")
-        text = f"{completions} with an earlier verdict and none now: line {', '.join(places)}{more}"
+        lines = first_names(places, SHOWN_PROBLEMS)
+        text = f"{completions} with an earlier verdict and none now: line {lines}"
         console.print(text, style="yellow")
     if summary["without_stored"]:
         completions = counted(summary["without_stored"], "completion")
@@ -219,8 +246,10 @@ def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
         names = list(summary["rewards"])
         rows = []
         for file, means in summary["means_by_file"].items():
-            cells = [f"{means[name]:.3f}" if name in means else "-" for name in names]
-            rows.append((file, *cells))
+            row = [file]
+            for name in names:
+                row.append(f"{means[name]:.3f}" if name in means else "-")
+            rows.append(row)
         console.print("")
         print_figures(console, "Means by file", ("file", *names), rows)
     for text in notes:

@@ -437,11 +437,9 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
 
     result = []
     for index, (row, gold) in enumerate(zip(rows, golds, strict=True)):
-        question = "\n".join(
-            str(turn["content"]) for turn in row.messages if turn["role"] == "user"
-        )
+        asked = [str(turn["content"]) for turn in row.messages if turn["role"] == "user"]
         others = [other for other in different if other != gold] or [GUESS]
-        result.append(Target(row, question, gold, others[index % len(others)]))
+        result.append(Target(row, "\n".join(asked), gold, others[index % len(others)]))
     return result
 
 
@@ -555,7 +553,14 @@ class Attack:
         return self.has_gold and not self.right.paid
 
     @property
+    def graded(self) -> int:
+        """How many completions the reward has graded."""
+        return sum(each.rows for each in self.earned)
+
+    @property
     def failed(self) -> bool:
+        if not self.graded:
+            return True
         best = max((each.mean for each in self.without_work), default=0.0)
         return self.is_silent or bool(self.unstated) or best > self.limit
 

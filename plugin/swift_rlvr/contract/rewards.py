@@ -55,6 +55,7 @@ ATTEMPTS = (
     *("7", "8", "So the answer is 7.", "So \\boxed{7}.", "I do not know."),
     *("<answer>7</answer>", "<think>\n3 + 4\n</think>\n<answer>7</answer>"),
 )
+GENERATED = (*ATTEMPTS, *(text for text in HOSTILE if isinstance(text, str)))
 # Python code that leaves a trace if it is run.
 CODE = "__import__('pathlib').Path({!r}).touch()"
 # What may stand in a column in place of its value.
@@ -183,13 +184,10 @@ def _as_trl_calls(
 
 def _without_own(reward: Reward, rollout: Mapping[str, Any]) -> dict[str, Any]:
     """What a trainer has beside the columns of the examples, on which a grade may depend."""
-    return {
-        name: values
-        for name, values in rollout.items()
-        if name not in reward.columns
-        and name not in reward.optional_columns
-        and not (isinstance(reward, FunctionReward) and name in reward.signature.trainers)
-    }
+    own = {*reward.columns, *reward.optional_columns}
+    if isinstance(reward, FunctionReward):
+        own.update(reward.signature.trainers)
+    return {name: values for name, values in rollout.items() if name not in own}
 
 
 def _log_nothing(name: str, values: Any) -> None:
@@ -313,13 +311,15 @@ def _hostile(completion: object, cls: type[Reward]) -> Problems:
     reward = cls()
     row = _best(cls).row
     value, reason = _grade(reward, completion, row)
+    # What a wrong answer is worth.
+    least = min(example.reward for example in cls.examples if example.reward is not None)
     if isinstance(reward, FunctionReward) and reason == RAISED:
         yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
     elif reason not in cls.reasons:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
         yield f"{shown(completion)} earns {value}: every completion must be graded"
-    elif cls.role == VERIFIER and value > _least(cls):
+    elif cls.role == VERIFIER and value > least:
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
 
 
@@ -335,15 +335,14 @@ def _called(cls: type[Reward]) -> Problems:
         NotJudgedError: it can, which says nothing of what it pays.
     """
     reward = cls()
-    completions = [*ATTEMPTS, *(text for text in HOSTILE if isinstance(text, str))]
-    columns = _listed(cls, [dict.fromkeys(reward.columns, GOLD)] * len(completions))
-    called = f"{len(completions)} generated completions"
+    columns = _listed(cls, [dict.fromkeys(reward.columns, GOLD)] * len(GENERATED))
+    called = f"{len(GENERATED)} generated completions"
     if reward.columns:
         called += f" and {GOLD!r} in {', '.join(reward.columns)}"
     needs = "that needs examples=[(completion, row, reward), ...] of @reward, or function.examples"
     before = copy.deepcopy(columns)
     try:
-        grades = reward.grades(completions, **columns)
+        grades = reward.grades(GENERATED, **columns)
     except InputError as error:  # raised on every completion
         if not reward.columns:
             raise
@@ -351,7 +350,7 @@ def _called(cls: type[Reward]) -> Problems:
         raise NotJudgedError(
             f"{problem} something else there, so nothing was judged: {needs}"
         ) from error
-    for completion, grade in zip(completions, grades, strict=True):
+    for completion, grade in zip(GENERATED, grades, strict=True):
         if grade.reason == RAISED:
             row = dict.fromkeys(reward.columns, GOLD)
             yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
@@ -360,10 +359,10 @@ def _called(cls: type[Reward]) -> Problems:
         yield "it changes the columns, which other rewards also read"
         return
     values = [grade.reward for grade in grades]
-    if not all(map(_same, reward(completions, **columns), values)):
+    if not all(map(_same, reward(GENERATED, **columns), values)):
         yield "the same completions get different rewards the second time"
         return
-    messages = list(map(as_messages, completions))
+    messages = list(map(as_messages, GENERATED))
     if not all(map(_same, _as_trl_calls(reward, messages, columns), values)):
         yield "completions as messages, which TRL passes, get different rewards than the same texts"
         return
@@ -395,11 +394,6 @@ def _best(cls: type[Reward]) -> Example:
     if not graded:
         raise ValueError("it has no `examples` to check")
     return max(graded, key=lambda example: example.reward or 0.0)
-
-
-def _least(cls: type[Reward]) -> float:
-    """The least that an example earns: what a wrong answer is worth."""
-    return min(example.reward for example in cls.examples if example.reward is not None)
 
 
 def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
@@ -440,10 +434,9 @@ def _grade(reward: Reward, completion: object, row: Row) -> Grade:
 
 
 def _explain(reward: Reward, completion: object, row: Row) -> Explanation:
-    columns = _listed(type(reward), [row])
-    whole = {
-        name: values[0] if isinstance(values, list) else values for name, values in columns.items()
-    }
+    whole = {}
+    for name, values in _listed(type(reward), [row]).items():
+        whole[name] = values[0] if isinstance(values, list) else values
     return reward.explain(completion, whole)
 
 

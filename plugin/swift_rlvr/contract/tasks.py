@@ -8,7 +8,8 @@ from itertools import product
 from typing import Any
 
 from swift_rlvr.contract.attack import grades_of
-from swift_rlvr.contract.datasets import Findings, Graders, form_text, grade_rows
+from swift_rlvr.contract.findings import Findings
+from swift_rlvr.contract.graders import Graders, graded_rows
 from swift_rlvr.contract.rules import Problems, Rule, rule
 from swift_rlvr.evaluation.prompts import ask
 from swift_rlvr.rewards import REWARDS
@@ -143,12 +144,14 @@ def _graded(task: Task) -> Problems:
     findings = Findings(limit=0.0, shared={})
     rows = [ask(task, row, number) for number, row in enumerate(task.examples, start=1)]
     with_gold = [asked for asked in rows if asked.ideal is not None]
-    for reward, graded in Graders(None).by_reward(with_gold).items():
-        for number, problem in grade_rows(findings, reward, graded):
-            yield f"example {number}: {problem}"
-    for name, form, reason in findings.disagreements:
-        asks_for = form_text(form) if form else "no form"
-        yield f"the prompt asks for {asks_for}, and the right answer in it earns less of {name} ({reason})"
+    for reward, of_reward in Graders(None).by_reward(with_gold).items():
+        for graded in graded_rows(reward, of_reward):
+            problem = findings.count(graded)
+            if problem:
+                yield f"example {graded.asked.line}: {problem}"
+    for each in findings.disagreements:
+        less = f"earns less of {each.reward} ({each.reason})"
+        yield f"the prompt asks for {each.asked}, and the right answer in it {less}"
     if with_gold and not findings.verified.total():
         yield "no verifier grades the right answers"
     for asked in rows:

@@ -4,14 +4,16 @@ or chance?
 A summary is what `swift_rlvr.runs.statistics.summarize` makes of an evaluation's records.
 """
 
+import json
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
+from swift_rlvr.evaluation.completion_files import ids_in, is_id
 from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.statistics import bootstrap, by_row
+from swift_rlvr.runs.statistics import bootstrap
 
 RESAMPLES = 10_000
 
@@ -39,7 +41,7 @@ _BY_KEY = {
 }
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def side_by_side(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Two summaries side by side, with the settings in which they differ apart from the model."""
     old = before.get("settings", {})
     new = after.get("settings", {})
@@ -97,7 +99,7 @@ def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]
     for reason, highest in highest_shares.most_common():
         if highest >= 0.01:
             shares = [summary["reasons"].get(reason, 0) for summary in summaries]
-            rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
+            rows.append((f"reason: {reason}", *map("{:.1%}".format, shares)))
     return rows
 
 
@@ -114,8 +116,12 @@ def figure_text(summary: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
-    """The difference in success over the tasks that both have graded; None if they are not of
-    the same tasks.
+    """The difference in success over the tasks that both have graded; None if no task of the one can
+    be found in the other.
+
+    Tasks are found by their index where both evaluations are of the same rows, else by their prompt
+    or id, with their gold. `unpaired` counts the graded tasks of each that have no counterpart.
+    `by_order`: neither a prompt nor an id confirms that the tasks of a pair are the same.
 
     Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap
     interval over tasks (percentiles; Efron and Tibshirani 1993, section 13.3). `p` is McNemar's
@@ -128,45 +134,105 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     """
     import numpy as np
 
-    rows_before = {record.index: record.row for record in before}
-    rows_after = {record.index: record.row for record in after}
-    if rows_before != rows_after:
+    pairs = _pairs(before, after)
+    if pairs is None:
         return None
-    old = by_row(before)
-    new = by_row(after)
+    old, new = pairs.before, pairs.after
     shared = sorted(old.keys() & new.keys())
-    if not shared:
-        return None
-    differences = np.array([fmean(new[index]) - fmean(old[index]) for index in shared])
-    return {
-        "tasks": len(shared),
-        "better": int((differences > 0).sum()),
-        "worse": int((differences < 0).sum()),
-        "difference": float(differences.mean()),
-        "interval": list(bootstrap(differences.tolist(), RESAMPLES)),
-        "p": _p_value(differences),
-    }
-
-
-def _p_value(differences: Any) -> float:
-    import numpy as np
-
+    differences = np.array([fmean(new[task]) - fmean(old[task]) for task in shared])
     changed = differences[differences != 0]
     count = len(changed)
-    if not count:
-        return 1.0
     if set(changed.tolist()) <= {-1.0, 1.0}:
         # McNemar's exact test: the two-sided binomial one for the tasks that have changed.
         fewer = int(min((changed > 0).sum(), (changed < 0).sum()))
         ways = sum(math.comb(count, k) for k in range(fewer + 1))
-        return min(1.0, 2 * ways / 2**count)
-    signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, count))
-    extreme = np.abs(signs @ changed) >= abs(changed.sum()) - 1e-9
-    return float((1 + extreme.sum()) / (1 + RESAMPLES))
+        p = min(1.0, 2 * ways / 2**count)
+    else:
+        signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, count))
+        extreme = np.abs(signs @ changed) >= abs(changed.sum()) - 1e-9
+        p = float((1 + extreme.sum()) / (1 + RESAMPLES))
+    return {
+        "tasks": len(shared),
+        "unpaired": [len(old) - len(shared), len(new) - len(shared)],
+        "by_order": pairs.by_order,
+        "better": int((differences > 0).sum()),
+        "worse": int((differences < 0).sum()),
+        "difference": float(differences.mean()),
+        "interval": list(bootstrap(differences.tolist(), RESAMPLES)),
+        "p": p,
+    }
+
+
+# Tells a record's task from others; None where it says nothing.
+_Name = Callable[[Record], str | None]
+
+
+class _Pairs(NamedTuple):
+    """The graded successes of two evaluations, by names of their tasks, some of which both have.
+
+    by_order: whether the names say nothing but where a row stood.
+    """
+
+    before: dict[str, list[bool]]
+    after: dict[str, list[bool]]
+    by_order: bool
+
+
+def _pairs(before: Sequence[Record], after: Sequence[Record]) -> _Pairs | None:
+    """The successes by the surest name by which tasks of the one are found in the other."""
+    rows_before = {each.index: each.row for each in before}
+    rows_after = {each.index: each.row for each in after}
+    prompts_before = {each.index: _prompt(each) for each in before}
+    prompts_after = {each.index: _prompt(each) for each in after}
+    same_rows = rows_before == rows_after
+    # Otherwise a row may be missing, or they come in another order.
+    ways: list[tuple[_Name, bool]] = [(_prompt, False), (_id, False)]
+    if same_rows and prompts_before == prompts_after:
+        is_named = all(_prompt(each) or _id(each) for each in before)
+        ways = [(_index, not is_named)]
+    elif same_rows:
+        ways.append((_index, True))
+
+    for name, by_order in ways:
+        old = _successes(before, name)
+        new = _successes(after, name)
+        if old.keys() & new.keys():
+            return _Pairs(old, new, by_order)
+    return None
+
+
+def _index(record: Record) -> str | None:
+    return str(record.index)
+
+
+def _prompt(record: Record) -> str | None:
+    """What the user asks, without the system prompt, which may be what is compared; with the gold."""
+    asked = [turn.get("content") for turn in record.first_prompt if turn.get("role") == "user"]
+    return _with_gold(asked, record) if asked else None
+
+
+def _id(record: Record) -> str | None:
+    ids = ids_in(record.row)
+    return _with_gold(ids, record) if ids else None
+
+
+def _with_gold(name: Any, record: Record) -> str:
+    gold = {column: value for column, value in record.row.items() if not is_id(column)}
+    return json.dumps([name, gold], sort_keys=True, default=str)
+
+
+def _successes(records: Sequence[Record], name: _Name) -> dict[str, list[bool]]:
+    """The successes of each task's graded completions."""
+    successes: dict[str, list[bool]] = defaultdict(list)
+    for record in records:
+        task = name(record)
+        if task is not None and record.success is not None:
+            successes[task].append(record.success)
+    return successes
 
 
 def in_words(result: Mapping[str, Any]) -> str:
-    """One sentence for people.
+    """The result for people, with what was left out.
 
     >>> in_words({"tasks": 9, "better": 7, "worse": 0, "difference": 0.78, "interval": [0.5, 1.0], "p": 0.0156})
     'Success differs by +0.780 (+0.500 to +1.000) on 9 tasks: 7 better, 0 worse, p = 0.016. This is significant.'
@@ -175,8 +241,21 @@ def in_words(result: Mapping[str, Any]) -> str:
     p = "p < 0.001" if result["p"] < 0.001 else f"p = {result['p']:.3f}"
     is_clear = result["p"] < 0.05 and low * high > 0
     conclusion = "This is significant." if is_clear else "This may be chance."
-    return (
+    text = (
         f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on "
         f"{result['tasks']:,} tasks: {result['better']:,} better, {result['worse']:,} worse, {p}. "
         f"{conclusion}"
     )
+    # Comparisons that were written earlier do not say it.
+    old, new = result.get("unpaired", (0, 0))
+    if old or new:
+        text += (
+            f" Left out, since the other evaluation has not graded them: {old:,} tasks of before, "
+            f"{new:,} of after."
+        )
+    if result.get("by_order"):
+        text += (
+            " No prompt or id confirms which tasks are the same, so they are paired by their order: "
+            "this holds only if both have the same tasks in the same order."
+        )
+    return text

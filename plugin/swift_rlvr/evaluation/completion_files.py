@@ -268,7 +268,7 @@ class _Golds:
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
         _, _, first = next(first_rows({path: reading}))
-        ids = [name for name in first if is_id(name) and first[name] is not None]
+        ids = ids_in(first)
         repeated = ""
         for id_column in ids:
             # The column of the same name comes first.
@@ -295,6 +295,11 @@ def is_id(name: str) -> bool:
     """Whether a column is called as one with an id: custom_id, uid, index."""
     folded = folded_name(name)
     return folded.endswith("id") or folded in ("index", "idx", "key")
+
+
+def ids_in(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row that name it."""
+    return {name: value for name, value in row.items() if is_id(name) and value is not None}
 
 
 def read_blocks(files: Iterable[str]) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from typing import Any
 from swift_rlvr.evaluation.completion_files import (
     find_files,
     first_object,
-    is_id,
+    ids_in,
     nothing_usable,
     read_blocks,
     split_name,
@@ -148,6 +148,8 @@ def _record_of(item: Item, grades: dict[str, Grade]) -> Record:
     for name in grades:
         verified |= {*REWARDS[name].columns, *REWARDS[name].optional_columns}
     verified -= {*QUESTION_COLUMNS}
+    # By an id the same row is found in another file.
+    verified |= ids_in(row).keys()
     step = row.get("step")
     return Record(
         index=0,
@@ -170,7 +172,7 @@ def _number_rows_and_samples(graded: Sequence[tuple[str, Item, Record]]) -> None
     """
     keys = []
     for place, item, record in graded:
-        ids = {name: item.row[name] for name in item.row if is_id(name)}
+        ids = ids_in(item.row)
         asked = ids or record.messages or place
         keys.append(json.dumps([asked, record.row], sort_keys=True, default=str))
     places = {key: index for index, key in enumerate(sorted(set(keys)))}

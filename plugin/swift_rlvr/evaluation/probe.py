@@ -103,14 +103,16 @@ def probe(
     if not graded:
         raise InputError(f"no completion for {sampled.source} could be graded: {records[0].reason}")
 
-    shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
-    pass_rates = dict.fromkeys(BINS, 0)
-    for figures in graded:
-        pass_rates[next(name for name, most in BINS.items() if figures["pass_rate"] <= most)] += 1
     summary["group_size"] = group_size
-    summary["no_spread"] = statistics.fmean(shares) if shares else None
-    summary["no_spread_interval"] = list(mean_interval(shares)) if shares else None
-    summary["pass_rates"] = pass_rates
+    summary["no_spread"] = summary["no_spread_interval"] = None
+    shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
+    if shares:
+        summary["no_spread"] = statistics.fmean(shares)
+        summary["no_spread_interval"] = list(mean_interval(shares))
+    summary["pass_rates"] = dict.fromkeys(BINS, 0)
+    for figures in graded:
+        bin_of_row = next(name for name, most in BINS.items() if figures["pass_rate"] <= most)
+        summary["pass_rates"][bin_of_row] += 1
     summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:

@@ -148,7 +148,7 @@ def ask(
     )
 
 
-def show(source: Source, model: str, number: int = 1, system: str | None = None) -> AskedRow:
+def asked_row(source: Source, model: str, number: int = 1, system: str | None = None) -> AskedRow:
     """Row `number` of a dataset, from 1; InputError if there is no such row or it cannot be
     used.
 

@@ -212,9 +212,9 @@ class _Totals:
                 place = row["line"], row.get("position")
                 self.matched.add(place)
                 self.without_stored += place not in self.against
-                self.compare(row, self.against.get(place, {}))
+                self.note_changes(row, self.against.get(place, {}))
 
-    def compare(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
+    def note_changes(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
         """Note which grades of a row are not the stored ones."""
         for name, now in row["rewards"].items():
             if name not in stored:
@@ -272,7 +272,7 @@ class _Totals:
         return {"rewards": by_reward, "means_by_file": means}
 
 
-def score(
+def score_files(
     files: Sequence[str | Path] | Mapping[str, Reading],
     rewards: Sequence[Reward],
     out: str | Path | None = None,

@@ -5,6 +5,7 @@
 from swift_rlvr.tasks import (
     bespoke_stratos,
     boxes,
+    choice,
     code,
     countdown,
     gsm8k,
@@ -53,7 +54,7 @@ _TASKS = (
     bespoke_stratos.TASK,
     reasoning_gym.TASK,
     own.MATH,
-    own.CHOICE,
+    choice.TASK,
     own.QA,
     code.TASK,
     sql.TASK,

@@ -6,7 +6,6 @@ such as "Language: C", in what the reader is said to be, and at a block that is 
 """
 
 import re
-from collections.abc import Iterator
 
 # Names that are no other word, then those that are one, which count with a capital letter only.
 _UNMISTAKABLE = (
@@ -97,13 +96,7 @@ def asked_language(text: str) -> str | None:
 
 def language_of_blocks(text: str) -> str | None:
     """The language of an answer whose fenced blocks say one, and none that it is Python."""
-    labels = list(_labels(text))
+    labels = [fence["language"] for fence in _FENCES.finditer(text)]  # None for Python
     if not labels or None in labels:
         return None
     return labels[-1]
-
-
-def _labels(text: str) -> Iterator[str | None]:
-    """What the blocks are called; None for Python."""
-    for fence in _FENCES.finditer(text):
-        yield fence["language"]

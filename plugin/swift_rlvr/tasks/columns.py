@@ -346,16 +346,22 @@ def _picture_columns(row: Row) -> Iterator[tuple[str, list[Any]]]:
         values = _present(row[column])
         # Other names may stand for something else, such as the number of a figure.
         is_usual = folded_name(column) in KEPT["images"]
-        if values and (is_usual or all(_is_image(column, value) for value in values)):
+        if values and (is_usual or _are_images(column, values)):
             yield column, values
     columns = numbered_pictures(row)
-    values = [value for column in columns for value in _present(row[column])]
-    if values and all(_is_image(columns[0], value) for value in values):
-        yield columns[0], values
+    numbered: list[Any] = []
+    for column in columns:
+        numbered += _present(row[column])
+    if numbered and _are_images(columns[0], numbered):
+        yield columns[0], numbered
     for column in columns_named((*MESSAGES, *NAMES["problem"]), row):
         if pictures := pictures_of_parts(parsed(value_at(row, column))):
             yield column, pictures
             return
+
+
+def _are_images(column: str, values: Iterable[Any]) -> bool:
+    return all(_is_image(column, value) for value in values)
 
 
 def numbered_pictures(present: Iterable[str]) -> list[str]:

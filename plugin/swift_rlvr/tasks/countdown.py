@@ -59,10 +59,12 @@ def parse_row(row: Row) -> tuple[list[int], int]:
         raise RowError("target", f"expected a whole number such as 22, got {shown(target)}")
     # read_gold sorts, and the prompt keeps the order of the numbers: read them one by one.
     parts: Any = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
-    singles = [
-        read_gold([part], 0) for part in parts
-    ]  # none is None, since all of them can be read together
-    return [single[0][0] for single in singles if single], gold[1]
+    numbers = []
+    for part in parts:
+        single = read_gold([part], 0)
+        if single is not None:  # it is not, since all can be read together
+            numbers.append(single[0][0])
+    return numbers, gold[1]
 
 
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:
@@ -127,14 +129,16 @@ def worked(row: Row) -> Gold | None:
     """The same after a search in words: up to four trials of which most miss, the same ones for the
     same row.
     """
-    right, (nums, target) = gold(row), parse_row(row)
+    nums, target = parse_row(row)
+    right = gold(row)
     if right is None:
         return None
-    draw, lines = random.Random(identity(row)), []
+    draw = random.Random(identity(row))
+    lines = []
     for _ in range(draw.randint(0, 4)):
-        expression = "".join(
-            f"{number} {draw.choice('+-*')} " for number in draw.sample(list(nums), len(nums))
-        )
+        expression = ""
+        for number in draw.sample(list(nums), len(nums)):
+            expression += f"{number} {draw.choice('+-*')} "
         steps = calculation(expression[:-3])
         if steps and not steps[-1].endswith(f" = {target}"):
             lines.append(f"Try {', '.join(steps)}. That is not {target}.")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from swift_rlvr.tasks.task import RowError
 from swift_rlvr.utils.errors import InputError, require
@@ -128,14 +128,16 @@ def _json_lines(path: Path, file: BinaryIO) -> Numbered:
     for number, row in parse_lines(path, file, LONGEST_ROW):
         yield (
             number,
-            UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else _if_unicode(row),
+            UnreadableRow(str(row), "not JSON") if isinstance(row, LineError) else _checked(row),
         )
 
 
-def _if_unicode(row: dict[str, Any]) -> dict[str, Any]:
-    r"""The row, or an `UnreadableRow` for one with half a character such as `\ud83d` alone, which no
-    trainer can write.
+def _checked(row: Any) -> dict[str, Any]:
+    r"""The row, or an `UnreadableRow` for what is no object, or has half a character such as `\ud83d`
+    alone, which no trainer can write.
     """
+    if not isinstance(row, dict):
+        return UnreadableRow("expected an object", "not JSON")
     try:
         json.dumps(row, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -162,10 +164,7 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
     if not isinstance(value, list):
         raise InputError(f"{path}: cannot be read as json (expected a list of objects)")
     for number, row in enumerate(value, start=1):
-        if isinstance(row, dict):
-            yield number, _if_unicode(row)
-        else:
-            yield number, UnreadableRow("expected an object", "not JSON")
+        yield number, _checked(row)
 
 
 def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
@@ -194,29 +193,46 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
         before = reader.line_num
         lines.clear()
         for values in reader:
-            first, last = before + 1, reader.line_num
-            is_wrong = len(lines) > 1 and values and len(values) != len(names)
-            if is_wrong or _quotes_rows(lines, delimiter, values):
-                problem = (
-                    f"a quote that opens in line {first} takes in all up to line {last}; "
-                    "a quote within a text is written twice"
-                )
-                for number, line in enumerate(lines, start=first):
-                    if line.strip():
-                        yield number, UnreadableRow(problem, "not CSV")
-            elif len(values) == len(names):
-                yield first, dict(zip(names, map(_csv_value, values), strict=True))
-            elif values:  # no empty line
-                count = "1 field" if len(values) == 1 else f"{len(values)} fields"
-                problem = f"{count}, and the first line names {len(names)}"
-                yield first, UnreadableRow(problem, "not CSV")
-            before = last
+            record = _Record(before + 1, reader.line_num, lines, values)
+            yield from record.rows(names, delimiter)
+            before = reader.line_num
             lines.clear()
     except csv.Error as error:
         where = f"{path}, line {before + 1}"
         raise InputError(f"{where}: cannot be read as csv ({error})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
+
+
+class _Record(NamedTuple):
+    """A record of a CSV file: its first and last line, its lines as they are written, its fields."""
+
+    first: int
+    last: int
+    lines: list[str]
+    values: list[str]
+
+    def rows(self, names: list[str], delimiter: str) -> Numbered:
+        """The row that it is, or one that cannot be read for each line that a quote takes in."""
+        count = len(self.values)
+        is_wrong = len(self.lines) > 1 and self.values and count != len(names)
+        if is_wrong or _quotes_rows(self.lines, delimiter, self.values):
+            problem = (
+                f"a quote that opens in line {self.first} takes in all up to line {self.last}; "
+                "a quote within a text is written twice"
+            )
+            for number, line in enumerate(self.lines, start=self.first):
+                if line.strip():
+                    yield number, UnreadableRow(problem, "not CSV")
+        elif count == len(names):
+            row: dict[str, Any] = {}
+            for name, text in zip(names, self.values, strict=True):
+                row[name] = int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+            yield self.first, row
+        elif self.values:  # no empty line
+            fields = "1 field" if count == 1 else f"{count} fields"
+            problem = f"{fields}, and the first line names {len(names)}"
+            yield self.first, UnreadableRow(problem, "not CSV")
 
 
 def _quotes_rows(lines: list[str], delimiter: str, values: list[str]) -> bool:
@@ -240,10 +256,6 @@ def _quotes_rows(lines: list[str], delimiter: str, values: list[str]) -> bool:
         is_row = len(fields) == len(values)
         rows += is_row and (not ends_in_number or bool(_NUMBER.fullmatch(fields[-1])))
     return len(values) > 1 and len(lines) > 2 and rows >= _MOST_LINES * len(lines)
-
-
-def _csv_value(text: str) -> str | int:
-    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
 
 
 def _text_rows(path: Path, file: Any) -> Numbered:

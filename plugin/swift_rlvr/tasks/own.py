@@ -1,5 +1,5 @@
-r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
-`choice:FILE` and `qa:FILE`.
+r"""Questions and answers of one's own, whatever their columns are called: `math:FILE` and `qa:FILE`,
+and what `choice:FILE` (`choice.py`) and others share with them.
 
 The question and the right answer are looked for under the names in `columns.NAMES`, or under those
 that the variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the
@@ -11,15 +11,10 @@ there is no question beside them, they are the prompt without that turn, as in m
 
 - `math`: answers, or a solution with a box, ``####`` or a last sentence, that `external_accuracy` can
   read.
-- `choice`: the choices in any form that `options.py` reads, and a label, a choice as it is written, or
-  its index from 0, or several of them. The policy is asked for the letter, or for the letters of all
-  right choices, of which none may be missing.
 - `qa`: texts of which any will do, for `external_exact_match`.
 """
 
-import hashlib
 import json
-import random
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -47,11 +42,6 @@ from swift_rlvr.tasks.options import (
     COLUMNS,
     LETTERS,
     choices_by_label,
-    choices_in_columns,
-    choices_in_text,
-    letters_in,
-    number_of_gold,
-    right_and_wrong,
 )
 from swift_rlvr.tasks.pictures import digests, text_of_parts
 from swift_rlvr.tasks.task import (
@@ -66,7 +56,6 @@ from swift_rlvr.tasks.task import (
     with_default_system,
     with_system,
 )
-from swift_rlvr.verifiers.answer_forms import asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
@@ -74,7 +63,7 @@ from swift_rlvr.verifiers.mathematics import readable_gold
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 # Further names of the answer's column, of the right choice alone: elsewhere an index would be taken
 # for the answer.
-_RIGHT_CHOICE = (
+RIGHT_CHOICE = (
     *("answer_idx", "answer_index", "answer_letter", "answer_label", "answer_choice"),
     *("correct_answer", "correct", "correct_option", "correct_index", "correct_choice"),
     *("correct_answer_id", "correct_answer_index", "answer_id"),
@@ -94,7 +83,7 @@ _NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
 # Between them, a number of 32 bits keeps six digits.
 _SMALLEST, _LARGEST = 1e-37, 1e38
 # Two words for one thing each.
-_BOOLEANS = {"true": "Yes", "yes": "True", "false": "No", "no": "False"}
+_BOOLEANS = {"true": ["Yes"], "yes": ["True"], "false": ["No"], "no": ["False"]}
 
 Messages = list[dict[str, str]]
 
@@ -156,7 +145,7 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
     """What of a row becomes the prompt.
 
     asked: the question alone. columns: those that hold question or answer.
@@ -168,7 +157,7 @@ class _Question:
     columns: list[str]
 
 
-def _read(row: Row, further: Sequence[str] = ()) -> _Question:
+def read_question(row: Row, further: Sequence[str] = ()) -> Question:
     """The messages of a row, and what may be its right answer; RowError if there is none.
 
     further: as in `find_columns`.
@@ -186,7 +175,7 @@ def _read(row: Row, further: Sequence[str] = ()) -> _Question:
     # A row's own instruction stays alone.
     messages = with_default_system(prompt_of(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
-    return _Question(messages, asked.strip(), answers, used)
+    return Question(messages, asked.strip(), answers, used)
 
 
 def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
@@ -248,18 +237,22 @@ def golds_in(answer: Any) -> list[Any]:
     """
     value = parsed(answer)
     golds = [value]
-    is_text = isinstance(answer, str)
     if isinstance(value, Mapping):
         golds = _golds_in_object(value)
-        if not golds and is_text:
+        if isinstance(answer, str) and not golds:
             return [answer]
     elif isinstance(value, (list, tuple)):
         has_text = any(isinstance(each, (str, dict)) for each in value)
-        if is_text and value and not has_text:
+        if isinstance(answer, str) and value and not has_text:
             return [answer]
         golds = []
         for each in value:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
+    return _different(golds)
+
+
+def _different(golds: Iterable[Any]) -> list[Any]:
+    """The golds, each once, with numbers as they were written. True is not the number 1."""
     different: list[Any] = []
     for gold in golds:
         if isinstance(gold, float):
@@ -290,7 +283,7 @@ def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:
     return golds + list(value.get("aliases") or [])
 
 
-def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[str, Any]:
+def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) -> dict[str, Any]:
     """A row for training with what ms-swift takes beside the messages."""
     text = "".join(str(message["content"]) for message in question.messages)
     # Choices may show an image too.
@@ -300,13 +293,30 @@ def _with_kept(row: Row, question: _Question, prepared: dict[str, Any]) -> dict[
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same, of the same pictures."""
-    return normalised(_read(row).messages[-1]["content"]) + _pictures(row)
+    return normalised(read_question(row).messages[-1]["content"]) + pictures_digest(row)
 
 
-def _pictures(row: Row) -> str:
+def pictures_digest(row: Row) -> str:
     """What tells a question about a picture from the same one about another."""
     pictures = pictures_in(row)
     return f"\n{digests(pictures)}" if pictures else ""
+
+
+def choices_value(row: Row) -> Any:
+    """The choices of a row in the form that the row has, or None."""
+    for name in columns_named(COLUMNS, row):
+        value = value_at(row, name)
+        if value is not None and value != "" and value != []:
+            return value
+    # In columns A, B and so on
+    by_letter = {letter: row[letter] for letter in LETTERS if row.get(letter) is not None}
+    if len(by_letter) > 1:
+        return by_letter
+    # As in ReClor, where the right one has a column of its own
+    answers = columns_named(("answers",), row)
+    value = value_at(row, answers[0]) if answers else None
+    has_label = columns_named(("label", *RIGHT_CHOICE), row)
+    return value if has_label and isinstance(value, (list, tuple)) and len(value) > 1 else None
 
 
 # --- math: an answer that external_accuracy can read
@@ -358,217 +368,20 @@ def prepare_math(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `solution`, `options` where it has choices, and
     `task`. Several right answers are a list in JSON, so that `solution` is a text in every row.
     """
-    question = _read(row)
+    question = read_question(row)
     golds = math_answer(question.answers)
     solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
     prepared = {"messages": question.messages, "solution": solution, "task": "math"}
-    choices = choices_by_label(_choices_value(row))
+    choices = choices_by_label(choices_value(row))
     # Only those that a letter can name: the reward calls them A, B, C.
     if choices and list(choices) == list(LETTERS[: len(choices)]):
         prepared["options"] = list(choices.values())
-    return _with_kept(row, question, prepared)
+    return with_kept_columns(row, question, prepared)
 
 
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(math_answer(_read(row).answers)[0])
-
-
-# --- choice: the letter of a choice
-
-
-@dataclass(frozen=True)
-class _Choices:
-    """The choices of a row and the right one.
-
-    in_question: whether the question shows them. right: None if a column says it. in_columns:
-    whether each has a column, and first: the number that the first one has in its name.
-    """
-
-    by_label: dict[str, str]
-    in_question: bool = False
-    right: int | None = None
-    in_columns: bool = False
-    first: int | None = None
-
-
-def choices_of(row: Row) -> dict[str, str]:
-    """The choices by their labels; RowError if there are none."""
-    return _choices(row, _read(row, _RIGHT_CHOICE)).by_label
-
-
-def _choices(row: Row, question: _Question) -> _Choices:
-    in_question = choices_in_text(question.asked)
-    value = _choices_value(row)
-    choices = choices_by_label(value)
-    if choices:
-        shows_them = list(in_question.values()) == list(choices.values())
-        return _Choices(choices, shows_them)
-    choices, first = choices_in_columns(row)
-    if choices:
-        return _Choices(choices, in_columns=True, first=first)
-    right, wrong = right_and_wrong(row)
-    choices = choices_by_label([right, *wrong])
-    if choices:
-        # The right one must not always be A. The order is the question's own, so that neither the
-        # rows before it nor the process change it.
-        texts = list(choices.values())
-        seed = hashlib.sha256(question.asked.encode()).digest()
-        order = random.Random(seed).sample(range(len(texts)), len(texts))
-        shuffled = [texts[index] for index in order]
-        return _Choices(dict(zip(LETTERS, shuffled, strict=False)), right=order.index(0))
-    if in_question:
-        return _Choices(in_question, True)
-    expected = f"2 to {len(LETTERS)} different texts, in a list or by label"
-    if value is None:
-        columns = ", ".join(map(str, row))
-        flag = """--columns '{"NAME OF THE CHOICES": "choices"}'"""
-        raise RowError("choices", f"none in the columns {columns}; expected {expected}: {flag}")
-    raise RowError("choices", f"expected {expected}, got {shown(value)}")
-
-
-def _choices_value(row: Row) -> Any:
-    """The choices of a row in the form that the row has, or None."""
-    for name in columns_named(COLUMNS, row):
-        value = value_at(row, name)
-        if value is not None and value != "" and value != []:
-            return value
-    # In columns A, B and so on
-    by_letter = {letter: row[letter] for letter in LETTERS if row.get(letter) is not None}
-    if len(by_letter) > 1:
-        return by_letter
-    # As in ReClor, where the right one has a column of its own
-    answers = columns_named(("answers",), row)
-    value = value_at(row, answers[0]) if answers else None
-    has_label = columns_named(("label", *_RIGHT_CHOICE), row)
-    return value if has_label and isinstance(value, (list, tuple)) and len(value) > 1 else None
-
-
-def right_choice(row: Row) -> str:
-    """The letter of the right choice, or those of all right ones, as "A, C"; RowError if the answer
-    is none of them, or could be two.
-    """
-    question = _read(row, _RIGHT_CHOICE)
-    return _right_choice(row, question, _choices(row, question))
-
-
-def _right_choice(row: Row, question: _Question, choices: _Choices) -> str:
-    if choices.right is not None:
-        return LETTERS[choices.right]
-    offered = _choices_value(row)
-    for column, answer in question.answers.items():
-        if answer == offered:  # ReClor has its choices in `answers`
-            continue
-        golds = golds_in(answer)
-        numbers = [_number_of(column, gold, row, choices) for gold in golds]
-        if numbers == [None] and isinstance(golds[0], str):
-            numbers = _numbers_of_letters(golds[0], choices)
-        right = {number for number in numbers if number is not None}
-        if right and len(right) == len(numbers):
-            return ", ".join(LETTERS[number] for number in sorted(right))
-    column, answer = list(question.answers.items())[-1]
-    expected = f"one of {', '.join(choices.by_label)}, a choice or its index from 0"
-    raise RowError(
-        "answer", f"expected {expected}, or several, got {shown(answer)}", in_file=column
-    )
-
-
-def _number_of(column: str, gold: Any, row: Row, choices: _Choices) -> int | None:
-    """The number, from 0, of the choice that a gold in a column means; None if it means none."""
-    first = _counted_from(column, gold, choices)
-    number = _index_of(column, gold, _choices_value(row), first)
-    return number_of_gold(gold, choices.by_label, first) if number is None else number
-
-
-def _numbers_of_letters(gold: str, choices: _Choices) -> list[int | None]:
-    """The numbers of the choices that a gold lists by their letters: "A, C", "AC", but not "BAD"."""
-    letters = letters_in(gold, LETTERS[: len(choices.by_label)])
-    written = "".join(character for character in gold if character in LETTERS)
-    has_letters = list(choices.by_label) == list(LETTERS[: len(choices.by_label)])
-    if not has_letters or written != "".join(letters):
-        return []
-    return [LETTERS.index(letter) for letter in letters]
-
-
-def _index_of(column: str, gold: Any, choices: Any, first: int) -> int | None:
-    """The index that a gold is where it is a number beside choices that are texts: MMLU's 2 is the third
-    of "8", "2", "24", "120". None where it may be a choice as it is written.
-
-    >>> texts = ["8", "2", "24", "120"]
-    >>> _index_of("answer", 2, texts, 0), _index_of("answer_idx", "2", texts, 0)
-    (2, 2)
-    >>> _index_of("answer", "2", texts, 0), _index_of("answer", 2, [8, 2, 24, 120], 0)
-    (None, None)
-    """
-    choices = parsed(choices)
-    if isinstance(choices, Mapping) and set(choices) <= set(LETTERS):
-        choices = list(choices.values())
-    if not isinstance(choices, (list, tuple)) or not all(isinstance(each, str) for each in choices):
-        return None
-    if (
-        folded_name(column).endswith(("index", "idx"))
-        and isinstance(gold, str)
-        and gold.isdecimal()
-    ):
-        gold = int(gold)
-    if isinstance(gold, bool) or not isinstance(gold, (int, float)) or gold != gold // 1:
-        return None
-    number = int(gold) - first
-    return number if 0 <= number < len(choices) else None
-
-
-def _counted_from(column: str, gold: Any, choices: _Choices) -> int:
-    """The number of the first choice where the gold is a number.
-
-    It is an index, from 0, but for choices in columns of their own: WinoGrande's answer "1" is
-    option1, and SocialIQA's label "1" is answerA. PIQA's label 0 is sol1.
-    """
-    if not choices.in_columns:
-        return 0
-    if choices.first is None:
-        return 1 if isinstance(gold, str) else 0
-    return 0 if folded_name(column) == "label" else choices.first
-
-
-def prepare_choice(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, where the choices follow the question, `solution`,
-    `options` and `task`.
-    """
-    question = _read(row, _RIGHT_CHOICE)
-    choices = _choices(row, question)
-    solution = _right_choice(row, question, choices)
-    texts = list(choices.by_label.values())
-    lines = [question.messages[-1]["content"], ""]
-    if not choices.in_question:
-        for letter, choice in zip(LETTERS, texts, strict=False):
-            lines.append(f"{letter}. {choice}")
-        lines.append("")
-    if asked_form(question.asked) is None:
-        what = "letters of all right choices" if len(solution) > 1 else "letter of the right choice"
-        lines.append(f"Answer with the {what}.")
-    asked = {"role": "user", "content": "\n".join(lines).strip()}
-    prepared = {
-        "messages": [*question.messages[:-1], asked],
-        "solution": solution,
-        "options": texts,
-        "task": "choice",
-    }
-    return _with_kept(row, question, prepared)
-
-
-def choice_identity(row: Row) -> str:
-    """The same text for rows that ask the same: "Which is true?" with other choices is another
-    question.
-    """
-    question = _read(row, _RIGHT_CHOICE)
-    choices = sorted(_choices(row, question).by_label.values())
-    text = normalised("\n".join([question.messages[-1]["content"], *choices]))
-    return text + _pictures(row)
-
-
-def choice_gold(row: Row) -> Gold:
-    """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(right_choice(row))
+    return Gold(math_answer(read_question(row).answers)[0])
 
 
 # --- qa: one of several texts
@@ -583,12 +396,12 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
         aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
         texts = [_as_text(gold) for gold in golds_in(answer)]
-        if texts and all(texts):
-            synonyms = [
-                _BOOLEANS[text.casefold()] for text in texts if text.casefold() in _BOOLEANS
-            ]
-            texts += aliases
-            return [*texts, *synonyms] if len(texts) == 1 else texts
+        if not texts or not all(texts):
+            continue
+        accepted = [*texts, *aliases]
+        if len(accepted) == 1:
+            accepted += _BOOLEANS.get(texts[0].casefold(), ())
+        return accepted
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
     raise RowError("answer", problem, in_file=column)
@@ -606,17 +419,17 @@ def _as_text(value: Any) -> str:
 
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
-    question = _read(row)
+    question = read_question(row)
     prepared = {
         "messages": question.messages,
         "accepted_answers": accepted_answers(row, question.answers),
     }
-    return _with_kept(row, question, {**prepared, "task": "qa"})
+    return with_kept_columns(row, question, {**prepared, "task": "qa"})
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    return Gold(accepted_answers(row, _read(row).answers)[0])
+    return Gold(accepted_answers(row, read_question(row).answers)[0])
 
 
 @dataclass(frozen=True)
@@ -634,13 +447,13 @@ class OwnTask(Task):
         # Of a question the prompt tells: beside messages it is not used.
         asked = columns_named(NAMES["problem"], row)
         kept = [name for names in KEPT.values() for name in names]
-        found = [name for name in _read(row, self.further).columns if name not in asked]
+        found = [name for name in read_question(row, self.further).columns if name not in asked]
         return [*found, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
         prepared = self.preprocess(row)
         prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
-        used = [*_read(row, self.further).columns, *self.read_columns(row)]
+        used = [*read_question(row, self.further).columns, *self.read_columns(row)]
         left_over = unused_passages(row, used, prompt)
         if "images" not in prepared:
             left_over += unused_images(row, used)
@@ -653,13 +466,6 @@ class OwnTask(Task):
         return VARIABLES[column]
 
 
-@dataclass(frozen=True)
-class ChoiceTask(OwnTask):
-    """The same, whose answer may also be an index or a letter in a column of its own."""
-
-    further: ClassVar[tuple[str, ...]] = _RIGHT_CHOICE
-
-
 MATH = OwnTask(
     name="math",
     columns=("problem", "answer"),
@@ -670,19 +476,6 @@ MATH = OwnTask(
     examples=(
         {"problem": "What is 3/4 of 20?", "answer": "15"},
         {"problem": "Solve $x^2 = 2$.", "answer": r"Thus $x = \boxed{\pm\sqrt{2}}$."},
-    ),
-)
-CHOICE = ChoiceTask(
-    name="choice",
-    columns=MATH.columns,
-    preprocess=prepare_choice,
-    identity=choice_identity,
-    gold=choice_gold,
-    system=R1_ZERO_SYSTEM,
-    reward_columns=("solution", "options"),
-    examples=(
-        {"problem": "Which is a metal?", "choices": ["oxygen", "iron"], "answer": "B"},
-        {"problem": "Which is a gas?", "choices": ["helium", "lead", "salt"], "answer": 0},
     ),
 )
 QA = replace(

@@ -108,38 +108,15 @@ class Source:
         require("swift", extra="train", purpose=f"reading {self} from a hub")
         from swift.hub import get_hub
 
-        task = self.task
-        name = self.hub_id or (task.hf_dataset_id if self.use_hf else task.ms_dataset_id)
-        assert name is not None, self  # parse_source has checked it
+        name, subset = self.on_hub
         # As in ms-swift, a folder of that name is read instead.
         hub = get_hub(self.use_hf or Path(name).is_dir())
-        subset = self.subset or task.subset
-        if not self.subset:
-            # It may be the dataset of another one of our tasks.
-            for other in TASKS.values():
-                if name in (other.hf_dataset_id, other.ms_dataset_id):
-                    subset = other.subset
-                    break
-        loaded, problem = self._loaded(hub, name, subset, options)
-        if problem is None:
-            # ModelScope's own class around it
-            return getattr(loaded, "_hf_ds", loaded)
-        where = "Hugging Face" if self.use_hf else "ModelScope"
-        # What the libraries say without a network is long, and Chinese from ModelScope's.
-        answered = Path(name).is_dir() or _LISTED.search(str(problem))
-        why = None if answered else why_no_hub(self.use_hf)
-        text = f"{name} cannot be loaded from {where} ({why or problem})"
-        remedy = f"to read a file, use {task.name}:FILE; a configuration is {task.name}:{name}/CONFIGURATION"
-        raise InputError(f"{text}; {remedy}") from problem
-
-    def _loaded(
-        self, hub: Any, name: str, subset: str, options: Mapping[str, Any]
-    ) -> tuple[Any, Exception | None]:
-        """What a hub has loaded, or its error, after those names that it says instead were tried."""
         split = self.split or "train"
         for _ in range(3):  # the names as they are, another configuration, another split
             try:
-                return hub.load_dataset(name, subset, split, **options), None
+                loaded = hub.load_dataset(name, subset, split, **options)
+                # ModelScope's own class around it
+                return getattr(loaded, "_hf_ds", loaded)
             except Exception as error:  # the hubs' libraries raise all kinds of errors
                 problem = error
             other = _named_instead(str(problem), subset, split)
@@ -148,7 +125,30 @@ class Source:
             if other[0] != subset and self.subset or other[1] != split and self.split:
                 break  # it was named, and there is none of that name
             subset, split = other
-        return None, problem
+
+        where = "Hugging Face" if self.use_hf else "ModelScope"
+        # What the libraries say without a network is long, and Chinese from ModelScope's.
+        answered = Path(name).is_dir() or _LISTED.search(str(problem))
+        why = None if answered else why_no_hub(self.use_hf)
+        text = f"{name} cannot be loaded from {where} ({why or problem})"
+        task = self.task.name
+        remedy = f"to read a file, use {task}:FILE; a configuration is {task}:{name}/CONFIGURATION"
+        raise InputError(f"{text}; {remedy}") from problem
+
+    @property
+    def on_hub(self) -> tuple[str, str]:
+        """The id on the hub, or the folder, and the configuration: where none is named, that of the task
+        whose dataset it is.
+        """
+        task = self.task
+        name = self.hub_id or (task.hf_dataset_id if self.use_hf else task.ms_dataset_id)
+        assert name is not None, self  # parse_source has checked it
+        if self.subset:
+            return name, self.subset
+        for other in TASKS.values():
+            if name in (other.hf_dataset_id, other.ms_dataset_id):
+                return name, other.subset
+        return name, task.subset
 
     def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
         """The rows that the task can use, as in `rows`, and a text that names the others; empty
@@ -196,8 +196,8 @@ def parse_source(name: str, use_hf: bool = False, columns: Any = None) -> Source
     text, limit = _without_limit(name)
     first, colon, rest = text.partition(":")
     if first in TASKS and not (colon and not rest):
-        source = _named_source(name, TASKS[first], rest, limit, use_hf)
-        return replace(source, columns=new_names)
+        source = Source(TASKS[first], limit=limit, use_hf=use_hf, columns=new_names)
+        return _named_source(name, source, rest)
 
     path = Path(text).expanduser()
     if colon and data_suffix(path) and not path.exists():
@@ -245,44 +245,48 @@ def _without_limit(name: str) -> tuple[str, int | None]:
     return name[: count.start()], limit
 
 
-def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: bool) -> Source:
-    """The dataset of a task: what stands after its name and a colon is a file, a split or, for rows
-    that are made, what to make.
+def _named_source(name: str, source: Source, rest: str) -> Source:
+    """The dataset of a task: what stands after its name and a colon is a file, a folder, an id on a hub,
+    a split or, for rows that are made, what to make.
     """
+    task = source.task
     if rest and data_suffix(Path(rest)):
-        return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
-    folder, _, split = rest.partition(":")
-    folder = str(Path(find_file(folder)).expanduser()) if folder else ""
-    if folder and Path(folder).is_dir() and not task.is_made:
-        _refuse_unreadable(Path(folder))
-        if _has_hub_layout(Path(folder)):
-            return Source(task, None, split or None, limit, use_hf, hub_id=folder)
-        return Source(task, Path(folder), split or None, limit, use_hf)
+        return replace(source, path=Path(find_file(rest)).expanduser())
     _refuse_unreadable(Path(rest))
-    if not task.is_made:
-        return _source_on_a_hub(name, task, rest, limit, use_hf)
-    if limit is None or not rest:
-        expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
-        raise InputError(f"{name}: expected {expected}")
-    task.make(rest)  # refuses what it cannot make
-    return Source(task, limit=limit, made=rest)
+    if task.is_made:
+        if source.limit is None or not rest:
+            expected = f"{task.name}:FILE, or {task.name}:TASK#N to generate N rows"
+            raise InputError(f"{name}: expected {expected}")
+        task.make(rest)  # refuses what it cannot make
+        return replace(source, made=rest)
+
+    place, _, split = rest.partition(":")
+    folder = Path(find_file(place)).expanduser() if place else None
+    if folder is not None and folder.is_dir():
+        _refuse_unreadable(folder)
+        source = replace(source, split=split or None)
+        if _has_hub_layout(folder):
+            return replace(source, hub_id=str(folder))
+        return replace(source, path=folder)
+    return _source_on_a_hub(name, source, rest)
 
 
-def _source_on_a_hub(name: str, task: Task, rest: str, limit: int | None, use_hf: bool) -> Source:
+def _source_on_a_hub(name: str, source: Source, rest: str) -> Source:
     """The dataset of an id, or a split of the task's own one."""
+    task = source.task
     dataset, _, split = rest.partition(":")
     match = _HUB_ID.fullmatch(dataset)
     if match:
         hub_id, subset = match.groups()
-        return Source(task, None, split or None, limit, use_hf, hub_id=hub_id, subset=subset)
-    own_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
+        return replace(source, split=split or None, hub_id=hub_id, subset=subset)
+    own_id = task.hf_dataset_id if source.use_hf else task.ms_dataset_id
     if own_id is None:
         expected = f"{task.name}:FILE or {task.name}:ID, such as {task.name}:openai/gsm8k"
         raise InputError(f"{name}: {task.name} is not on a hub; give {expected}")
     if rest and rest not in task.splits:
         splits = f"one of the splits {', '.join(task.splits)}"
         raise InputError(f"{name}: expected {task.name}:FILE, {DATA_FILE}, or {splits}")
-    return Source(task, None, rest or task.splits[0], limit, use_hf)
+    return replace(source, split=rest or task.splits[0])
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -412,8 +416,6 @@ def with_columns(
 
     InputError if two columns would get the same name.
     """
-    new_names = {name.casefold(): new for name, new in columns.items()}
-    paths = {name: new for name, new in columns.items() if "." in name}
     for line, row in rows:
         if isinstance(row, UnreadableRow):
             yield line, row
@@ -422,27 +424,35 @@ def with_columns(
             if isinstance(value, Decimal):
                 is_whole = value == value.to_integral_value()
                 row = {**row, name: int(value) if is_whole else str(value)}
-        if not columns:
-            yield line, row
+        if columns:
+            row, found = _with_new_names(row, columns, line)
+            if renamed is not None:
+                renamed |= found
+        yield line, row
+
+
+def _with_new_names(
+    row: dict[str, Any], columns: Mapping[str, str], line: int
+) -> tuple[dict[str, Any], set[str]]:
+    """A row with new names of columns, and those names of `columns` that it has."""
+    names = {name.casefold(): name for name in columns}
+    found: set[str] = set()
+    new_row: dict[str, Any] = {}
+    for name, value in row.items():
+        known = names.get(name.casefold())
+        if known is not None:
+            found.add(known)
+        new = name if known is None else columns[known]
+        if new in new_row:
+            raise InputError(
+                f"line {line}: two columns would be named {new}; one of them is {name}", "columns"
+            )
+        new_row[new] = value
+    for path, new in columns.items():
+        value = value_at(row, path) if "." in path else None
+        if value is None:
             continue
-        new_row: dict[str, Any] = {}
-        for name, value in row.items():
-            new = new_names.get(name.casefold(), name)
-            if new in new_row:
-                raise InputError(
-                    f"line {line}: two columns would be named {new}; one of them is {name}",
-                    "columns",
-                )
+        found.add(path)
+        if path not in row:
             new_row[new] = value
-        present = {name.casefold() for name in row}
-        found = {name for name in columns if name.casefold() in present}
-        for path, new in paths.items():
-            value = value_at(row, path)
-            if value is None:
-                continue
-            found.add(path)
-            if path not in row:
-                new_row[new] = value
-        if renamed is not None:
-            renamed |= found
-        yield line, new_row
+    return new_row, found

@@ -86,7 +86,9 @@ def prepare(
     prepared = [row for _, row in kept]
     if add_cases is not None:
         prepared = _with_cases(console, source, kept, add_cases, seed)
+    use = f"train on it with --dataset {source.task.name}:{out}"
     if format:
+        use = f"in the format of {format}"
         _write(out, format, source.task, prepared, system)
     else:
         write_jsonl(out, prepared)
@@ -97,9 +99,6 @@ def prepare(
         console.print("The tokens of pictures are not among those of the prompts.", style="yellow")
     if rows is not None and len(kept) < rows:
         console.print(f"You asked for {rows:,} rows; the dataset has no more.", style="yellow")
-    use = f"train on it with --dataset {source.task.name}:{out}"
-    if format:
-        use = f"in the format of {format}"
     console.print(f"written: {out}; {use}")
 
 

@@ -27,11 +27,13 @@ def show(
     use_hf: flags.UseHf = False,
 ) -> None:
     """Show the exact prompt that a model sees, the columns passed to the rewards, and what it asks for."""
-    from swift_rlvr.contract import datasets as checking
+    from swift_rlvr.contract.attack import grades_of
+    from swift_rlvr.contract.findings import form_text
+    from swift_rlvr.contract.graders import Graders
     from swift_rlvr.evaluation import prompts
 
     source = parse_source(dataset, use_hf, columns)
-    shown = prompts.show(source, model, row, system)
+    shown = prompts.asked_row(source, model, row, system)
     console = Console(highlight=False)
 
     size = f"{shown.tokens:,} tokens"
@@ -55,7 +57,7 @@ def show(
         rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
     console.print("", table("column", "value passed to the rewards", rows=rows), sep="\n")
 
-    form = checking.form_text(shown.form) if shown.form else "no form of answer"
+    form = form_text(shown.form) if shown.form else "no form of answer"
     if shown.ideal is None:
         console.print(f"\nThe prompt asks for {form}; no right answer is known.")
         return
@@ -63,8 +65,8 @@ def show(
     console.print(f"\nThe prompt asks for {form}. An ideal completion:", soft_wrap=True)
     console.print(Padding(completion, (0, 0, 0, 2), expand=False))
     earned = []
-    for reward in checking.Graders(None).of(shown):
-        ((value, reason),) = checking.grades_of(reward, [shown], [shown.graded or ""])
+    for reward in Graders(None).of(shown):
+        ((value, reason),) = grades_of(reward, [shown], [shown.graded or ""])
         style = "green" if value == reward.full_reward else "yellow"
         earned.append((reward.name, Text("none" if value is None else f"{value:g}", style), reason))
     console.print(

@@ -6,7 +6,6 @@ never as HTML. The page's content security policy allows the scripts and styles 
 their hashes, and no network.
 """
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,12 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
+from swift_rlvr.evaluation.report import texts
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
-from swift_rlvr.evaluation.report.observations import observations, success_in_training
 from swift_rlvr.evaluation.report.reading import Run, read_runs
-from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 from swift_rlvr.utils.jsonl import replacing
@@ -32,30 +29,6 @@ CURVES = "curves.png"
 
 STYLES = ("uPlot.min.css", "page.css")
 SCRIPTS = ("uPlot.iife.min.js", "page.js")
-# The settings that the page shows, in this order.
-SETTINGS = (
-    "model",
-    "rlhf_type",
-    "learning_rate",
-    "lr_scheduler_type",
-    "beta",
-    "epsilon",
-    "num_generations",
-    "per_device_train_batch_size",
-    "gradient_accumulation_steps",
-    "num_iterations",
-    "temperature",
-    "top_p",
-    "max_completion_length",
-    "max_steps",
-    "loss_type",
-    "advantage_estimator",
-    "reward_funcs",
-    "rewards",
-    "reward_weights",
-    "seed",
-)
-LONGEST_SETTING = 200
 
 
 def write_report(
@@ -149,9 +122,9 @@ def page(
         "policy": "; ".join(policy),
         "title": escape(title_of(runs)),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
-        "verdict": _verdict(runs, comparisons),
-        "notes": _notes(runs),
-        "tables": "\n".join(_tables(runs, completions, comparisons)),
+        "verdict": texts.verdict(runs, comparisons),
+        "notes": texts.notes(runs),
+        "tables": "\n".join(texts.tables(runs, completions, comparisons)),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
@@ -238,130 +211,3 @@ def _page_data(
         "starts": completions.texts.starts,
         "promptStarts": completions.prompt_starts,
     }
-
-
-# --- The tables and texts, as HTML
-
-
-def _tables(
-    runs: Sequence[Run],
-    completions: PageCompletions,
-    comparisons: Sequence[Mapping[str, Any]],
-) -> Iterator[str]:
-    for comparison in comparisons:
-        yield _comparison(comparison)
-    for run in runs:
-        if run.summary is not None:
-            title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
-            yield _table(title, ["", "value"], figures_table(run.summary))
-    if any(run.graded is None for run in runs):
-        yield _observations(runs, completions)
-    yield _settings(runs)
-
-
-def _verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> str:
-    """Whether training helped: the comparisons with their p-values, else the logged success."""
-    text = ""
-    for comparison in comparisons:
-        before = figure_text(comparison["before"], "success", ".3f")
-        after = figure_text(comparison["after"], "success", ".3f")
-        conclusion = in_words(comparison["paired"]) if comparison.get("paired") else ""
-        figures = f"Held-out success: {before} before, {after} after."
-        text += f"<p><b>{escape(figures)}</b> {escape(conclusion)}</p>"
-    if comparisons:
-        return text
-
-    for run in runs:
-        if run.summary is None or run.steps:
-            figures = f"Success in training: {success_in_training(run)}."
-        else:
-            success = figure_text(run.summary, "success", ".3f")
-            figures = f"Success: {success} of {run.summary['tasks']:,} tasks."
-        label = f"{run.label}: " if len(runs) > 1 else ""
-        text += f"<p><b>{escape(label + figures)}</b> </p>"
-    return text + (
-        '<p class="hint">For a p-value, run swift-rlvr evaluate before and after training, then '
-        "swift-rlvr compare --out, and pass the result with --comparison.</p>"
-    )
-
-
-def _notes(runs: Sequence[Run]) -> str:
-    items = ""
-    for run in runs:
-        label = f"<b>{escape(run.label)}</b>: " if len(runs) > 1 else ""
-        for note in run.notes:
-            items += f"<li>{label}{escape(note)}</li>"
-    if not items:
-        return ""
-    return f'<section class="notes"><h2>Notes on the data</h2><ul>{items}</ul></section>'
-
-
-def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
-    """The observations; where all runs are of one task, beside what an experiment with it has seen."""
-    figures = []
-    for run, failures in zip(runs, completions.failures, strict=True):
-        figures.append(observations(run, failures))
-    headings = ["", *(run.label for run in runs)]
-    seen: Mapping[str, str] = {}
-    task = runs[0].judged_task
-    if task is not None and all(run.judged_task == task for run in runs):
-        seen = TASKS[task].seen_in_experiment
-    if seen:
-        headings.append(f"{task} experiment".capitalize())
-    rows = []
-    for name in figures[0]:
-        row = [name, *(figure[name] for figure in figures)]
-        if seen:
-            row.append(seen.get(name, ""))
-        rows.append(row)
-    return _table("Observations", headings, rows, "text")
-
-
-def _comparison(comparison: Mapping[str, Any]) -> str:
-    rows = figures_table(comparison["before"], comparison["after"])
-    table = _table("Held-out tasks before and after training", ["", "before", "after"], rows)
-    models = []
-    for side in ("before", "after"):
-        models.append(f"{side}: {model_of(comparison[side]) or side}")
-    sentences = [f"{'; '.join(models)}."]
-    if comparison.get("paired"):
-        sentences.append(in_words(comparison["paired"]))
-    for name, (before, after) in comparison.get("different_settings", {}).items():
-        sentences.append(f"{name} differs: {before!r} before, {after!r} after.")
-    return f"{table}<p>{escape(' '.join(sentences))}</p>"
-
-
-def _settings(runs: Sequence[Run]) -> str:
-    rows = []
-    some_differ = False
-    for name in SETTINGS:
-        values = [run.settings.get(name) for run in runs]
-        if all(value is None for value in values):
-            continue
-        texts = []
-        for value in values:
-            texts.append(value if isinstance(value, str) else json.dumps(value))
-        heading = name
-        if len(set(texts)) > 1:
-            heading += " *"
-            some_differ = True
-        rows.append([heading, *(text[:LONGEST_SETTING] for text in texts)])
-    if not rows:
-        return ""
-    table = _table("Settings", ["", *(run.label for run in runs)], rows, "text")
-    return table + ("<p>* differs between the runs</p>" if some_differ else "")
-
-
-def _table(
-    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers"
-) -> str:
-    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
-    body = ""
-    for heading, *cells in rows:
-        columns = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        body += f'<tr><th scope="row">{escape(heading)}</th>{columns}</tr>'
-    caption = escape(title)
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table class="{kind}">'
-        f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )

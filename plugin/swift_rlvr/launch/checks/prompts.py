@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from swift_rlvr.contract import datasets as checking
+from swift_rlvr.contract.findings import form_text
 from swift_rlvr.evaluation.prompts import AskedRow, token_count
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
@@ -128,7 +128,7 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     if not cut:
         return
     tokens, asked = max(cut, key=lambda pair: pair[0])
-    form = checking.form_text(asked.form) if asked.form else "no form of its own"
+    form = form_text(asked.form) if asked.form else "no form of its own"
     message = (
         f"{len(cut):,} of {len(needed):,} right answers do not fit into max_completion_length {limit:,}: "
         f"that of line {asked.line} takes {tokens:,} tokens without any reasoning ({form})"

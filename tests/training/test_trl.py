@@ -384,7 +384,9 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     assert (
         "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
     )
-    scored = score_files([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
+    scored = score_files(
+        [folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1
+    )
     every = list(read_records(folder / "run" / "records.jsonl"))
     logged = sum(present(record.rewards["external_countdown"]) for record in every) / len(every)
     assert scored["rewards"]["external_countdown"]["mean"] == pytest.approx(logged, abs=1e-4)

@@ -52,7 +52,9 @@ class Graders:
         for reward in self._given:
             if reward.role == SHAPING and reward.name not in names:
                 continue
-            task = asked.row.get("task")  # none in rows that ms-swift reads by itself, which all grade
+            task = asked.row.get(
+                "task"
+            )  # none in rows that ms-swift reads by itself, which all grade
             if reward.own_tasks and task is not None and task not in reward.own_tasks:
                 continue
             column = missing_column(reward, asked.row)

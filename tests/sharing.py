@@ -10,6 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 # These files read trainings on one rollout server, which one process starts once.
 ONE_SERVER = (
     "tests/e2e/test_mixed_tasks.py",
+    "tests/e2e/test_language_model.py",
     "tests/e2e/test_training.py",
     "tests/e2e/test_nodes.py",
     "tests/e2e/test_recipes.py",
@@ -30,7 +31,6 @@ FIRST = {file: group[0] for group in (ONE_SERVER, ONE_IMPORT) for file in group}
 LONGEST = (
     "tests/e2e/test_faults.py",
     *ONE_SERVER,
-    "tests/e2e/test_language_model.py",
     "tests/e2e/test_lora.py",
     "tests/e2e/test_pictures.py",
     "tests/e2e/test_multi_turn.py",

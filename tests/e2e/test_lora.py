@@ -19,17 +19,18 @@ SERVER = "--vllm_enable_lora true --vllm_max_lora_rank 8"
 SAME_POLICY = 1e-6  # k3, in float32
 
 
-@pytest.fixture(scope="module")
-def lora_server(tmp_path_factory):
-    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER)
+@pytest.fixture
+def lora_server(tmp_path):
+    server = RolloutServer(tmp_path, SERVER)
     yield server
     server.stop()
 
 
-@pytest.fixture
-def asynchronous_server(tmp_path):
+@pytest.fixture(scope="module")
+def asynchronous_server(tmp_path_factory):
     """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
-    server = RolloutServer(tmp_path, f"{SERVER} --vllm_use_async_engine true")
+    folder = tmp_path_factory.mktemp("lora_server")
+    server = RolloutServer(folder, f"{SERVER} --vllm_use_async_engine true")
     yield server
     server.stop()
 
@@ -55,15 +56,15 @@ def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path)
     assert min(found[1:]) > 1e-4
 
 
-def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
+def test_an_adapter_that_the_server_does_not_load_ends_the_run(asynchronous_server, tmp_path):
     launcher = Launcher(tmp_path)
-    launcher.use(lora_server)
-    lora_server.drop_adapters.touch()
+    launcher.use(asynchronous_server)
+    asynchronous_server.drop_adapters.touch()
     try:
         command = launcher.start(*words(LORA))
         status = command.finish()
     finally:
-        lora_server.drop_adapters.unlink()
+        asynchronous_server.drop_adapters.unlink()
         launcher.kill()
     assert status != 0
     log = (launcher.output / "trainer.log").read_text()

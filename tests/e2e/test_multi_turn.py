@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
+import transformers
 
 from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
 from paths import words
@@ -51,7 +51,7 @@ def lines(path: Path) -> list[dict]:
 
 
 def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
-    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY_MODEL)
     turns: Counter[int] = Counter()
     for rank in (0, 1):
         for row in lines(folder / f"batches-{rank}.jsonl"):
@@ -141,7 +141,7 @@ def test_the_reasons_are_those_of_the_last_turn(folder):
 
 def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     """Of such a conversation the record has the last answer, and the tokens of all."""
-    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY_MODEL)
     records = list(read_records(folder / "output" / "held_out.jsonl"))
     assert (
         len(records) == 2 * 4 * 2

@@ -7,15 +7,16 @@ import sys
 import psutil
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+import transformers
 
 from commands import ran
-from e2e.programs import HANG, Command, send
+from e2e.programs import Command, send
 from paths import DATASETS, words
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from swift_rlvr.utils.network import free_port, refusal_of_server
+from waiting import HANG
 
 pytestmark = pytest.mark.e2e
 DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
@@ -42,7 +43,9 @@ def probed(tmp_path, model, *flags):
 
 def test_a_running_rollout_server_samples(rollout_server, client, tmp_path):
     # The server has the weights of the last training that it served.
-    model = AutoModelForCausalLM.from_pretrained(rollout_server.model, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        rollout_server.model, dtype=torch.float32
+    )
     send(client, model.named_parameters())
     records = probed(
         tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64

@@ -66,8 +66,7 @@ def from_right_answers_to_an_evaluated_adapter(
     """
     # Two ranks with ZeRO-3 would take minutes for the first step of SmolLM2.
     variables = {"NPROC_PER_NODE": "1", "START_SERVER": "0" if server else "1"}
-    shown = run(SWIFT_RLVR, adapter, "grpo", **variables)
-    assert "step 2/2" in shown
+    run(SWIFT_RLVR, adapter, "grpo", **variables)
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
     assert len(steps) == 2
     for step in steps:

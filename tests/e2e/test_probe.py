@@ -102,16 +102,16 @@ def chat_server(tmp_path_factory):
         assert not psutil.wait_procs(started, timeout=HANG)[1]
 
 
+@pytest.mark.weekly  # a pinned vLLM's; tests/evaluation/sampling/test_chat_server.py has what we ask it for
 def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     data = DATA[:2]
     flags = ["--server", chat_server, "--model", "tiny", "--num_generations", 8]
-    shown = ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
+    ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
     summary = read_json(tmp_path / "probe" / "summary.json")
     # As in the test above: all sampling settings are ours.
     assert 0.12 < summary["success"] < 0.5
     assert 40 < summary["mean_tokens"] < 80
     # The prompts leave less of the context than our limit: what is cut off, the context has ended.
     assert 0 < summary["cut_short"] == summary["cut_off"] < 0.4
-    assert "of these by the server's context" in shown
     assert summary["settings"]["served_model"] is None

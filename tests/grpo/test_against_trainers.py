@@ -12,7 +12,7 @@ of 0 in ms-swift and in TRL before 1.6; and ms-swift clamps k3 at 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -262,14 +262,9 @@ def differences(
     )
 
 
-def marked(peers: Iterable[str]) -> list:
-    """Ms-swift's trainer takes three quarters of a minute of a processor, of a version that is pinned."""
-    weekly = {"ms-swift": [pytest.mark.weekly]}
-    return [pytest.param(peer, marks=weekly.get(peer, [])) for peer in peers]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("peer", marked(PEERS))
+@pytest.mark.weekly  # trainers of pinned versions; test_objective.py has the same formulas in loops
+@pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
     steps = ours.train(case)

@@ -132,14 +132,14 @@ def test_gsm8k_has_the_weights_of_its_recipe(tmp_path):
 
 def test_a_folder_with_another_run_is_refused(run):
     before = (run / "logging.jsonl").read_bytes()
-    with pytest.raises(InputError, match="holds another run"):
+    with pytest.raises(InputError):
         trained(run)
     assert (run / "logging.jsonl").read_bytes() == before
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(script, "k3_kl", lambda log_probs, ref: log_probs * torch.inf)
-    with pytest.raises(DivergedError, match="training has diverged at step 1: the loss is"):
+    with pytest.raises(DivergedError):
         trained(tmp_path / "run")
     assert not list((tmp_path / "run").glob("checkpoint-*"))
 

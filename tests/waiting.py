@@ -16,5 +16,5 @@ def wait_until(condition: Callable[[], T], what: str, seconds: float = HANG) -> 
     end = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < end, f"waited {seconds:.0f} s for {what}"
-        time.sleep(0.05)
+        time.sleep(0.1)
     return result

@@ -64,13 +64,16 @@ def main() -> None:
         end_with_parent()
         if os.getppid() != int(supervisor):  # it died before the line above
             raise SystemExit(1)
-    # Only now: these imports take seconds.
+    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
+    is_rank = "LOCAL_RANK" in os.environ and method != "rollout"  # which torchrun has started below
+    if is_rank:
+        end_with_parent()
+    # Only now: these imports take seconds, in which a parent can die.
     with without_collecting():
         from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args
 
     from swift_rlvr.training.ms_swift.table import TABLES
 
-    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
     device = visible_device()
     is_patched = device in TABLES and method in ROUTE_MAPPING
     if device == "cuda":
@@ -79,8 +82,7 @@ def main() -> None:
         cli_main()
         return
     argv = sys.argv[2:]
-    if "LOCAL_RANK" in os.environ and method != "rollout":  # a rank that torchrun has started below
-        end_with_parent()
+    if is_rank:
         run(ROUTE_MAPPING[method], argv, TABLES[device].trainer)
         return
     parse_yaml_args(argv)

@@ -34,6 +34,10 @@ from waiting import HANG, wait_until
 SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")  # `swift`, with our patches
 SWIFT_RLVR = (sys.executable, "-m", "swift_rlvr.cli")
 
+# vLLM has torch compile two small functions at the first step of each process that samples, for up to ten
+# seconds of a core. The rollout server of all tests does it as a user's does; others leave it out.
+UNCOMPILED = {"TORCHDYNAMO_DISABLE": 1}
+
 PLUGINS = Path(__file__).parent / "plugins"
 SHARE_OF_DIGITS = PLUGINS / "share_of_digits.py"
 
@@ -161,7 +165,7 @@ class RolloutServer:
 
     model = TINY_MODEL
 
-    def __init__(self, folder: Path, flags: str = ""):
+    def __init__(self, folder: Path, flags: str = "", **variables: object):
         self.port = free_port()
         self.sync_port = free_port()
         self.fail_updates = folder / "fail_updates"
@@ -173,7 +177,8 @@ class RolloutServer:
             --external_plugins {PLUGINS / "server_faults.py"} {flags}
         """)
         log = folder / "server.log"
-        self.command = Command(SWIFT, arguments, log, E2E_FAIL_UPDATES=self.fail_updates)
+        variables = {"E2E_FAIL_UPDATES": self.fail_updates, **variables}
+        self.command = Command(SWIFT, arguments, log, **variables)
         try:
             self.command.wait_for(self.is_healthy, "the rollout server")
         except BaseException:
@@ -308,6 +313,7 @@ class Launcher:
             "MASTER_PORT": free_port(),
             "E2E_FAULTS": self.faults,
             "TMPDIR": self.temporary,
+            **UNCOMPILED,
             **self.variables,
             **variables,
         }

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from e2e.conftest import HELD_OUT
-from e2e.programs import RolloutServer, interrupt, kill_all
+from e2e.programs import UNCOMPILED, RolloutServer, interrupt, kill_all
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -54,7 +54,7 @@ def start_server(tmp_path):
     servers: list[RolloutServer] = []
 
     def start() -> RolloutServer:
-        servers.append(RolloutServer(tmp_path))
+        servers.append(RolloutServer(tmp_path, **UNCOMPILED))
         return servers[-1]
 
     yield start

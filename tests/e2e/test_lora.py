@@ -4,7 +4,7 @@ and one that it does not load stops the run.
 
 import pytest
 
-from e2e.programs import Launcher, RolloutServer, train_on
+from e2e.programs import UNCOMPILED, Launcher, RolloutServer, train_on
 from paths import words
 
 pytestmark = pytest.mark.e2e
@@ -21,7 +21,7 @@ SAME_POLICY = 1e-6  # k3, in float32
 
 @pytest.fixture
 def lora_server(tmp_path):
-    server = RolloutServer(tmp_path, SERVER)
+    server = RolloutServer(tmp_path, SERVER, **UNCOMPILED)
     yield server
     server.stop()
 
@@ -30,7 +30,8 @@ def lora_server(tmp_path):
 def asynchronous_server(tmp_path_factory):
     """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
     folder = tmp_path_factory.mktemp("lora_server")
-    server = RolloutServer(folder, f"{SERVER} --vllm_use_async_engine true")
+    flags = f"{SERVER} --vllm_use_async_engine true"
+    server = RolloutServer(folder, flags, **UNCOMPILED)
     yield server
     server.stop()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import transformers
 
-from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
+from e2e.programs import PLUGINS, SWIFT_RLVR, UNCOMPILED, run_to_the_end
 from paths import words
 from present import present
 from swift_rlvr.rewards import REWARDS
@@ -41,6 +41,7 @@ def folder(tmp_path_factory) -> Path:
         "MASTER_PORT": free_port(),
         "SWIFT_RLVR_HELD_OUT_ROWS": 4,
         "E2E_BATCHES": folder,
+        **UNCOMPILED,
     }
     run_to_the_end(SWIFT_RLVR, arguments, folder / "launch.log", **variables)
     return folder

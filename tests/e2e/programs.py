@@ -36,7 +36,7 @@ SWIFT_RLVR = (sys.executable, "-m", "swift_rlvr.cli")
 
 # vLLM has torch compile two small functions at the first step of each process that samples, for up to ten
 # seconds of a core. The rollout server of all tests does it as a user's does; others leave it out.
-UNCOMPILED = {"TORCHDYNAMO_DISABLE": 1}
+UNCOMPILED: dict[str, Any] = {"TORCHDYNAMO_DISABLE": 1}
 
 PLUGINS = Path(__file__).parent / "plugins"
 SHARE_OF_DIGITS = PLUGINS / "share_of_digits.py"

@@ -127,7 +127,7 @@ class Command:
             self.fail(f"still running after {HANG} s")
         # What was killed is gone a moment later, which takes longer on a busy machine.
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: not self.family(), "the last of its processes", 60)
+            wait_until(lambda: not self.family(), "the last of its processes", 300)
         assert not (left := self.family()), f"left behind: {left}"
         return status
 

@@ -67,7 +67,10 @@ def main() -> None:
     method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
     is_rank = "LOCAL_RANK" in os.environ and method != "rollout"  # which torchrun has started below
     if is_rank:
+        torchrun = os.getppid()
         end_with_parent()
+        if os.getppid() != torchrun:  # as above
+            raise SystemExit(1)
     # Only now: these imports take seconds, in which a parent can die.
     with without_collecting():
         from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args

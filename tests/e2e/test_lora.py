@@ -19,19 +19,18 @@ SERVER = "--vllm_enable_lora true --vllm_max_lora_rank 8"
 SAME_POLICY = 1e-6  # k3, in float32
 
 
-@pytest.fixture
-def lora_server(tmp_path):
-    server = RolloutServer(tmp_path, SERVER, **UNCOMPILED)
+@pytest.fixture(scope="module")
+def lora_server(tmp_path_factory):
+    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER, **UNCOMPILED)
     yield server
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def asynchronous_server(tmp_path_factory):
+@pytest.fixture
+def asynchronous_server(tmp_path):
     """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
-    folder = tmp_path_factory.mktemp("lora_server")
     flags = f"{SERVER} --vllm_use_async_engine true"
-    server = RolloutServer(folder, flags, **UNCOMPILED)
+    server = RolloutServer(tmp_path, flags, **UNCOMPILED)
     yield server
     server.stop()
 
@@ -57,15 +56,15 @@ def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path)
     assert min(found[1:]) > 1e-4
 
 
-def test_an_adapter_that_the_server_does_not_load_ends_the_run(asynchronous_server, tmp_path):
+def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
     launcher = Launcher(tmp_path)
-    launcher.use(asynchronous_server)
-    asynchronous_server.drop_adapters.touch()
+    launcher.use(lora_server)
+    lora_server.drop_adapters.touch()
     try:
         command = launcher.start(*words(LORA))
         status = command.finish()
     finally:
-        asynchronous_server.drop_adapters.unlink()
+        lora_server.drop_adapters.unlink()
         launcher.kill()
     assert status != 0
     log = (launcher.output / "trainer.log").read_text()

@@ -45,6 +45,9 @@ ENVIRONMENT = {
         "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
         "TOKENIZERS_PARALLELISM": "false",
+        # torch keeps a compiled header in the temporary folder, whatever TORCHINDUCTOR_CACHE_DIR is: each start
+        # compiled it anew, 6 s of a core and 150 MB.
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         # The engine runs in the worker's process: no exchange between two processes at every token.

@@ -15,6 +15,7 @@ import pytest
 
 from e2e.conftest import HELD_OUT
 from e2e.programs import UNCOMPILED, RolloutServer, interrupt, kill_all
+from swift_rlvr.runs.alarms import SHORT
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
 
@@ -102,8 +103,13 @@ def server_is_killed_during_an_update(launcher) -> None:
     assert "the rollout server is gone: restart 1 of 1\n" in run.text()
     launcher.wait_for_step(run, reached + 1)
     assert launcher.logged() == list(range(1, launcher.step() + 1))
-    # The next start shall find two, of which the last is broken.
-    run.wait_for(lambda: len(whole_checkpoints(launcher.output)) >= 2, "two checkpoints")
+
+    # The next start shall find two, of which the last is broken, and the alarm's first steps in the other.
+    def two_are_late_enough() -> bool:
+        steps = [step_of_checkpoint(path) for path in whole_checkpoints(launcher.output)]
+        return len(steps) >= 2 and steps[-2] >= SHORT
+
+    run.wait_for(two_are_late_enough, "two checkpoints")
 
     launcher.wait_in_sync(run)
     reached = launcher.step()

@@ -32,6 +32,11 @@ def pytest_configure(config):
     Programs that tests kill leave sockets and folders behind, which go with that folder. Rich and click read
     the variables of a terminal when a console is made.
     """
+    # pytest-randomly calls what installed packages offer it, three times a test. DeepSpeed's imports
+    # torch into every process, and seeding that takes longer than most tests.
+    randomly = config.pluginmanager.get_plugin("randomly")
+    if randomly is not None:
+        randomly.entrypoint_reseeds = []
     # pytest keeps the folders of the last tests, in a place that is not removed.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     if "PYTEST_XDIST_WORKER" not in os.environ:  # whose starter has made one

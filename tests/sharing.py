@@ -10,6 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 # These files read trainings on one rollout server, which one process starts once.
 ONE_SERVER = (
     "tests/e2e/test_mixed_tasks.py",
+    "tests/e2e/test_language_model.py",
     "tests/e2e/test_training.py",
     "tests/e2e/test_nodes.py",
     "tests/e2e/test_recipes.py",
@@ -26,35 +27,44 @@ ONE_IMPORT = (
 )
 # The file with which each of them goes to a process.
 FIRST = {file: group[0] for group in (ONE_SERVER, ONE_IMPORT) for file in group}
-# Before all others. Those with servers take minutes, half of which they wait, while other tests use the processor.
+# Before all others, by the seconds of a processor that they take. Those with servers take minutes, half of which
+# they wait, while other tests use the processor.
 LONGEST = (
     "tests/e2e/test_faults.py",
     *ONE_SERVER,
-    "tests/e2e/test_language_model.py",
+    "tests/e2e/test_multi_turn.py",
     "tests/e2e/test_lora.py",
     "tests/e2e/test_pictures.py",
-    "tests/e2e/test_multi_turn.py",
     "tests/e2e/test_refusals.py",
     # Few tests that train, build or import much.
-    "tests/launch/test_doctor.py",
-    "tests/test_examples.py",
+    "tests/grpo/test_speedups.py",
     "tests/test_scripts.py",
+    "tests/training/test_trl.py",
+    "tests/test_examples.py",
+    "tests/launch/test_doctor.py",
     "tests/evaluation/test_added_tests.py",
     "tests/evaluation/test_models.py",
-    "tests/grpo/test_against_trainers.py",
-    "tests/training/test_trl.py",
+    "tests/grpo/test_script.py",
     *ONE_IMPORT,
     "tests/training/ms_swift/test_unusable.py",
     "tests/training/ms_swift/test_confirmation.py",
-    "tests/test_docs.py",
-    "tests/test_wheel.py",
     "tests/test_install.py",
+    "tests/test_wheel.py",
+    "tests/training/test_recipes.py",
     "tests/training/ms_swift/test_sampler.py",
     "tests/training/ms_swift/test_rewards.py",
     "tests/cli/test_new.py",
     "tests/verifiers/reasoning_gym/test_rows.py",
     "tests/verifiers/reasoning_gym/test_audit.py",
     "tests/grpo/test_walkthrough.py",
+    "tests/test_docs.py",
+    # Many tests with a sandbox each.
+    "tests/verifiers/code/test_harness.py",
+    "tests/verifiers/code/test_honest.py",
+    "tests/verifiers/code/test_sandbox.py",
+    "tests/rewards/test_code.py",
+    "tests/tasks/test_contract.py",
+    "tests/rewards/test_contract.py",
 )
 
 

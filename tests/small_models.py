@@ -3,20 +3,7 @@
 from pathlib import Path
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    CLIPImageProcessorPil,
-    CLIPVisionConfig,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaProcessor,
-    Qwen2Config,
-)
+import transformers
 
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -30,10 +17,14 @@ def small_model(name: str):
     """
     torch.manual_seed(1)
     if name == "qwen2":
-        return AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32).eval()
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            TINY_MODEL, dtype=torch.float32
+        ).eval()
     if name == "gpt2":
-        config = GPT2Config(vocab_size=VOCABULARY, n_positions=256, n_embd=32, n_layer=2, n_head=2)
-        return GPT2LMHeadModel(config).eval()
+        config = transformers.GPT2Config(
+            vocab_size=VOCABULARY, n_positions=256, n_embd=32, n_layer=2, n_head=2
+        )
+        return transformers.GPT2LMHeadModel(config).eval()
     sizes = {
         "hidden_size": 32,
         "intermediate_size": 64,
@@ -42,7 +33,9 @@ def small_model(name: str):
         "sliding_window": 8,
     }
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "final_logit_softcapping": 0.5}
-    return Gemma2ForCausalLM(Gemma2Config(vocab_size=VOCABULARY, **sizes, **heads)).eval()
+    return transformers.Gemma2ForCausalLM(
+        transformers.Gemma2Config(vocab_size=VOCABULARY, **sizes, **heads)
+    ).eval()
 
 
 # ms-swift cannot tell the kinds of LLaVA by their files.
@@ -82,11 +75,11 @@ def save_vision_model(folder: Path) -> Path:
     ms-swift needs no further package, as that of Qwen2.5-VL does.
     """
     torch.manual_seed(1)
-    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY_MODEL)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<s>", "</s>", "<image>"]})
     tokenizer.chat_template = _TURNS
     layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    text = Qwen2Config(
+    text = transformers.Qwen2Config(
         vocab_size=len(tokenizer),
         num_attention_heads=2,
         num_key_value_heads=1,
@@ -96,20 +89,24 @@ def save_vision_model(folder: Path) -> Path:
         pad_token_id=tokenizer.pad_token_id,
         **layers,
     )
-    vision = CLIPVisionConfig(num_attention_heads=2, image_size=56, patch_size=14, **layers)
-    config = LlavaConfig(
+    vision = transformers.CLIPVisionConfig(
+        num_attention_heads=2, image_size=56, patch_size=14, **layers
+    )
+    config = transformers.LlavaConfig(
         vision_config=vision,
         text_config=text,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=TOKENS_OF_A_PICTURE,
         vision_feature_layer=-1,
     )
-    model = LlavaForConditionalGeneration(config)
+    model = transformers.LlavaForConditionalGeneration(config)
     _never_writes(model, config.image_token_index)
     model.save_pretrained(folder)
     size = {"height": 56, "width": 56}
-    processor = LlavaProcessor(
-        image_processor=CLIPImageProcessorPil(size=size, crop_size=size, do_center_crop=False),
+    processor = transformers.LlavaProcessor(
+        image_processor=transformers.CLIPImageProcessorPil(
+            size=size, crop_size=size, do_center_crop=False
+        ),
         tokenizer=tokenizer,
         patch_size=14,
         vision_feature_select_strategy="default",

@@ -126,7 +126,7 @@ def mixed(rollout_server, tmp_path_factory) -> Training:
         second = launcher.start(*words(flags), NODE_RANK=1, **variables)
         torchrun = "the second node's torchrun"
         second.wait_for(lambda: launcher.members(second, "trainer"), torchrun)
-        time.sleep(2 * TORCHRUN_WAITS)
+        time.sleep(2 * TORCHRUN_WAITS)  # the first node comes late, which is what is tried here
         first = launcher.start(*words(flags), NODE_RANK=0, **variables)
         assert first.finish() == 0, first.text()[-4000:]
         assert second.finish() == 0, second.text()[-4000:]

@@ -29,11 +29,14 @@ from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
 from swift_rlvr.utils.network import free_port
-
-HANG = 1800  # seconds; a whole training takes less than one minute
+from waiting import HANG, wait_until
 
 SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")  # `swift`, with our patches
 SWIFT_RLVR = (sys.executable, "-m", "swift_rlvr.cli")
+
+# vLLM has torch compile two small functions at the first step of each process that samples, for up to ten
+# seconds of a core. The rollout server of all tests does it as a user's does; others leave it out.
+UNCOMPILED: dict[str, Any] = {"TORCHDYNAMO_DISABLE": 1}
 
 PLUGINS = Path(__file__).parent / "plugins"
 SHARE_OF_DIGITS = PLUGINS / "share_of_digits.py"
@@ -101,15 +104,20 @@ class Command:
 
     def wait_for(self, condition, what: str) -> None:
         """Until the condition holds. Fails where the command ends before, or where it hangs."""
-        end = time.monotonic() + HANG
-        while True:
+
+        def come_or_ended() -> bool:
             # Asked before the condition, which may come true as the last thing that a command does.
             has_ended = self.process.poll() is not None
             if condition():
-                return
-            if has_ended or time.monotonic() > end:
-                self.fail(f"waited for {what}; exit status {self.process.poll()}")
-            time.sleep(0.1)
+                return True
+            if has_ended:
+                self.fail(f"waited for {what}; exit status {self.process.returncode}")
+            return False
+
+        try:
+            wait_until(come_or_ended, what)
+        except AssertionError as error:
+            self.fail(str(error))
 
     def finish(self) -> int:
         """The exit status. Fails where a process of the command is left behind."""
@@ -118,10 +126,9 @@ class Command:
         except subprocess.TimeoutExpired:
             self.fail(f"still running after {HANG} s")
         # What was killed is gone a moment later, which takes longer on a busy machine.
-        end = time.monotonic() + 60
-        while (left := self.family()) and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not left, f"left behind: {left}"
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not self.family(), "the last of its processes", 300)
+        assert not (left := self.family()), f"left behind: {left}"
         return status
 
     def fail(self, problem: str) -> None:
@@ -158,7 +165,7 @@ class RolloutServer:
 
     model = TINY_MODEL
 
-    def __init__(self, folder: Path, flags: str = ""):
+    def __init__(self, folder: Path, flags: str = "", **variables: object):
         self.port = free_port()
         self.sync_port = free_port()
         self.fail_updates = folder / "fail_updates"
@@ -170,7 +177,8 @@ class RolloutServer:
             --external_plugins {PLUGINS / "server_faults.py"} {flags}
         """)
         log = folder / "server.log"
-        self.command = Command(SWIFT, arguments, log, E2E_FAIL_UPDATES=self.fail_updates)
+        variables = {"E2E_FAIL_UPDATES": self.fail_updates, **variables}
+        self.command = Command(SWIFT, arguments, log, **variables)
         try:
             self.command.wait_for(self.is_healthy, "the rollout server")
         except BaseException:
@@ -305,6 +313,7 @@ class Launcher:
             "MASTER_PORT": free_port(),
             "E2E_FAULTS": self.faults,
             "TMPDIR": self.temporary,
+            **UNCOMPILED,
             **self.variables,
             **variables,
         }

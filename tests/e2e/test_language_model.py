@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from e2e.programs import SWIFT, SWIFT_RLVR, run_to_the_end
+from e2e.programs import SWIFT, SWIFT_RLVR, RolloutServer, run_to_the_end
 from paths import words
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
@@ -17,9 +17,14 @@ pytestmark = pytest.mark.e2e
 SUMS = "reasoning_gym:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"
 
 
-def test_the_tiny_model_from_right_answers_to_an_evaluated_adapter(tmp_path):
+def test_the_tiny_model_from_right_answers_to_an_evaluated_adapter(rollout_server, tmp_path):
+    """On the server of all tests, which gets every weight of the adapter's base with the first update."""
     from_right_answers_to_an_evaluated_adapter(
-        str(TINY_MODEL), "--model_type qwen2 --template qwen2_5", 3e-3, tmp_path
+        str(TINY_MODEL),
+        "--model_type qwen2 --template qwen2_5",
+        3e-3,
+        tmp_path,
+        rollout_server,
     )
 
 
@@ -31,7 +36,7 @@ def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
 
 
 def from_right_answers_to_an_evaluated_adapter(
-    model: str, kind: str, learning_rate: float, tmp_path
+    model: str, kind: str, learning_rate: float, tmp_path, server: RolloutServer | None = None
 ) -> None:
     rows, cold, output, evaluation = (
         tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation")
@@ -56,11 +61,12 @@ def from_right_answers_to_an_evaluated_adapter(
         --dataset {SUMS}:train#100 --tuner_type lora --deepspeed zero2 --learning_rate 1e-3
         --max_steps 2 --save_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1
         --max_completion_length 32 --report_to none --output_dir {output}
-        --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
+        --vllm_server_port {server.port if server else free_port()}
+        --vllm_server_group_port {server.sync_port if server else free_port()}
     """
     # Two ranks with ZeRO-3 would take minutes for the first step of SmolLM2.
-    shown = run(SWIFT_RLVR, adapter, "grpo", NPROC_PER_NODE="1")
-    assert "step 2/2" in shown
+    variables = {"NPROC_PER_NODE": "1", "START_SERVER": "0" if server else "1"}
+    run(SWIFT_RLVR, adapter, "grpo", **variables)
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
     assert len(steps) == 2
     for step in steps:

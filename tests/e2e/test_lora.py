@@ -4,7 +4,7 @@ and one that it does not load stops the run.
 
 import pytest
 
-from e2e.programs import Launcher, RolloutServer, train_on
+from e2e.programs import UNCOMPILED, Launcher, RolloutServer, train_on
 from paths import words
 
 pytestmark = pytest.mark.e2e
@@ -21,7 +21,7 @@ SAME_POLICY = 1e-6  # k3, in float32
 
 @pytest.fixture(scope="module")
 def lora_server(tmp_path_factory):
-    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER)
+    server = RolloutServer(tmp_path_factory.mktemp("lora_server"), SERVER, **UNCOMPILED)
     yield server
     server.stop()
 
@@ -29,7 +29,8 @@ def lora_server(tmp_path_factory):
 @pytest.fixture
 def asynchronous_server(tmp_path):
     """Its requests did not name the adapter in ms-swift 4.3 (issue 9855)."""
-    server = RolloutServer(tmp_path, f"{SERVER} --vllm_use_async_engine true")
+    flags = f"{SERVER} --vllm_use_async_engine true"
+    server = RolloutServer(tmp_path, flags, **UNCOMPILED)
     yield server
     server.stop()
 

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
+import transformers
 
-from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
+from e2e.programs import PLUGINS, SWIFT_RLVR, UNCOMPILED, run_to_the_end
 from paths import words
 from present import present
 from swift_rlvr.rewards import REWARDS
@@ -41,6 +41,7 @@ def folder(tmp_path_factory) -> Path:
         "MASTER_PORT": free_port(),
         "SWIFT_RLVR_HELD_OUT_ROWS": 4,
         "E2E_BATCHES": folder,
+        **UNCOMPILED,
     }
     run_to_the_end(SWIFT_RLVR, arguments, folder / "launch.log", **variables)
     return folder
@@ -51,7 +52,7 @@ def lines(path: Path) -> list[dict]:
 
 
 def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
-    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY_MODEL)
     turns: Counter[int] = Counter()
     for rank in (0, 1):
         for row in lines(folder / f"batches-{rank}.jsonl"):
@@ -85,8 +86,6 @@ def test_the_trainer_sees_every_token_in_the_context_in_which_it_was_sampled(fol
         assert step["rollout_correction/k3_kl"] < 1e-5
         assert step["grad_norm"] > 0
         assert 1 < step["num_turns"] <= 2
-    log = (folder / "output" / "trainer.log").read_text(errors="replace")
-    assert "does not match completion tokens count" not in log
 
 
 def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folder):
@@ -141,7 +140,7 @@ def test_the_reasons_are_those_of_the_last_turn(folder):
 
 def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     """Of such a conversation the record has the last answer, and the tokens of all."""
-    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY_MODEL)
     records = list(read_records(folder / "output" / "held_out.jsonl"))
     assert (
         len(records) == 2 * 4 * 2

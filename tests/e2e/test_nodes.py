@@ -7,8 +7,6 @@ pytestmark = pytest.mark.e2e
 
 def test_the_second_node_waits_for_the_first(mixed):
     assert [row["global_step/max_steps"] for row in mixed.steps()] == ["1/3", "2/3", "3/3"]
-    assert "1 process on each of 2 nodes" in mixed.text
-    assert "24 completions a step" in mixed.text
 
 
 def test_the_second_node_shows_the_steps_and_has_a_log_of_its_own(mixed):

@@ -131,5 +131,5 @@ def test_a_picture_that_went_away_ends_the_run_before_it_begins(model, tmp_path)
         --reward_funcs external_accuracy --output_dir {tmp_path}/output --bf16 false --fp16 false
         --num_generations 4 --per_device_train_batch_size 4 --report_to none
     """)
-    with pytest.raises(pytest.fail.Exception, match=r"no file 'dots_0.png'[\s\S]*no row is left"):
+    with pytest.raises(pytest.fail.Exception, match="dots_0.png"):
         run_to_the_end(SWIFT, arguments, tmp_path / "train.log")

@@ -7,15 +7,16 @@ import sys
 import psutil
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+import transformers
 
 from commands import ran
-from e2e.programs import HANG, Command, send
+from e2e.programs import Command, send
 from paths import DATASETS, words
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from swift_rlvr.utils.network import free_port, refusal_of_server
+from waiting import HANG
 
 pytestmark = pytest.mark.e2e
 DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
@@ -42,7 +43,9 @@ def probed(tmp_path, model, *flags):
 
 def test_a_running_rollout_server_samples(rollout_server, client, tmp_path):
     # The server has the weights of the last training that it served.
-    model = AutoModelForCausalLM.from_pretrained(rollout_server.model, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        rollout_server.model, dtype=torch.float32
+    )
     send(client, model.named_parameters())
     records = probed(
         tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64
@@ -99,16 +102,16 @@ def chat_server(tmp_path_factory):
         assert not psutil.wait_procs(started, timeout=HANG)[1]
 
 
+@pytest.mark.weekly  # a pinned vLLM's; tests/evaluation/sampling/test_chat_server.py has what we ask it for
 def test_a_server_of_vllm_samples(chat_server, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     data = DATA[:2]
     flags = ["--server", chat_server, "--model", "tiny", "--num_generations", 8]
-    shown = ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
+    ran("probe", *flags, *data, "--max_completion_length", 190, "--out", tmp_path / "probe")
     summary = read_json(tmp_path / "probe" / "summary.json")
     # As in the test above: all sampling settings are ours.
     assert 0.12 < summary["success"] < 0.5
     assert 40 < summary["mean_tokens"] < 80
     # The prompts leave less of the context than our limit: what is cut off, the context has ended.
     assert 0 < summary["cut_short"] == summary["cut_off"] < 0.4
-    assert "of these by the server's context" in shown
     assert summary["settings"]["served_model"] is None

@@ -1,38 +1,41 @@
-"""Launches that end before a training begins: refused by a check or for another launch, or stopped by a signal.
+"""Launches that end before a training begins: refused by a check or for another launch, or killed.
 
 In words, with nothing left behind, as in test_faults.py.
 """
 
 import socket
-import time
 
 import pytest
 
-from e2e.programs import HANG
+from e2e.programs import is_listening
 from paths import DATASETS
+from waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
 
-def test_of_three_launches_at_once_one_gets_the_ports_until_a_signal_stops_its_programs(launcher):
-    """None of their programs listens yet when the others look, nor when the signal comes."""
-    folders = [launcher.folder / f"run-{number}" for number in range(3)]
-    runs = [launcher.start("--output_dir", folder) for folder in folders]
-    end = time.monotonic() + HANG
-    while sum(run.process.poll() is None for run in runs) > 1 and time.monotonic() < end:
-        time.sleep(0.1)
-    (winner,) = [run for run in runs if run.process.poll() is None]
-    for run, folder in zip(runs, folders, strict=True):
-        if run is not winner:
-            launcher.refused(run, "another launch at once", "another launch uses it")
-            assert not folder.exists()
+def test_of_two_launches_at_once_one_gets_the_ports_and_kill_9_takes_its_programs_with_it(
+    launcher,
+):
+    """None of its programs listens yet when the other looks."""
+    folders = {}
+    for name in ("run-0", "run-1"):
+        folder = launcher.folder / name
+        folders[launcher.start("--output_dir", folder)] = folder
 
-    for program in ("server", "trainer"):
-        winner.wait_for(lambda: launcher.members(winner, program), program)  # noqa: B023
-    winner.process.terminate()
-    message = "Error: stopped by SIGTERM, before the first step"
-    launcher.ends(winner, "SIGTERM while starting", 143, message)
-    assert "There is no checkpoint to resume from" in winner.text()
+    wait_until(lambda: any(run.process.poll() is not None for run in folders), "a refusal")
+    (refused,) = [run for run in folders if run.process.poll() is not None]
+    (winner,) = [run for run in folders if run is not refused]
+    launcher.refused(refused, "another launch at once", "another launch uses it")
+    assert not folders[refused].exists()
+
+    # torchrun and two ranks; the server and a process of its engine.
+    for program, processes in (("trainer", 3), ("server", 2)):
+        winner.wait_for(lambda: len(launcher.members(winner, program)) >= processes, program)  # noqa: B023
+    winner.process.kill()
+    winner.finish()
+    assert not is_listening(launcher.port) and not is_listening(launcher.sync_port)
+    wait_until(lambda: not any(launcher.temporary.iterdir()), "the end of its temporary files")
 
 
 def test_all_that_stands_in_the_way_is_named_before_anything_starts(launcher):

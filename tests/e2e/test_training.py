@@ -4,7 +4,7 @@ ranks.
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+import transformers
 
 from e2e.conftest import STEPS
 from swift_rlvr.utils.files import TINY_MODEL
@@ -64,10 +64,10 @@ def test_the_server_samples_from_the_weights_of_the_step(mixed):
 
 def test_the_checkpoint_loads_and_has_learned_something(mixed):
     checkpoint = mixed.output / f"checkpoint-{STEPS}"
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
     ids = tokenizer("<think> 1 + 2 = 3 </think>", return_tensors="pt").input_ids
-    trained = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
-    start = AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
+    trained = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
+    start = transformers.AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
     before = start.state_dict()
     after = trained.state_dict()
     assert before.keys() == after.keys()

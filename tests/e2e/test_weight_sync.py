@@ -3,10 +3,11 @@
 import pytest
 import requests
 import torch
-from transformers import AutoModelForCausalLM
+import transformers
 
-from e2e.programs import HANG, send
+from e2e.programs import send
 from swift_rlvr.utils.files import TINY_MODEL
+from waiting import HANG
 
 pytestmark = pytest.mark.e2e
 PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
@@ -45,7 +46,7 @@ def largest_difference(server, model) -> float:
 @pytest.fixture
 def changed_model():
     """The tiny model with every parameter moved."""
-    model = AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():

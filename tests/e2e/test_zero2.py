@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.programs import HANG
 from swift_rlvr.utils.network import free_port
+from waiting import HANG
 
 # DeepSpeed's own arithmetic, which no change here touches.
 pytestmark = [pytest.mark.e2e, pytest.mark.weekly]

@@ -12,8 +12,7 @@ of 0 in ms-swift and in TRL before 1.6; and ms-swift clamps k3 at 10.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -25,8 +24,8 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo import peers as grpo_peers
 from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
@@ -41,6 +40,7 @@ from grpo_from_scratch import (
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
+from waiting import wait_until
 
 PEERS = {"TRL": grpo_peers.run_trl}
 if find_spec("swift"):  # not in the environment of TRL 1.x, which ms-swift 4.6 does not take
@@ -100,7 +100,7 @@ class Ours:
         """groups: completions of the first tasks; more: of `Sampled`."""
         samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
         rows = [row for _, (_, row) in zip(groups, read_jsonl(samples), strict=False)]
-        tokenizer = AutoTokenizer.from_pretrained(model)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model)
         ids = [
             [tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group]
             for group in groups
@@ -115,7 +115,7 @@ class Ours:
         )
         completions = [tokens for group in ids for tokens in group]
         self.completions = padded(prompts, completions, tokenizer.pad_token_id)
-        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        self.model = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
         self.weights = grpo_peers.policies(self.model, self.sampled.steps, self.sampled.noise)
         self.log_probs, self.train = cache(self._log_probs), lru_cache(maxsize=1)(self._train)
 
@@ -213,12 +213,14 @@ def theirs(started, peer, case) -> list[dict[str, Any]]:
 
 
 def result(peer: str, case: Case, folder: Path, run: Future) -> list[dict[str, Any]]:
-    path, deadline = folder / f"{case}.pt", time.monotonic() + 1800
-    while not path.exists():
+    path = folder / f"{case}.pt"
+
+    def is_there() -> bool:
         if run.done():
             run.result()  # raises what ended it
-        assert time.monotonic() < deadline, f"{peer} is not done with {case}"
-        time.sleep(0.1)
+        return path.exists()
+
+    wait_until(is_there, f"{case} of {peer}")
     return torch.load(path)
 
 
@@ -260,14 +262,9 @@ def differences(
     )
 
 
-def marked(peers: Iterable[str]) -> list:
-    """Ms-swift's trainer takes three quarters of a minute of a processor, of a version that is pinned."""
-    weekly = {"ms-swift": [pytest.mark.weekly]}
-    return [pytest.param(peer, marks=weekly.get(peer, [])) for peer in peers]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("peer", marked(PEERS))
+@pytest.mark.weekly  # trainers of pinned versions; test_objective.py has the same formulas in loops
+@pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
     steps = ours.train(case)

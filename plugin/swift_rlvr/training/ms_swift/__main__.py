@@ -45,6 +45,9 @@ ENVIRONMENT = {
         "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
         "TOKENIZERS_PARALLELISM": "false",
+        # torch keeps a compiled header in the temporary folder, whatever TORCHINDUCTOR_CACHE_DIR is: each start
+        # compiled it anew, 6 s of a core and 150 MB.
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         # The engine runs in the worker's process: no exchange between two processes at every token.
@@ -64,13 +67,19 @@ def main() -> None:
         end_with_parent()
         if os.getppid() != int(supervisor):  # it died before the line above
             raise SystemExit(1)
-    # Only now: these imports take seconds.
+    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
+    is_rank = "LOCAL_RANK" in os.environ and method != "rollout"  # which torchrun has started below
+    if is_rank:
+        torchrun = os.getppid()
+        end_with_parent()
+        if os.getppid() != torchrun:  # as above
+            raise SystemExit(1)
+    # Only now: these imports take seconds, in which a parent can die.
     with without_collecting():
         from swift.cli.main import ROUTE_MAPPING, cli_main, parse_yaml_args
 
     from swift_rlvr.training.ms_swift.table import TABLES
 
-    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
     device = visible_device()
     is_patched = device in TABLES and method in ROUTE_MAPPING
     if device == "cuda":
@@ -79,8 +88,7 @@ def main() -> None:
         cli_main()
         return
     argv = sys.argv[2:]
-    if "LOCAL_RANK" in os.environ and method != "rollout":  # a rank that torchrun has started below
-        end_with_parent()
+    if is_rank:
         run(ROUTE_MAPPING[method], argv, TABLES[device].trainer)
         return
     parse_yaml_args(argv)

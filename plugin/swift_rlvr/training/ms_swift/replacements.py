@@ -3,6 +3,7 @@ says why.
 """
 
 import functools
+import multiprocessing
 import os
 import socket
 import traceback
@@ -47,6 +48,9 @@ def _run_tied(name: str, *args) -> None:
     function.
     """
     end_with_parent()
+    server = multiprocessing.parent_process()
+    if server is not None and not server.is_alive():  # it died before the line above
+        return
     from swift.pipelines.infer import rollout
 
     worker = getattr(rollout, name)

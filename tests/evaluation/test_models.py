@@ -48,7 +48,7 @@ def test_the_process_that_has_asked_for_pip_can_still_import_setuptools_as_vllm_
     assert (ended.returncode, ended.stderr.count("downloading")) == (0, 1), ended.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.weekly  # what it converts, and with what, is pinned: it takes 50 seconds of a processor
 def test_two_processes_at_once_make_one_model_that_writes_english(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: make(tmp_path), range(2))

@@ -52,9 +52,8 @@ class Graders:
         for reward in self._given:
             if reward.role == SHAPING and reward.name not in names:
                 continue
-            task = asked.row.get(
-                "task"
-            )  # none in rows that ms-swift reads by itself, which all grade
+            # Rows that ms-swift reads by itself name no task, and every reward grades them.
+            task = asked.row.get("task")
             if reward.own_tasks and task is not None and task not in reward.own_tasks:
                 continue
             column = missing_column(reward, asked.row)

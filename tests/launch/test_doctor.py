@@ -1085,7 +1085,7 @@ def test_a_gold_that_ms_swift_takes_away_or_that_has_another_name(tmp_path, row,
     path = write(tmp_path / "rows.jsonl", row)
     words = ("--dataset", path, "--reward_funcs", "external_accuracy", *NO_HELD_OUT)
     found, said = outcome(data.datasets, *words)
-    assert found == ("failed" if message else "warning") and message in said
+    assert (found == "failed") == bool(message) and message in said
 
 
 def test_a_reward_of_ones_own_that_wants_the_answer(tmp_path):
@@ -1101,7 +1101,7 @@ def test_a_reward_of_ones_own_that_wants_the_answer(tmp_path):
     # Of two columns for the same, ms-swift takes neither.
     path = write(tmp_path / "rows2.jsonl", {"problem": "1 + 1?", "answer": "2", "output": "2"})
     found, said = outcome(data.datasets, *words, path)
-    assert found == "warning", said
+    assert found != "failed", said
 
 
 BOXED = "Put your final answer within \\boxed{}."
@@ -1187,12 +1187,11 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
         _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
         assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
     _, said = outcome(data.datasets, "--dataset", "owner/other", "--callbacks", "none", *columns)
-    assert "its rows were not checked" in said and "Gaol" not in said
+    assert "Gaol" not in said
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")
-    found, said = outcome(data.datasets, *words, *columns)
-    assert found == "warning" and "ms-swift reads" in said
+    assert outcome(data.datasets, *words, *NO_HELD_OUT, *columns)[0] == "none"  # left to ms-swift
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_a_dry_run_says_what_every_step_would_do(gpus, tmp_path):
 @pytest.mark.parametrize(
     ("gpus", "skipped"),
     [
-        (0, {"weights_colocate"}),
+        (0, {"vllm", "weights_colocate"}),
         (1, set()),
         (8, set()),
     ],
@@ -298,6 +298,14 @@ def test_a_program_that_fails_is_told_with_its_last_lines(tmp_path):
         run(Command(("sleep", "600")), tmp_path / "log", time.monotonic())
 
 
+def test_an_empty_variable_is_taken_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_HOME", "/usr/local/cuda")
+    code = "import os; print('CUDA_HOME' in os.environ, os.environ['OTHER'])"
+    command = Command((sys.executable, "-c", code), {"CUDA_HOME": "", "OTHER": "1"})
+    program = run(command, tmp_path / "log", time.monotonic() + HOUR)
+    assert program.text().splitlines()[-1] == "False 1"
+
+
 def test_a_training_that_runs_out_of_time_leaves_its_peak_of_memory(tmp_path, monkeypatch):
     """A lent GPU was given back with nothing but "out of time"."""
     monkeypatch.setattr(programs, "used_by_gpu", lambda gpus: dict.fromkeys(gpus, 7 * GIB))
@@ -392,9 +400,9 @@ def test_no_worker_is_no_proof(tmp_path):
 @pytest.mark.e2e
 @pytest.mark.weekly  # what it runs is tested in e2e/, and how it reports above
 def test_the_check_itself_on_a_cpu(tmp_path):
-    """The step that takes a minute, with the real programs."""
+    """The steps that take a minute, with the real programs."""
     out = tmp_path / "report"
-    words = ("--only", "weights", "--output", str(out))
+    words = ("--only", "torch", "patches", "weights", "--output", str(out))
     shown = run_script("gpu_check.sh", *words, folder=tmp_path)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     found = {row["name"]: row for row in read_json(out / report.JSON)["steps"]}

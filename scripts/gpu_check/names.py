@@ -5,6 +5,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 HOOKS = FOLDER / "hooks"
 CONFIGS = "scripts/configs"
+TINY_MODEL = "plugin/swift_rlvr/share/tiny_model/weights"
+TINY_TEST = "datasets/countdown/tiny_test.jsonl"
 # The experiment's tasks that are in the repository, for --model without --dataset.
 COUNTDOWN = "datasets/countdown/train.jsonl"
 PLUGINS = ("plugin/rlvr_plugin.py", "scripts/gpu_check/hooks/gpu_check_trainer.py")
@@ -17,6 +19,8 @@ COLOCATED = f"{CONFIGS}/countdown_tiny_1gpu.yaml"
 # model's.
 EXPERIMENT, TINY = "countdown", "tiny"
 
+# vLLM's own: which of its two runners of a model.
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 # MB of a part of an update in ms-swift; the tiny model has 4.
 BUCKET = {"SWIFT_UPDATE_WEIGHTS_BUCKET_SIZE": "1"}
 

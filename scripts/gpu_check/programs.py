@@ -37,7 +37,8 @@ class ProgramFailed(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it could be typed. env: on top of the environment.
+    """A command as it could be typed. env: on top of the environment; "" takes a variable away.
+
     folder: where its log and what it writes go.
     """
 
@@ -61,6 +62,7 @@ class Program:
         self.mark = uuid.uuid4().hex
         self.launched = time.time()  # beside the times of notes, which other processes write
         env = {**os.environ, **command.env, MARK: self.mark}
+        env = {name: value for name, value in env.items() if value or name not in command.env}
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w") as file:
             print(f"$ {command}", file=file, flush=True)

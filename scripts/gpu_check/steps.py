@@ -41,7 +41,6 @@ class Check:
     ) -> Command:
         """`swift-rlvr train RECIPE FLAGS`, watched, in a folder of its own and on free ports."""
         path = self.folder / folder
-        python_path = [str(names.HOOKS), os.environ.get("PYTHONPATH", "")]
         argv = (
             *(sys.executable, "-m", "swift_rlvr.cli", "train", recipe),
             *("--external_plugins", *names.PLUGINS, *flags),
@@ -51,7 +50,7 @@ class Check:
             "PORT": str(free_port()),
             "SYNC_PORT": str(free_port()),
             "GPU_CHECK_FOLDER": str(path / "notes"),
-            "PYTHONPATH": ":".join(filter(None, python_path)),
+            "PYTHONPATH": python_path(names.HOOKS),
         }
         if not self.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -80,6 +79,11 @@ class Check:
         of_model = ("--model", self.model, "--dataset", dataset, "--split_dataset_ratio", "0")
         no_evaluation = ("--eval_strategy", "no")
         return self.train(folder, names.EXPERIMENT, *of_model, *no_evaluation, *words, env=env)
+
+
+def python_path(*folders: Path) -> str:
+    """PYTHONPATH with these folders first."""
+    return ":".join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,26 @@ def test_rows_that_ms_swift_leaves_out_are_named():
     assert statuses(launch_with(most)) == ["failed", "passed"]
 
 
+def test_a_preprocessor_may_choose_rows():
+    """None for a row is ms-swift's way to leave it out, so that no launch is refused for it."""
+    assert statuses(launch_with(FirstRows(sums(), skipped=300))) == ["warning", "passed"]
+    (unseen,) = data.without_task(launch_with(FirstRows(skipped=200)))
+    assert unseen.status == "warning" and "none was checked" in unseen.message
+    assert statuses(launch_with(FirstRows(skipped=200, are_all=True))) == ["failed"]
+
+
+def test_a_dataset_without_rows_fails():
+    assert statuses(launch_with(FirstRows(are_all=True))) == ["failed"]
+
+
+def test_golds_in_boxes_pass():
+    """They fit NuminaMath-TIR, too, whose questions are in another column."""
+    rows = sums()
+    for row in rows:
+        row["solution"] = f"So it is \\boxed{{{row['solution']}}}."
+    assert statuses(launch_with(FirstRows(rows))) == ["passed"]
+
+
 def test_a_dataset_that_cannot_be_read_fails():
     assert statuses(launch_with(FirstRows(problem="mine.py, line 4: KeyError"))) == ["failed"]
 

@@ -16,6 +16,7 @@ from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
+from swift_rlvr.training.ms_swift.first_rows import FirstRows
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl
 
@@ -147,16 +148,9 @@ class NamedDataset:
                 self.setting, message, "correct the file, or the preprocessor that reads it"
             )
             return
-        looked_at = len(first.rows) + first.refused
-        if first.refused:
-            report = failed if 2 * first.refused > looked_at else warning
-            message = (
-                f"{self.name}: ms-swift leaves out {first.refused:,} of the first {looked_at:,} rows "
-                f"without a word: {first.why}"
-            )
-            yield report(
-                self.setting, message, "correct the rows, or the preprocessor that reads them"
-            )
+        yield from self.left_out(first)
+        if not first.rows:
+            return
         source = read_by_ms_swift(self.name, self.launch)
         if source is not None:
             result = self.first_rows(source, None).result
@@ -169,6 +163,33 @@ class NamedDataset:
         )
         remedy = f"--{self.setting} math:FILE where they have right answers, or choice or qa"
         yield warning(self.setting, message, remedy)
+
+    def left_out(self, first: FirstRows) -> Iterator[CheckResult]:
+        """What is wrong with the rows that ms-swift leaves out without a word."""
+        of_all = f"of the first {first.looked_at:,} rows"
+        if first.are_all:
+            of_all = f"of {first.looked_at:,} rows"
+        if not first.looked_at:
+            yield failed(self.setting, f"{self.name} has no rows", "a dataset with rows")
+        if first.refused:
+            report = failed if 2 * first.refused > first.looked_at else warning
+            message = (
+                f"{self.name}: ms-swift leaves out {first.refused:,} {of_all} "
+                f"without a word: {first.why}"
+            )
+            yield report(
+                self.setting, message, "correct the rows, or the preprocessor that reads them"
+            )
+        if first.skipped:
+            # To choose rows may be what it is for.
+            is_nothing_left = first.are_all and not first.rows
+            report = failed if is_nothing_left else warning
+            message = f"{self.name}: its preprocessor gives None for {first.skipped:,} {of_all}"
+            if not first.rows and not first.are_all:
+                message += ", so that none was checked"
+            yield report(
+                self.setting, f"{message}; ms-swift leaves them out", "as it is, if this is meant"
+            )
 
     def without_task(self, file: Path) -> Checked:
         """Check a file without a task's name, which ms-swift's own preprocessor reads."""
@@ -293,7 +314,8 @@ def without_task(launch: Launch) -> Iterator[CheckResult]:
     for setting in ("dataset", "val_dataset"):
         for name in launch.listed(setting):
             dataset = NamedDataset(setting, name, launch)
-            if dataset.is_read_by_ms_swift():
+            # A file that looks like one of a task's, and is named without it, is read there too.
+            if dataset.is_read_by_ms_swift() or name in launch.read:
                 yield from dataset.as_read()
 
 

@@ -10,9 +10,9 @@ from swift_rlvr.launch.checks import Launch
 from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, Task
-from swift_rlvr.tasks.own import question_of
+from swift_rlvr.tasks.own import pictures_digest, question_of
 from swift_rlvr.tasks.sources import Source, parse_source
-from swift_rlvr.tasks.task import Row, tasks_of
+from swift_rlvr.tasks.task import Row, normalised, prompt_text, tasks_of
 from swift_rlvr.utils.errors import InputError
 
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -56,6 +56,8 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
     tasks = verified_tasks(launch)
     if first is None or not first.rows or not tasks:
         return None
+    # At a draw the task for anybody's rows wins: what it says of them fits best.
+    tasks.sort(key=lambda task: not task.any_columns)
     best, most = tasks[0], 0
     for task in tasks:
         usable = 0
@@ -65,8 +67,10 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
                 usable += 1
         if usable > most:
             best, most = task, usable
-    # ms-swift adds no prompt and no column of the task.
-    as_read = replace(best, preprocess=_as_read, system="", system_in_rows=False)
+    # ms-swift adds no prompt and no column of the task, and the question is in the messages alone.
+    as_read = replace(
+        best, preprocess=_as_read, identity=_asked, system="", system_in_rows=False
+    )
     return ReadRows(as_read, name=name, raw=tuple(first.rows))
 
 
@@ -82,6 +86,11 @@ def verified_tasks(launch: Launch) -> list[Task]:
 def _as_read(row: Row) -> dict[str, Any]:
     """A row that is ready for training, without the assistant's answer, which GRPO takes away."""
     return {**row, "messages": question_of(row["messages"])}
+
+
+def _asked(row: Row) -> str:
+    """The same text for rows that ask the same, of the same pictures."""
+    return normalised(prompt_text(question_of(row["messages"]))) + pictures_digest(row)
 
 
 def tasks_of_data(launch: Launch) -> tuple[list[str], list[str]]:

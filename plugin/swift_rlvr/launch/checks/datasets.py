@@ -195,17 +195,23 @@ class NamedDataset:
         """Check a file without a task's name, which ms-swift's own preprocessor reads."""
         renames = parse_columns(self.launch.settings.get("columns"))
         renamed: set[str] = set()
-        rows = list(with_columns(file_rows(file), renames, renamed))
-        for line, row in rows:
+        columns: list[str] = []
+        silent: list[int] = []
+        total = 0
+        # One by one: all rows of a large file do not fit in memory.
+        for line, row in with_columns(file_rows(file), renames, renamed):
             if isinstance(row, UnreadableRow):  # which without a task ends the run
                 raise InputError(f"{file}, line {line}: {row.problem}")
-        columns = list(rows[0][1])
+            if not total:
+                columns = list(row)
+            if _asks_nothing(row):
+                silent.append(line)
+            total += 1
         if not (QUERY_COLUMNS | _CONVERSATIONS) & set(columns):
             message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
             return self.failed(message, f"--{self.setting} {self.with_task()}")
-        silent = [line for line, row in rows if _asks_nothing(row)]
         if silent:
-            count = f"{len(silent):,} of {len(rows):,} rows"
+            count = f"{len(silent):,} of {total:,} rows"
             message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
             return self.failed(message, "leave them out: the training would end there")
         if problem := self.lost_column(file, columns):
@@ -251,7 +257,11 @@ class NamedDataset:
                     lost[own[0]] = part
 
         remedy = f"--{self.setting} math:{file}, which finds the right answer (or choice, qa, code)"
+        of_others = {task_in(name) for name in self.launch.listed("dataset")}
         for reward in build(self.launch)[0]:
+            # Mixed with the rows of its task, others have its columns, too: empty, so that it skips them.
+            if of_others.intersection(reward.own_tasks):
+                continue
             for column in reward.columns:
                 needs = f"{reward.name} needs the column {column!r}"
                 if column in lost:
@@ -269,6 +279,10 @@ class NamedDataset:
         all rows, if it is known.
         """
         rewards, _ = build(self.launch)
+        if isinstance(source, ReadRows):
+            # Its rows do not name their task, by which the others would skip them.
+            name = source.task.name
+            rewards = [each for each in rewards if not each.own_tasks or name in each.own_tasks]
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
             system = system_prompt(self.launch)
@@ -286,6 +300,8 @@ class NamedDataset:
             count = f"the first {result.rows:,} of {total:,}"
         text = f"{named}: {count} rows of {source.task.name}"
         if isinstance(source, ReadRows):
+            if not self.launch.read[self.name].are_all:
+                count = f"the first {count}"
             text = f"{named}: {count} rows as ms-swift reads them"
         duplicates = ""
         if result.duplicates:

@@ -1372,6 +1372,17 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_a_plugin_prints_and_reads_is_no_part_of_the_answers(tmp_path):
+    (plugin := tmp_path / "mine.py").write_text(
+        "import atexit, sys\nprint('first rows: none', flush=True)\nsys.stdin.read()\n"
+        "atexit.register(lambda: print('bye'))\n"
+    )
+    said = report("--external_plugins", str(plugin), "plugin/rlvr_plugin.py")
+    assert not [each for each in said if "not checked" in each["message"]]
+    assert "grading" in [each["name"] for each in said if each["status"] == "passed"]
+
+
+@pytest.mark.slow
 def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same():
     found = report(
         *("--dataset", GSM8K, "--model", TINY, "--learning_rat", 1, "--reward_funcs", "accuracy"),

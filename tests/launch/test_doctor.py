@@ -1101,7 +1101,7 @@ def test_a_reward_of_ones_own_that_wants_the_answer(tmp_path):
     # Of two columns for the same, ms-swift takes neither.
     path = write(tmp_path / "rows2.jsonl", {"problem": "1 + 1?", "answer": "2", "output": "2"})
     found, said = outcome(data.datasets, *words, path)
-    assert found == "warning", said
+    assert found == "none", said
 
 
 BOXED = "Put your final answer within \\boxed{}."
@@ -1186,13 +1186,14 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
         words = ("--dataset", f"countdown:{path}", unread, "--callbacks")
         _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
         assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
-    _, said = outcome(data.datasets, "--dataset", "owner/other", "--callbacks", "none", *columns)
-    assert "its rows were not checked" in said and "Gaol" not in said
+    unread = ("--dataset", "owner/other", "--callbacks", "none", *columns)
+    assert "Gaol" not in outcome(data.datasets, *unread)[1]
+    assert "its rows were not checked" in outcome(data.without_task, *unread)[1]
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")
     found, said = outcome(data.datasets, *words, *columns)
-    assert found == "warning" and "ms-swift reads" in said
+    assert found == "warning" and "Numbers" not in said
 
 
 @pytest.mark.parametrize(

@@ -1101,7 +1101,7 @@ def test_a_reward_of_ones_own_that_wants_the_answer(tmp_path):
     # Of two columns for the same, ms-swift takes neither.
     path = write(tmp_path / "rows2.jsonl", {"problem": "1 + 1?", "answer": "2", "output": "2"})
     found, said = outcome(data.datasets, *words, path)
-    assert found != "failed", said
+    assert found == "none", said
 
 
 BOXED = "Put your final answer within \\boxed{}."
@@ -1186,8 +1186,9 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
         words = ("--dataset", f"countdown:{path}", unread, "--callbacks")
         _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
         assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
-    _, said = outcome(data.datasets, "--dataset", "owner/other", "--callbacks", "none", *columns)
-    assert "Gaol" not in said
+    unread = ("--dataset", "owner/other", "--callbacks", "none", *columns)
+    assert "Gaol" not in outcome(data.datasets, *unread)[1]
+    assert "its rows were not checked" in outcome(data.without_task, *unread)[1]
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")
@@ -1368,6 +1369,17 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
     assert failure["name"] == "grading"
     assert "external_own_failing raised on every completion so far: ZeroDiv" in failure["message"]
     assert f"{tmp_path / 'mine.py'}, line 10: return target / 0" in failure["message"]
+
+
+@pytest.mark.slow
+def test_what_a_plugin_prints_and_reads_is_no_part_of_the_answers(tmp_path):
+    (plugin := tmp_path / "mine.py").write_text(
+        "import atexit, sys\nprint('first rows: none', flush=True)\nsys.stdin.read()\n"
+        "atexit.register(lambda: print('bye'))\n"
+    )
+    said = report("--external_plugins", str(plugin), "plugin/rlvr_plugin.py")
+    assert not [each for each in said if "not checked" in each["message"]]
+    assert "grading" in [each["name"] for each in said if each["status"] == "passed"]
 
 
 @pytest.mark.slow

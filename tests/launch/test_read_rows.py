@@ -1,8 +1,11 @@
 """Datasets that ms-swift reads by itself: what the doctor makes of the rows that it has read."""
 
+import json
+
 import pytest
 
 from helpers import planned
+from paths import DATASETS
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, rewards
 from swift_rlvr.launch.checks.rows import asked_rows
@@ -39,6 +42,13 @@ def statuses(launch: Launch) -> list[str]:
 
 def test_rows_whose_golds_earn_the_reward_pass():
     assert statuses(launch_with(FirstRows(sums()))) == ["passed"]
+
+
+def test_a_green_line_says_whether_all_rows_were_looked_at():
+    (some,) = data.without_task(launch_with(FirstRows(sums())))
+    assert ": the first 30 rows" in some.message
+    (whole,) = data.without_task(launch_with(FirstRows(sums(), are_all=True)))
+    assert ": 30 rows" in whole.message
 
 
 def test_the_prompt_is_the_rows_own():
@@ -90,6 +100,51 @@ def test_rows_that_ms_swift_leaves_out_are_named():
 
     most = FirstRows(sums(), refused=31, why="mine.py, line 4: KeyError")
     assert statuses(launch_with(most)) == ["failed", "passed"]
+
+
+def test_a_preprocessor_may_choose_rows():
+    """None for a row is ms-swift's way to leave it out, so that no launch is refused for it."""
+    assert statuses(launch_with(FirstRows(sums(), skipped=300))) == ["warning", "passed"]
+    (unseen,) = data.without_task(launch_with(FirstRows(skipped=200)))
+    assert unseen.status == "warning" and "none was checked" in unseen.message
+    assert statuses(launch_with(FirstRows(skipped=200, are_all=True))) == ["failed"]
+
+
+def test_a_dataset_without_rows_fails():
+    assert statuses(launch_with(FirstRows(are_all=True))) == ["failed"]
+
+
+def test_golds_in_boxes_pass():
+    """They fit NuminaMath-TIR, too, whose questions are in another column."""
+    rows = sums()
+    for row in rows:
+        row["solution"] = f"So it is \\boxed{{{row['solution']}}}."
+    assert statuses(launch_with(FirstRows(rows))) == ["passed"]
+
+
+def test_a_prompt_of_ones_own_owes_nothing_to_a_reward_that_is_not_in_the_run():
+    """`accuracy` is ms-swift's, so that none of our rewards is in the run."""
+    assert statuses(launch_with(FirstRows(sums()), "accuracy")) == ["passed"]
+
+
+def test_a_verifier_that_no_task_names_grades_the_rows_that_have_its_columns():
+    in_box = launch_with(FirstRows(sums()), "external_boxed")
+    assert statuses(in_box) == ["passed"]
+    elsewhere = FirstRows(sums(question="End with #### and the answer."))
+    assert statuses(launch_with(elsewhere, "external_boxed")) == ["failed"]
+
+
+def test_rows_may_be_mixed_with_those_of_a_task(tmp_path):
+    """In ms-swift all rows then have the columns of both, and each verifier skips the other's rows."""
+    path = tmp_path / "sums.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in sums()))
+    words = ["--dataset", str(path), f"countdown:{DATASETS / 'countdown' / 'tiny_train.jsonl'}"]
+    words += ["--reward_funcs", "external_accuracy", "external_countdown"]
+    plan = planned("scripts/configs/countdown_cpu.yaml", *words)
+    roles: dict[str, str | None] = dict.fromkeys(words[-2:], "verifier")
+    launch = Launch(plan, Parsed(rewards=roles), {str(path): FirstRows(sums())})
+    checked = [*data.datasets(launch), *data.without_task(launch)]
+    assert "failed" not in [result.status for result in checked], checked
 
 
 def test_a_dataset_that_cannot_be_read_fails():

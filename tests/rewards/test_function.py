@@ -199,6 +199,18 @@ def test_a_completion_on_which_it_raises_earns_nothing_and_the_others_their_own(
     assert sometimes(["seven", "eight"], gold=["7"] * 2) == [0.0, 0.0]
 
 
+def test_a_completion_on_which_it_ends_the_program_does_not_end_the_training():
+    """As argparse does for a command line that it cannot read."""
+
+    def exits_sometimes(completion, gold):
+        if "-" in completion:
+            raise SystemExit(2)
+        return float(gold in completion)
+
+    paid = made("decorated", exits_sometimes).grades(["7", "--seven"], gold=["7"] * 2)
+    assert paid == [(1.0, "full reward"), (0.0, RAISED)]
+
+
 def test_a_batch_is_never_graded_one_by_one():
     """Where a function compares completions, each alone would be the best."""
 

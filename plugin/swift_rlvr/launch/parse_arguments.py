@@ -327,17 +327,31 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__} at {Path(where.filename).name}: {where.line}"
 
 
-def _told_rows(read: dict[str, FirstRows]) -> Sequence[Mapping[str, Any]]:
+def _own_pipes() -> tuple[IO[str], IO[str]]:
+    """The pipes from and to the doctor, which plugins, preprocessors and rewards then no longer have:
+    what they print goes to the errors, and they read nothing.
+    """
+    questions = os.fdopen(os.dup(0), "r")
+    answers = os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return questions, answers
+
+
+def _told_rows(
+    questions: IO[str], answers: IO[str], read: dict[str, FirstRows]
+) -> Sequence[Mapping[str, Any]]:
     """Write the first rows that were read, and wait for the rows on which rewards are tried."""
-    print(
-        READ + json.dumps(as_json({name: asdict(first) for name, first in read.items()})),
-        flush=True,
-    )
-    return json.loads(sys.stdin.read())
+    told = as_json({name: asdict(first) for name, first in read.items()})
+    print(READ + json.dumps(told), file=answers, flush=True)
+    return json.loads(questions.read())
 
 
 if __name__ == "__main__":
+    questions, answers = _own_pipes()
     # Imports of torch and ms-swift make no garbage, and a fifth of their time was spent looking for it.
     gc.disable()
-    parsed = parse(sys.argv[2:], int(sys.argv[1]), rows=_told_rows)
-    print(json.dumps(asdict(parsed)), flush=True)
+    parsed = parse(sys.argv[2:], int(sys.argv[1]), partial(_told_rows, questions, answers))
+    print(json.dumps(asdict(parsed)), file=answers, flush=True)

@@ -263,9 +263,13 @@ class FunctionReward(Reward):
 
     def _call(self, completions: Any, arguments: Mapping[str, Any]) -> Any:
         function, first = type(self).function, self.signature.first
-        if first is None:
-            return function(completions, **arguments)
-        return function(**{first: completions}, **arguments)
+        try:
+            if first is None:
+                return function(completions, **arguments)
+            return function(**{first: completions}, **arguments)
+        except SystemExit as error:  # of argparse, for one, which a completion can bring about
+            ended = RuntimeError(f"the function ends the program: SystemExit: {error}")
+            raise ended.with_traceback(error.__traceback__) from error
 
     def _read(self, result: Any) -> Grade | Exception:
         """The grade in what the function has returned for a completion, or what is wrong with it."""

@@ -74,7 +74,16 @@ def test_a_registered_dataset_and_the_rows_that_its_preprocessor_loses(read, tmp
     assert chosen == ["sums"]
     assert [row["solution"] for row in first["rows"]] == ["2", "4", "6", "8"]
     # Four without a gold, and the one that the preprocessor leaves out.
-    assert first["refused"] == 5
+    assert (first["refused"], first["skipped"], first["are_all"]) == (4, 1, True)
+    assert not read("sums", 2, plugin)[1]["are_all"]
+
+
+def test_a_preprocessor_that_ends_the_program_is_a_problem(read, tmp_path):
+    path = write(tmp_path / "gold.jsonl", [{"question": "1?", "gold": "1"}])
+    plugin = tmp_path / "registers.py"
+    ends = REGISTERED.replace('if row["gold"] == "0":', "raise SystemExit(3)")
+    plugin.write_text(f"PATH = {str(path)!r}\n{ends}".replace("            return None\n", ""))
+    assert "registers.py" in read("sums", 200, plugin)[1]["problem"]
 
 
 def test_a_file_that_cannot_be_read_is_a_problem(read, tmp_path):

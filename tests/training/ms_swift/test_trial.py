@@ -29,6 +29,11 @@ class Fails(ORM):
         return [1.0] * len(completions)
 
 
+class Ends(ORM):
+    def __call__(self, completions, **kwargs):
+        raise SystemExit(3)
+
+
 def rows(*completions):
     question = {"role": "user", "content": "?"}
     return [
@@ -37,7 +42,7 @@ def rows(*completions):
 
 
 def test_one_batch_with_all_columns(monkeypatch):
-    others = {"targets": Targets, "later": Later, "fails": Fails}
+    others = {"targets": Targets, "later": Later, "fails": Fails, "ends": Ends}
     for name, reward in (others | {"ours": REWARDS["external_countdown"]}).items():
         monkeypatch.setitem(orms, name, reward)
     right, wrong = rows("<answer>1+2</answer>", "<answer>1-2</answer>")
@@ -46,4 +51,5 @@ def test_one_batch_with_all_columns(monkeypatch):
     assert paid["ours"] == [1.0, None]
     assert paid["targets"] == [3.0, None]
     assert paid["later"] == [20.0, 20.0]
+    assert paid["ends"] == "SystemExit: 3"
     assert "missing 1 required positional argument: 'gold'" in paid["fails"]

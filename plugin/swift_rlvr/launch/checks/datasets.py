@@ -16,6 +16,7 @@ from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
+from swift_rlvr.training.ms_swift.first_rows import FirstRows
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl
 
@@ -147,16 +148,9 @@ class NamedDataset:
                 self.setting, message, "correct the file, or the preprocessor that reads it"
             )
             return
-        looked_at = len(first.rows) + first.refused
-        if first.refused:
-            report = failed if 2 * first.refused > looked_at else warning
-            message = (
-                f"{self.name}: ms-swift leaves out {first.refused:,} of the first {looked_at:,} rows "
-                f"without a word: {first.why}"
-            )
-            yield report(
-                self.setting, message, "correct the rows, or the preprocessor that reads them"
-            )
+        yield from self.left_out(first)
+        if not first.rows:
+            return
         source = read_by_ms_swift(self.name, self.launch)
         if source is not None:
             result = self.first_rows(source, None).result
@@ -170,21 +164,54 @@ class NamedDataset:
         remedy = f"--{self.setting} math:FILE where they have right answers, or choice or qa"
         yield warning(self.setting, message, remedy)
 
+    def left_out(self, first: FirstRows) -> Iterator[CheckResult]:
+        """What is wrong with the rows that ms-swift leaves out without a word."""
+        of_all = f"of the first {first.looked_at:,} rows"
+        if first.are_all:
+            of_all = f"of {first.looked_at:,} rows"
+        if not first.looked_at:
+            yield failed(self.setting, f"{self.name} has no rows", "a dataset with rows")
+        if first.refused:
+            report = failed if 2 * first.refused > first.looked_at else warning
+            message = (
+                f"{self.name}: ms-swift leaves out {first.refused:,} {of_all} "
+                f"without a word: {first.why}"
+            )
+            yield report(
+                self.setting, message, "correct the rows, or the preprocessor that reads them"
+            )
+        if first.skipped:
+            # To choose rows may be what it is for.
+            is_nothing_left = first.are_all and not first.rows
+            report = failed if is_nothing_left else warning
+            message = f"{self.name}: its preprocessor gives None for {first.skipped:,} {of_all}"
+            if not first.rows and not first.are_all:
+                message += ", so that none was checked"
+            yield report(
+                self.setting, f"{message}; ms-swift leaves them out", "as it is, if this is meant"
+            )
+
     def without_task(self, file: Path) -> Checked:
         """Check a file without a task's name, which ms-swift's own preprocessor reads."""
         renames = parse_columns(self.launch.settings.get("columns"))
         renamed: set[str] = set()
-        rows = list(with_columns(file_rows(file), renames, renamed))
-        for line, row in rows:
+        columns: list[str] = []
+        silent: list[int] = []
+        total = 0
+        # One by one: all rows of a large file do not fit in memory.
+        for line, row in with_columns(file_rows(file), renames, renamed):
             if isinstance(row, UnreadableRow):  # which without a task ends the run
                 raise InputError(f"{file}, line {line}: {row.problem}")
-        columns = list(rows[0][1])
+            if not total:
+                columns = list(row)
+            if _asks_nothing(row):
+                silent.append(line)
+            total += 1
         if not (QUERY_COLUMNS | _CONVERSATIONS) & set(columns):
             message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
             return self.failed(message, f"--{self.setting} {self.with_task()}")
-        silent = [line for line, row in rows if _asks_nothing(row)]
         if silent:
-            count = f"{len(silent):,} of {len(rows):,} rows"
+            count = f"{len(silent):,} of {total:,} rows"
             message = f"{file}, line {silent[0]}: no user turn in messages ({count})"
             return self.failed(message, "leave them out: the training would end there")
         if problem := self.lost_column(file, columns):
@@ -230,7 +257,11 @@ class NamedDataset:
                     lost[own[0]] = part
 
         remedy = f"--{self.setting} math:{file}, which finds the right answer (or choice, qa, code)"
+        of_others = {task_in(name) for name in self.launch.listed("dataset")}
         for reward in build(self.launch)[0]:
+            # Mixed with the rows of its task, others have its columns, too: empty, so that it skips them.
+            if of_others.intersection(reward.own_tasks):
+                continue
             for column in reward.columns:
                 needs = f"{reward.name} needs the column {column!r}"
                 if column in lost:
@@ -248,6 +279,10 @@ class NamedDataset:
         all rows, if it is known.
         """
         rewards, _ = build(self.launch)
+        if isinstance(source, ReadRows):
+            # Its rows do not name their task, by which the others would skip them.
+            name = source.task.name
+            rewards = [each for each in rewards if not each.own_tasks or name in each.own_tasks]
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
             system = system_prompt(self.launch)
@@ -265,6 +300,8 @@ class NamedDataset:
             count = f"the first {result.rows:,} of {total:,}"
         text = f"{named}: {count} rows of {source.task.name}"
         if isinstance(source, ReadRows):
+            if not self.launch.read[self.name].are_all:
+                count = f"the first {count}"
             text = f"{named}: {count} rows as ms-swift reads them"
         duplicates = ""
         if result.duplicates:
@@ -293,7 +330,8 @@ def without_task(launch: Launch) -> Iterator[CheckResult]:
     for setting in ("dataset", "val_dataset"):
         for name in launch.listed(setting):
             dataset = NamedDataset(setting, name, launch)
-            if dataset.is_read_by_ms_swift():
+            # A file that looks like one of a task's, and is named without it, is read there too.
+            if dataset.is_read_by_ms_swift() or name in launch.read:
                 yield from dataset.as_read()
 
 

@@ -9,10 +9,11 @@ from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.launch.checks import Launch
 from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS, RowError, Task
-from swift_rlvr.tasks.own import question_of
+from swift_rlvr.tasks.own import pictures_digest, question_of
 from swift_rlvr.tasks.sources import Source, parse_source
-from swift_rlvr.tasks.task import Row, tasks_of
+from swift_rlvr.tasks.task import Row, normalised, prompt_text, tasks_of
 from swift_rlvr.utils.errors import InputError
 
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
@@ -56,6 +57,8 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
     tasks = verified_tasks(launch)
     if first is None or not first.rows or not tasks:
         return None
+    # At a draw the task for anybody's rows wins: what it says of them fits best.
+    tasks.sort(key=lambda task: not task.any_columns)
     best, most = tasks[0], 0
     for task in tasks:
         usable = 0
@@ -65,23 +68,43 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
                 usable += 1
         if usable > most:
             best, most = task, usable
-    # ms-swift adds no prompt and no column of the task.
-    as_read = replace(best, preprocess=_as_read, system="", system_in_rows=False)
+    # ms-swift adds no prompt and no column of the task, and the question is in the messages alone.
+    # A prompt of the user's own promises nothing to the task's other rewards.
+    as_read = replace(
+        best,
+        preprocess=_as_read,
+        identity=_asked,
+        system="",
+        system_in_rows=False,
+        further_rewards=(),
+    )
     return ReadRows(as_read, name=name, raw=tuple(first.rows))
 
 
 def verified_tasks(launch: Launch) -> list[Task]:
-    """The tasks whose answers a reward of the run verifies."""
+    """The tasks whose answers a reward of the run verifies; for a verifier of ours that is no task's
+    own, such as `external_boxed`, those that have its columns.
+    """
     names: dict[str, None] = {}
     for reward in launch.listed("reward_funcs"):
-        verifier = REWARDS[reward].name if reward in REWARDS else reward
-        names.update(dict.fromkeys(tasks_of(verifier)))
+        known = REWARDS.get(reward)
+        verified = tasks_of(known.name if known else reward)
+        names.update(dict.fromkeys(verified))
+        if known and known.role == VERIFIER and not verified:
+            for task in TASKS.data.values():
+                if set(known.columns) <= set(task.reward_columns):
+                    names[task.name] = None
     return [TASKS[name] for name in names if not TASKS[name].is_mixed]
 
 
 def _as_read(row: Row) -> dict[str, Any]:
     """A row that is ready for training, without the assistant's answer, which GRPO takes away."""
     return {**row, "messages": question_of(row["messages"])}
+
+
+def _asked(row: Row) -> str:
+    """The same text for rows that ask the same, of the same pictures."""
+    return normalised(prompt_text(question_of(row["messages"]))) + pictures_digest(row)
 
 
 def tasks_of_data(launch: Launch) -> tuple[list[str], list[str]]:

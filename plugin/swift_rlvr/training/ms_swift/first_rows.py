@@ -16,13 +16,22 @@ class FirstRows:
     """The first rows of a dataset.
 
     rows: with `messages` and the columns of the rewards. refused: how many raw rows ms-swift has left
-    out, which its training does without an error; why: of the first of them. problem: why none was read.
+    out because of an error, which its training does not raise; why: of the first of them. skipped: how
+    many its preprocessor has left out by returning None. are_all: it has no others. problem: why none
+    was read.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     refused: int = 0
     why: str = ""
+    skipped: int = 0
+    are_all: bool = False
     problem: str = ""
+
+    @property
+    def looked_at(self) -> int:
+        """How many raw rows were looked at."""
+        return len(self.rows) + self.refused + self.skipped
 
 
 def read_by_ms_swift(names: Iterable[str], use_hf: bool) -> list[str]:
@@ -56,38 +65,58 @@ def first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstRows:
 
     # Rows are read as they are needed: a file may have millions.
     as_needed = {"streaming": True, "num_proc": None, "strict": False}
-    refused: list[str] = []
+    left_out = _LeftOut(count)
+    refused = left_out.refused
     rows: list[dict[str, Any]] = []
+    are_all = True
     try:
-        with _noting(refused, count):
+        with _noting(left_out):
             dataset, _ = load_dataset([name], **{**options, **as_needed})
             for row in dataset:
                 del row["dataset"]  # the name that ms-swift adds
                 rows.append(row)
-                if len(rows) + len(refused) >= count:
+                if len(rows) + left_out.count >= count:
+                    are_all = False
                     break
     except _Enough:
-        pass
-    except Exception as error:  # of ms-swift, of datasets or of a user's preprocessor
+        are_all = False
+    # Of ms-swift, of datasets or of a user's preprocessor, which may end the program.
+    except (Exception, SystemExit) as error:
         # Where no row is left, the error is about that alone.
         nothing_left = refused and not rows
         return FirstRows(problem=refused[0] if nothing_left else located(error))
-    return FirstRows(rows, len(refused), refused[0] if refused else "")
+    why = refused[0] if refused else ""
+    return FirstRows(rows, len(refused), why, left_out.skipped, are_all)
 
 
 class _Enough(Exception):
-    """So many rows were refused that no more need to be read."""
+    """So many rows were left out that no more need to be read."""
+
+
+@dataclass
+class _LeftOut:
+    """The raw rows that ms-swift leaves out: the errors of those that it refuses, and how many its
+    preprocessor skips. enough: how many are noted at most.
+    """
+
+    enough: int
+    refused: list[str] = field(default_factory=list)
+    skipped: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.refused) + self.skipped
 
 
 @contextmanager
-def _noting(refused: list[str], enough: int) -> Iterator[None]:
+def _noting(left_out: _LeftOut) -> Iterator[None]:
     """Inside the `with` block, ms-swift's preprocessors note why they leave out a row."""
     from swift.dataset import RowPreprocessor
 
     original = RowPreprocessor.batched_preprocess
 
     def one_by_one(self, batched_row, *, strict, ignore_max_length_error):
-        if len(refused) >= enough:
+        if left_out.count >= left_out.enough:
             raise _Enough
         kept: list[dict[str, Any]] = []
         for row in self.batched_to_rows(batched_row):
@@ -95,12 +124,12 @@ def _noting(refused: list[str], enough: int) -> Iterator[None]:
             try:
                 done = original(self, alone, strict=True, ignore_max_length_error=False)
             except Exception as error:  # of a user's preprocessor
-                refused.append(located(error))
+                left_out.refused.append(located(error))
                 continue
             if done["messages"]:
                 kept += self.batched_to_rows(done)
             else:
-                refused.append("its preprocessor makes nothing of it")
+                left_out.skipped += 1
         return self.rows_to_batched(kept) or {"messages": []}
 
     with mock.patch.object(RowPreprocessor, "batched_preprocess", one_by_one):

@@ -47,7 +47,7 @@ def try_rewards(
             paid = compute_rewards_per_func(
                 samples, [reward], None, torch.device("cpu"), trainer_state=TrainerState()
             )
-        except Exception as error:  # of somebody else's function, whatever it is
+        except (Exception, SystemExit) as error:  # of somebody else's function, whatever it is
             results[name] = _described(error)
         else:
             values = paid[:, 0].tolist()

@@ -1186,9 +1186,9 @@ def test_columns_are_renamed_as_in_the_training(tmp_path):
         words = ("--dataset", f"countdown:{path}", unread, "--callbacks")
         _, said = outcome(data.datasets, *words, "reward_reasons", *columns)
         assert "no row of the 1 of 2 datasets that were looked at has the column 'Gaol'" in said
-    unread = ("--dataset", "owner/other", "--callbacks", "none", *columns)
-    assert "Gaol" not in outcome(data.datasets, *unread)[1]
-    assert "its rows were not checked" in outcome(data.without_task, *unread)[1]
+    elsewhere = ("--dataset", "owner/other", "--callbacks", "none", *columns)
+    assert "Gaol" not in outcome(data.datasets, *elsewhere)[1]
+    assert "its rows were not checked" in outcome(data.without_task, *elsewhere)[1]
     # Without a task, ms-swift makes the prompt.
     columns = ("--columns", '{"Numbers": "query"}')
     words = ("--dataset", path, "--reward_funcs", "external_format")

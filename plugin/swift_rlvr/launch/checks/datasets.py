@@ -158,8 +158,8 @@ class NamedDataset:
                 yield result
             return
         message = (
-            f"ms-swift reads {self.name} itself; whether its rows can be graded was not checked, "
-            "since they have no right answer for a verifier of this package among the rewards"
+            f"ms-swift reads {self.name} itself; whether its rows can be graded was not checked, since none "
+            "of the run's rewards is a verifier of a task of this package, which would know the right answers"
         )
         remedy = f"--{self.setting} math:FILE where they have right answers, or choice or qa"
         yield warning(self.setting, message, remedy)
@@ -188,7 +188,11 @@ class NamedDataset:
             if not first.rows and not first.are_all:
                 message += ", so that none was checked"
             yield report(
-                self.setting, f"{message}; ms-swift leaves them out", "as it is, if this is meant"
+                self.setting,
+                f"{message}; ms-swift leaves them out",
+                "a preprocessor that keeps some"
+                if is_nothing_left
+                else "as it is, if this is meant",
             )
 
     def without_task(self, file: Path) -> Checked:

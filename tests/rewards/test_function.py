@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -199,15 +200,26 @@ def test_a_completion_on_which_it_raises_earns_nothing_and_the_others_their_own(
     assert sometimes(["seven", "eight"], gold=["7"] * 2) == [0.0, 0.0]
 
 
-def test_a_completion_on_which_it_ends_the_program_does_not_end_the_training():
+def exits_sometimes(completion: str, gold: str) -> float:
     """As argparse does for a command line that it cannot read."""
+    if "-" in completion:
+        raise SystemExit(2)
+    return float(gold in completion)
 
-    def exits_sometimes(completion, gold):
-        if "-" in completion:
-            raise SystemExit(2)
-        return float(gold in completion)
 
-    paid = made("decorated", exits_sometimes).grades(["7", "--seven"], gold=["7"] * 2)
+async def exits_later(completion: str, gold: str) -> float:
+    await asyncio.sleep(0)
+    return exits_sometimes(completion, gold)
+
+
+def exits_in_a_generator(completions: list[str], gold: list[str]) -> Iterator[float]:
+    yield from map(exits_sometimes, completions, gold)
+
+
+@pytest.mark.parametrize("function", [exits_sometimes, exits_later, exits_in_a_generator])
+def test_a_completion_on_which_it_ends_the_program_does_not_end_the_training(function):
+    """Where it ran in a thread of its own, what waits for it waited forever."""
+    paid = made("decorated", function).grades(["7", "--seven"], gold=["7"] * 2)
     assert paid == [(1.0, "full reward"), (0.0, RAISED)]
 
 

@@ -235,7 +235,10 @@ class FunctionReward(Reward):
         if hasattr(values, "tolist"):  # a tensor or an array
             values = values.tolist()
         if isinstance(values, Iterator):
-            values = list(values)
+            try:
+                values = list(values)
+            except SystemExit as error:
+                raise _ended(error) from error
         if not isinstance(values, (list, tuple)) or len(values) != len(texts):
             problem = f"must return a list of {len(texts)} numbers, one per completion"
             raise ValueError(f"{self.name} {problem}; it returned {values!r:.80}")
@@ -268,8 +271,7 @@ class FunctionReward(Reward):
                 return function(completions, **arguments)
             return function(**{first: completions}, **arguments)
         except SystemExit as error:  # of argparse, for one, which a completion can bring about
-            ended = RuntimeError(f"the function ends the program: SystemExit: {error}")
-            raise ended.with_traceback(error.__traceback__) from error
+            raise _ended(error) from error
 
     def _read(self, result: Any) -> Grade | Exception:
         """The grade in what the function has returned for a completion, or what is wrong with it."""
@@ -361,6 +363,12 @@ def _is_empty(values: Sequence[Any] | None) -> bool:
     return values is None or all(value is None for value in values)
 
 
+def _ended(error: BaseException) -> RuntimeError:
+    """The error for a function that tried to end the program."""
+    ended = RuntimeError(f"the function ends the program: {type(error).__name__}: {error}")
+    return ended.with_traceback(error.__traceback__)
+
+
 @functools.cache
 def _event_loop(process: int) -> asyncio.AbstractEventLoop:
     """The one in which a process waits for its rewards: what a function keeps from one batch to the
@@ -376,8 +384,15 @@ def _wait(awaitables: Sequence[Any]) -> list[Any]:
     if not awaitables:
         return []
 
+    async def guarded(awaitable: Any) -> Any:
+        try:
+            return await awaitable
+        except (SystemExit, KeyboardInterrupt) as error:
+            # It would end the loop's thread, and what waits for the loop would wait forever.
+            raise _ended(error) from error
+
     async def gather() -> list[Any]:
-        return await asyncio.gather(*awaitables, return_exceptions=True)
+        return await asyncio.gather(*map(guarded, awaitables), return_exceptions=True)
 
     return asyncio.run_coroutine_threadsafe(gather(), _event_loop(os.getpid())).result()
 

@@ -47,8 +47,9 @@ def of_messages(prompts, completions):
 
 @reward("external_sometimes", role="shaping")
 def sometimes(completion):
-    if len(completion) % 2:
-        raise ValueError("an odd length")
+    # Rarely enough that it is not all that a rank has seen after its first completions.
+    if len(completion) % 5 == 1:
+        raise ValueError("one too many")
     return 1.0
 
 

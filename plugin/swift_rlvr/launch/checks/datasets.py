@@ -1,6 +1,6 @@
 """Checks of the datasets of a launch: what is read of each, and whether its golds can be graded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -299,34 +299,27 @@ class NamedDataset:
         absent = frozenset(result.absent)
         result.absent = []
 
-        count = f"{result.rows:,}"
-        if total and total > result.rows:
-            count = f"the first {result.rows:,} of {total:,}"
-        text = f"{named}: {count} rows of {source.task.name}"
-        if isinstance(source, ReadRows):
-            if not self.launch.read[self.name].are_all:
-                count = f"the first {count}"
-            text = f"{named}: {count} rows as ms-swift reads them"
-        duplicates = ""
-        if result.duplicates:
-            duplicates = f", {result.duplicates:,} duplicate questions"
-        name = source.task.name
-        if source.path is not None:
-            name += f":{source.path}"
-        report, remedy = warning, f"`swift-rlvr dataset check {name}` shows more"
-        if isinstance(source, ReadRows):
-            remedy = "correct the rows, or the preprocessor that reads them"
-        if result.bad and result.too_many:
-            report = failed
-            text += f", {result.bad:,} cannot be trained on: {_problems(result)}"
-        elif result.bad:
-            text += f", {result.bad:,} cannot be graded or are left out: {_problems(result)}"
-        elif result.doubts:
-            text += f"{duplicates}; {'; '.join(result.doubts)}"
-        else:
-            text += f"{duplicates}, every gold earns the full reward"
-            report, remedy = passed, ""
+        report, said = _judged(result)
+        text = f"{named}: {self.rows_in_words(source, result.rows, total)}{said}"
+        remedy = ""
+        if report is not passed:
+            name = source.task.name
+            if source.path is not None:
+                name += f":{source.path}"
+            remedy = f"`swift-rlvr dataset check {name}` shows more"
+            if isinstance(source, ReadRows):
+                remedy = "correct the rows, or the preprocessor that reads them"
         return Checked(report(self.setting, text, remedy), absent)
+
+    def rows_in_words(self, source: Source, rows: int, total: int | None) -> str:
+        """Which rows of the dataset were looked at. total: of all rows, if it is known."""
+        if isinstance(source, ReadRows):
+            count = f"{rows:,}" if self.launch.read[self.name].are_all else f"the first {rows:,}"
+            return f"{count} rows as ms-swift reads them"
+        count = f"{rows:,}"
+        if total and total > rows:
+            count = f"the first {rows:,} of {total:,}"
+        return f"{count} rows of {source.task.name}"
 
 
 def without_task(launch: Launch) -> Iterator[CheckResult]:
@@ -345,6 +338,21 @@ def _asks_nothing(row: dict[str, Any]) -> bool:
         return False
     turns = turns_of(row["messages"])
     return not any(turn["role"] == "user" and turn.get("content") for turn in turns)
+
+
+def _judged(findings: checking.Findings) -> tuple[Callable[..., CheckResult], str]:
+    """How a dataset's findings are reported, and what is said of its rows."""
+    if findings.bad:
+        report, fate = warning, "cannot be graded or are left out"
+        if findings.too_many:
+            report, fate = failed, "cannot be trained on"
+        return report, f", {findings.bad:,} {fate}: {_problems(findings)}"
+    duplicates = ""
+    if findings.duplicates:
+        duplicates = f", {findings.duplicates:,} duplicate questions"
+    if findings.doubts:
+        return warning, f"{duplicates}; {'; '.join(findings.doubts)}"
+    return passed, f"{duplicates}, every gold earns the full reward"
 
 
 def _problems(findings: checking.Findings) -> str:

@@ -68,6 +68,11 @@ def test_a_dataset_on_a_hub_is_not_downloaded(planned):
     assert "owner/theirs (from Hugging Face; DRY_RUN downloads nothing)" in said
 
 
+def test_a_name_that_is_no_hubs_id_is_a_plugins(planned):
+    _, said = planned(None, "--dataset", "my_sums")
+    assert "my_sums (as a plugin registers it)" in said and "from ModelScope" not in said
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -60,7 +60,10 @@ def datasets_line(plan: Plan) -> str:
         task = estimate.task_in(name)
         # Those of reasoning_gym are made on this machine.
         is_made = task != "" and TASKS[task].is_made
-        if estimate.local_file(name)[0] is None and not is_made:
+        is_file = estimate.local_file(name)[0] is not None
+        if not is_file and not task and "/" not in name:  # no id of a hub
+            remark = "as a plugin registers it"
+        elif not is_file and not is_made:
             remark = f"{remark} from {launch.hub}".strip()
             if plan.variables.dry_run:
                 remark += "; DRY_RUN downloads nothing"

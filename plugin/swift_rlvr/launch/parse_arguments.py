@@ -11,11 +11,13 @@ Where the model is not on this machine, the arguments are read for the tiny one 
 
 import gc
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -104,6 +106,7 @@ class MsSwift:
         self._last_line = ""
         self._timer = threading.Timer(SECONDS, process.kill)
         self._timer.daemon = True
+        self._until = math.inf  # when the timer is over, by time.monotonic()
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None  # a pipe
@@ -116,6 +119,7 @@ class MsSwift:
         arguments.
         """
         self._timer.start()
+        self._until = time.monotonic() + SECONDS
         for line in self._lines():
             if line.startswith(READ):
                 read = json.loads(line.removeprefix(READ))
@@ -131,12 +135,11 @@ class MsSwift:
                 action()
         for _ in self._lines():
             pass
-        in_time = self._timer.is_alive()
         self._timer.cancel()
         try:
             return Parsed(**json.loads(self._last_line))
         except (ValueError, TypeError):
-            if not in_time:
+            if time.monotonic() >= self._until:
                 return Parsed(failure=f"no answer in {SECONDS} seconds")
             self._errors.seek(0)
             return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
@@ -249,13 +252,13 @@ def parse(
 def _first_rows(arguments: Any) -> dict[str, FirstRows]:
     """The first rows of each dataset that ms-swift reads by itself, by what the launch names."""
     from swift_rlvr.launch.checks.rows import FIRST
-    from swift_rlvr.training.ms_swift.first_rows import first_rows, read_by_ms_swift
+    from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
 
     names = [*arguments.dataset, *arguments.val_dataset]
     options = arguments.get_dataset_kwargs()
     return {
-        name: first_rows(name, FIRST, options)
-        for name in read_by_ms_swift(names, bool(arguments.use_hf))
+        name: read_first_rows(name, FIRST, options)
+        for name in names_to_read(names, bool(arguments.use_hf))
     }
 
 

@@ -15,10 +15,10 @@ from swift.utils import import_external_file
 
 for plugin in sys.argv[3:]:
     import_external_file(plugin)
-from swift_rlvr.training.ms_swift.first_rows import first_rows, read_by_ms_swift
+from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
 
-chosen = read_by_ms_swift([sys.argv[1]], use_hf=False)
-first = first_rows(sys.argv[1], int(sys.argv[2]), {"remove_unused_columns": False, "use_hf": False})
+chosen = names_to_read([sys.argv[1]], use_hf=False)
+first = read_first_rows(sys.argv[1], int(sys.argv[2]), {"remove_unused_columns": False, "use_hf": False})
 print(json.dumps([chosen, asdict(first)]))
 """
 REGISTERED = """
@@ -105,8 +105,8 @@ def test_hubs_and_tasks_of_ours_are_not_read(ms_swift, tmp_path):
     names = ["owner/other", "countdown", "math:sums.jsonl", "gsm8k"]
     code = (
         "import rlvr_plugin\n"
-        "from swift_rlvr.training.ms_swift.first_rows import read_by_ms_swift\n"
-        f"print(read_by_ms_swift({names!r}, use_hf=False))"
+        "from swift_rlvr.training.ms_swift.first_rows import names_to_read\n"
+        f"print(names_to_read({names!r}, use_hf=False))"
     )
     write(tmp_path / "sums.jsonl", [{"query": "1 + 1?", "solution": "2"}])
     done = ms_swift.run(code, cwd=tmp_path)

@@ -121,17 +121,17 @@ class NamedDataset:
             if file.suffix == ".jsonl":
                 total = check_jsonl(file)
             if not task:
-                return self.without_task(file)
+                return self.check_file(file)
         if self.is_read_by_ms_swift():
             return Checked(None, absent=None)
         source = readable(self.name, self.launch)
         if source is not None:
-            return self.first_rows(source, total)
+            return self.check_rows(source, total)
         message = f"{self.name} comes from {self.launch.hub}; its rows were not checked"
         remedy = f"to check them first, download it: --{self.setting} {task or 'NAME'}:FILE"
         return Checked(warning(self.setting, message, remedy), absent=None)
 
-    def as_read(self) -> Iterator[CheckResult]:
+    def check_as_read(self) -> Iterator[CheckResult]:
         """Check the rows that ms-swift has read of it."""
         first = self.launch.read.get(self.name)
         if first is None:
@@ -153,7 +153,7 @@ class NamedDataset:
             return
         source = read_by_ms_swift(self.name, self.launch)
         if source is not None:
-            result = self.first_rows(source, None).result
+            result = self.check_rows(source, None).result
             if result is not None:
                 yield result
             return
@@ -195,7 +195,7 @@ class NamedDataset:
                 else "as it is, if this is meant",
             )
 
-    def without_task(self, file: Path) -> Checked:
+    def check_file(self, file: Path) -> Checked:
         """Check a file without a task's name, which ms-swift's own preprocessor reads."""
         renames = parse_columns(self.launch.settings.get("columns"))
         renamed: set[str] = set()
@@ -278,7 +278,7 @@ class NamedDataset:
                     return self.failed(f"{needs}; {file} has {', '.join(columns)}", remedy)
         return None
 
-    def first_rows(self, source: Source, total: int | None) -> Checked:
+    def check_rows(self, source: Source, total: int | None) -> Checked:
         """Check the rows as `swift-rlvr dataset check` does, with the rewards of the run. total: of
         all rows, if it is known.
         """
@@ -329,7 +329,7 @@ def without_task(launch: Launch) -> Iterator[CheckResult]:
             dataset = NamedDataset(setting, name, launch)
             # A file that looks like one of a task's, and is named without it, is read there too.
             if dataset.is_read_by_ms_swift() or name in launch.read:
-                yield from dataset.as_read()
+                yield from dataset.check_as_read()
 
 
 def _asks_nothing(row: dict[str, Any]) -> bool:

@@ -207,7 +207,7 @@ def idle(launch: Launch) -> Iterator[CheckResult]:
     rewards, _ = build(launch)
     if not rewards:
         return
-    rows = first_rows(launch)
+    rows = row_of_each_task(launch)
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
     report = failed if datasets == rows.keys() else warning
@@ -393,7 +393,7 @@ def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float])
     return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
 
 
-def first_rows(launch: Launch) -> dict[str, AskedRow]:
+def row_of_each_task(launch: Launch) -> dict[str, AskedRow]:
     """The first row of each task in the data, by task."""
     rows: dict[str, AskedRow] = {}
     for asked in asked_rows(launch):

@@ -34,7 +34,7 @@ class FirstRows:
         return len(self.rows) + self.refused + self.skipped
 
 
-def read_by_ms_swift(names: Iterable[str], use_hf: bool) -> list[str]:
+def names_to_read(names: Iterable[str], use_hf: bool) -> list[str]:
     """Those values of `--dataset` that no task of ours reads and that are files on this machine, and
     those that a plugin has registered with a file. ms-swift renames a file in folders that it reads.
     """
@@ -56,7 +56,7 @@ def read_by_ms_swift(names: Iterable[str], use_hf: bool) -> list[str]:
     return chosen
 
 
-def first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstRows:
+def read_first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstRows:
     """Read the first `count` rows of a dataset with ms-swift's own loader and preprocessor.
 
     options: of ms-swift's `load_dataset`, as its training has them.

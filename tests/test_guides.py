@@ -17,8 +17,12 @@ from typer.main import get_command
 from commands import ran, refused
 from paths import ROOT
 from swift_rlvr.cli import app
+from swift_rlvr.evaluation.compare import figures_table
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.files import TINY_MODEL
 
 GUIDES = ROOT / "docs" / "guides"
 RESULTS = ROOT / "docs" / "results"
@@ -28,7 +32,7 @@ CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {
     "code": ("add.jsonl", 2),
     "flat_reward": ("completions.jsonl", 2),
-    "own_data": ("my_math.jsonl", 1),
+    "own_data": ("my_math.jsonl", 2),
     "several_tasks": ("mixed.jsonl", 1),
 }
 
@@ -76,9 +80,42 @@ def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
     tried = 0
     for words, shown in commands_of(page):
         if any(file in word for word in words):
-            assert_shown(shown, ran(*words))
+            # No test downloads a model: the tiny one has the same chat template.
+            local = [str(TINY_MODEL) if word.startswith("Qwen/") else word for word in words]
+            assert_shown(shown, ran(*local))
             tried += 1
     assert tried == count
+
+
+@pytest.mark.parametrize("page", ["flat_reward", "reading_a_run"])
+def test_measures_have_the_names_that_evaluate_and_probe_print(page):
+    """A sampled table is too slow to make again, and its figures are those of one day."""
+    records = [
+        Record(
+            index=0,
+            completion="",
+            rewards={},
+            row={"task": task},
+            success=True,
+            strict=True,
+            format=True,
+            tokens=7,
+            finish="stop",
+            seed=sample % 3,
+        )
+        for task in ("countdown", "gsm8k")
+        for sample in range(8)
+    ]
+    printed = {label for label, *_ in figures_table(summarize(records))}
+    group_figure = re.compile(r"groups of \d+ without a gradient")  # cli/probe.py
+
+    text = (GUIDES / f"{page}.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^measure .*\n(?:─+\n)?((?:.+\n)+?)(?=\n|```)", text, re.MULTILINE)
+    assert tables
+    for line in "".join(tables).splitlines():
+        label = re.split(r"\s{2,}", line)[0]
+        if not label.startswith("reason: "):
+            assert label in printed or group_figure.fullmatch(label), line
 
 
 def test_the_shown_explanation_is_what_it_prints():

@@ -14,6 +14,7 @@ from paths import ROOT
 
 TRANSLATIONS = {
     "README.md": "README_zh.md",
+    "docs/start/install.md": "docs/zh/install.md",
     "docs/start/quickstart.md": "docs/zh/quickstart.md",
     "docs/guides/own_data.md": "docs/zh/own_data.md",
     "docs/guides/own_reward.md": "docs/zh/own_reward.md",

@@ -372,6 +372,17 @@ def test_tests_mean_what_python_says(source, monkeypatch):
         ("from pytest import approx\nassert f(1) == approx(100, abs=1e-3)", "100.0009", "100.0011"),
         ("import numpy as np\nassert np.allclose(f(1), [1, 2.0])", "[1.000001, 2]", "[1, 2.1]"),
         ("import numpy as np\nassert np.allclose(f(1), [1, 2], atol=0.5)", "[1.4, 1.6]", "1"),
+        # a share of infinity is infinite: all would be near it, and it near all
+        ("import math\nassert math.isclose(f(1), 0.5)", "0.5", "math.inf"),
+        ("import math\nassert math.isclose(f(1), float('inf'))", "math.inf", "-math.inf"),
+        (
+            "import pytest\ny = [float('inf')]\nassert f(1) == pytest.approx(y)",
+            "[math.inf]",
+            "[0.5]",
+        ),
+        ("import numpy as np\nassert np.allclose(f(1), [float('inf')])", "[math.inf]", "[0.5]"),
+        # as numpy has it, an empty list is near any number
+        ("import numpy as np\nassert np.allclose(f(1), 7.0)", "[7, 7]", "[]"),
         (EVALPLUS + "assertion(f(1), 0.5, 0)", "0.5000009", "0.50001"),
         (EVALPLUS + "assertion(f(1), [0.5, 1e9], 0)", "(0.5, 1e9 + 1)", "(0.5, 1e9 + 1e4)"),
         (EVALPLUS + "assertion(f(1), 5, 0)", "5", "5.0000001"),

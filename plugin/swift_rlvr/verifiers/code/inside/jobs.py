@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from . import harness, prelude, solution, threads, together
+from . import harness, prelude, refused, solution, together
 
 # as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
 _RECURSION_LIMIT = 50_000
@@ -31,8 +31,12 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:
         sys.argv = ["completion.py"]
-        if job.get("stand_ins"):
-            threads.stand_in()
+        # what stands in for what the program has been refused before
+        stand_ins = job.get("stand_ins", 0)
+        if stand_ins >= 1:
+            refused.share_nothing()
+        if stand_ins >= 2:
+            refused.processes_as_threads()
         try:
             exec(compiled, vars(module))
         except SystemExit:

@@ -16,6 +16,7 @@ from swift_rlvr.verifiers.code import (
     passes_together,
     read_tests,
 )
+from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import read_source
 
 EVALPLUS = """
@@ -184,14 +185,17 @@ def f(x): return 0
 }
 
 
+ZYGOTES = Zygotes()  # kept from one test to the next, as a reward keeps them
+
+
 def passes(code: str, tests: str) -> bool:
     read = read_tests(tests, "f")
-    verdicts = check(code, read, Limits(seconds=60))
+    verdicts = check(code, read, Limits(seconds=60), zygotes=ZYGOTES)
     return len(verdicts) == len(read) and all(verdict.reason == "passed" for verdict in verdicts)
 
 
 def outcomes(code: str, tests: str, **options) -> list[str]:
-    verdicts = check(code, read_tests(tests, "f"), Limits(seconds=60), **options)
+    verdicts = check(code, read_tests(tests, "f"), Limits(seconds=60), zygotes=ZYGOTES, **options)
     return [verdict.reason for verdict in verdicts]
 
 

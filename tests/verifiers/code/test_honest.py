@@ -2,6 +2,8 @@
 the code is None too.
 """
 
+from functools import cache
+
 import pytest
 
 from honest import HONEST
@@ -52,9 +54,14 @@ TOGETHER = {
 }
 
 
+@cache
+def reward_of(**parameters) -> CodeReward:
+    """The same one for all tests, so that it keeps the processes that fork others."""
+    return CodeReward(timeout=60, **parameters)
+
+
 def explained(code: str, tests: object, **parameters):
-    reward = CodeReward(timeout=60, **parameters)
-    return reward.explain(f"```python\n{code}\n```", {"tests": tests})
+    return reward_of(**parameters).explain(f"```python\n{code}\n```", {"tests": tests})
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -448,9 +448,16 @@ class _Solution:
         if report.get("nonce") != nonce:
             self.close()
             return Verdict("ended early")
-        if report.get("kind") == "value":
-            return _compared(test, report.get("value"))
-        return _reported(report)
+        if report.get("kind") != "value":
+            return _reported(report)
+        # The value may be anything.
+        try:
+            value = decode(report.get("value"))
+            if test.holds(value):
+                return Verdict(PASSED)
+            return _wrong(test.expected, _shown(value))
+        except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
+            return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
 
 
 def _send_call(child: Child, test: CallTest | AssertTest) -> str:
@@ -635,17 +642,6 @@ def _stopped(ended: Ended, limits: Limits) -> Verdict:
     return Verdict(
         "timeout", f"stopped after {limits.seconds:g} s of CPU time, or a third of that asleep"
     )
-
-
-def _compared(test: CallTest | AssertTest, encoded: Any) -> Verdict:
-    """The verdict on the value that a child has sent, which may be anything."""
-    try:
-        value = decode(encoded)
-        if test.holds(value):
-            return Verdict(PASSED)
-        return _wrong(test.expected, _shown(value))
-    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
-        return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
 
 
 def _reported(report: dict) -> Verdict:

@@ -661,6 +661,12 @@ def test_without_landlock_nothing_at_all_can_be_written(file_outside):
     }
     assert outcomes["open its parent"] == "ENOSYS"
     assert output_of("print(open(0).read())", b"7", limits) == "7\n"
+    # Nor is there a folder that could stand in for a temporary one, which threads do not need.
+    tests = {"inputs": ["7"], "outputs": ["7"]}
+    writes, asks = "open('/tmp/x', 'w')", "from multiprocessing import Pool\nwith Pool(2) as pool: "
+    asks += "print(*pool.map(int, [input()]))"
+    assert result_of(writes, tests, limits) == ["needs what the sandbox refuses"]
+    assert result_of(asks, tests, limits) == ["refused by the sandbox"]
 
 
 def test_threads_without_end_are_ended():

@@ -6,6 +6,7 @@ The child imports this outside the package: only the standard library.
 import _thread
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -100,7 +101,8 @@ def share_nothing() -> None:
 
     own = os.getcwd()
     temporary = f"{own}/tmp"
-    os.mkdir(temporary)
+    with suppress(OSError):  # without Landlock nothing can be written
+        os.mkdir(temporary)
 
     def moved(value: Any) -> Any:
         if not isinstance(value, (str, bytes, os.PathLike)):

@@ -16,7 +16,6 @@ ONLY_TOGETHER = "passes only together with its tests"
 DECLINED = {"fixture", "tmp_path", "capsys", "async unittest", "expectedFailure"}
 # What is None for another reason, either way.
 OTHERWISE = {
-    "bcb /tmp": "refused by the sandbox",
     "bcb subprocess real": "refused by the sandbox",
     "bcb multiprocessing": "refused by the sandbox",
     "eq to plain": "an object that compares itself",
@@ -258,6 +257,20 @@ ASK_FOR_MORE = [
 def test_a_right_program_gets_what_the_sandbox_has_as_good(code):
     explanation = explained(f"def square(x): return x * x\n{code}", SQUARE)
     assert (explanation.reward, explanation.reason) == (1.0, "all tests passed")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f('4') == 5",
+        {"fn_name": "f", "inputs": [["4"]], "outputs": [5]},
+        "import os\ny = f('4')\nassert y == 5 and open('/tmp/x').read() == '4' and os.listdir('/tmp') == ['x']",
+    ],
+)
+def test_a_function_and_its_tests_get_it_too(tests):
+    code = "def f(x):\n    open('/tmp/x', 'w').write(x)\n    return int(open('/tmp/x').read()) + 1"
+    assert explained(code, tests).reward == 1.0
+    assert explained(code.replace("+ 1", "+ 2"), tests).reward == 0.0
 
 
 @pytest.mark.parametrize("code", ASK_FOR_MORE)

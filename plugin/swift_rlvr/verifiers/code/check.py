@@ -152,16 +152,24 @@ def _run_all(
     all_tests: bool,
     zygotes: Zygotes,
 ) -> list[Verdict]:
-    run = _Run(limits)
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     if programs:
-        return _run_up_to_a_failure(run.programs(zygotes, code, programs), all_tests)
+        running = _Run(limits).programs(zygotes, code, programs)
+        return _run_up_to_a_failure(running, all_tests)
+
     units = [test for test in tests if not isinstance(test, ProgramTest)]
-    with zygotes.borrow() as zygote:
-        # Closing it ends the child, also where not all tests are run.
-        with closing(run.units(zygote, code, units, all_tests)) as running:
-            verdicts = _run_up_to_a_failure(running, all_tests)
-        _require_alive(zygote, verdicts[-1:])
+    verdicts: list[Verdict] = []
+    # Where the sandbox refuses something, once more with what is as good. Threads in place of processes
+    # are not: nobody would know whether a function that passes with them is right.
+    for stand_ins in (0, 1):
+        run = _Run(limits, stand_ins)
+        with zygotes.borrow() as zygote:
+            # Closing it ends the child, also where not all tests are run.
+            with closing(run.units(zygote, code, units, all_tests)) as running:
+                verdicts = _run_up_to_a_failure(running, all_tests)
+            _require_alive(zygote, verdicts[-1:])
+        if all(verdict.reason != REFUSED for verdict in verdicts):
+            break
     return verdicts
 
 
@@ -188,6 +196,7 @@ class _Run:
     """
 
     limits: Limits
+    stand_ins: int = 0  # up to which step, for functions and their tests (`inside.jobs`)
     left: float = field(init=False)  # seconds, as `Child.used` counts them
     deadline: float = field(init=False)  # by `time.monotonic`
 
@@ -371,6 +380,7 @@ class _Solution:
             "code": code,
             "longest": self._longest,
             "names": sorted(names),
+            "stand_ins": run.stand_ins,
         }
         self._stack = ExitStack()
         self._child: Child | None = None
@@ -531,6 +541,7 @@ class _Harness:
             "goes_on": all_tests,
             "packages": run.limits.packages,
             "has_arrays": any(program.has_arrays for program in programs),
+            "stand_ins": run.stand_ins,
         }
 
     def run(self, program: Program, units: list[UnitTest]) -> Iterator[Verdict]:

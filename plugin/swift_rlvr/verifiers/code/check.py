@@ -230,10 +230,10 @@ class _Run:
     ) -> Generator[Verdict, None, None]:
         """Run a program once for each test, each time in a child of its own.
 
-        Where the sandbox refuses it something, it goes on with what stands in for that: first with what
-        is as good, then with threads in place of processes. If it passes all tests with these, nobody
-        knows whether it is right, and the last test bears the refusal; if not, it is wrong: a refusal
-        that could be had for the asking would be a way out of every hard row.
+        Where the sandbox refuses it something, it goes on with what is as good, and where that is not
+        enough, with threads in place of processes. If it passes all tests with threads, nobody knows
+        whether it is right, and the last test bears the refusal; if not, it is wrong: a refusal that
+        could be had for the asking would be a way out of every hard row.
         """
         job: dict[str, Any] = {"kind": "program", "code": code, "stand_ins": 0}
         refusal: Verdict | None = None

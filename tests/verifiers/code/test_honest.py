@@ -206,7 +206,7 @@ GIVEN = [
     # a folder of its own, which was empty, whose names are its own everywhere
     "import os, shutil\nfrom pathlib import Path\nassert os.listdir('/tmp') == []\n"
     "folder = Path('/var/tmp/a/b')\nfolder.mkdir(parents=True)\n(folder / 'x').write_text(input())\n"
-    "os.rename('/var/tmp/a/b/x', '/tmp/y')\nos.chdir('/tmp')\nprint(square(int(open('y').read())))\n"
+    "shutil.move('/var/tmp/a/b/x', '/tmp/y')\nos.chdir('/tmp')\nprint(square(int(open('y').read())))\n"
     "shutil.rmtree('/var/tmp/a')\nassert os.path.isfile('/tmp/y')",
     "import tempfile\nwith tempfile.NamedTemporaryFile('w+', dir='/tmp') as file:\n"
     "    file.write(input())\n    file.flush()\n    print(square(int(open(file.name).read())))",

@@ -15,8 +15,9 @@ from .values import Opaque, decode, encode
 # as in `check.UNGRADED`
 REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
-# how the kernel answers what the sandbox does not allow
-_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
+# how the kernel answers what the sandbox does not allow; the last where a file is renamed into another
+# folder, which Landlock cannot allow before Linux 5.19
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV)
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ it.
 import json
 import pickle
 import re
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -60,13 +61,18 @@ def block(code: str, language: str = "python") -> str:
     return f"<think>Let's see.</think>Here it is:\n```{language}\n{code}\n```\n"
 
 
+@cache
+def reward_of(**parameters) -> CodeReward:
+    """The same one for all tests, so that it keeps the processes that fork others. It has so much time
+    that no verdict depends on how busy the machine is.
+    """
+    return CodeReward(timeout=60, **parameters)
+
+
 def grades(
     codes: list[str], tests: list, entry_point: str | None = None, **parameters
 ) -> list[Grade]:
-    reward = CodeReward(
-        timeout=60, **parameters
-    )  # so that no verdict depends on how busy the machine is
-    return reward.grades(
+    return reward_of(**parameters).grades(
         [block(code) for code in codes], tests=tests, entry_point=[entry_point] * len(codes)
     )
 

@@ -42,6 +42,7 @@ from swift_rlvr.verifiers.code import (
 )
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
+from swift_rlvr.verifiers.code.check import NOTHING_STANDS_IN
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
@@ -64,7 +65,7 @@ UNNAMED = "the prompt does not name a function or class that the tests use"
 # How code may fail that passes together with its tests all the same.
 _MAY_PASS_TOGETHER = (WRONG, "error", TOO_MANY_CALLS, *UNGRADED)
 # Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
-_REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
+_REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error", NOTHING_STANDS_IN)
 Tests = list[ProgramTest] | list[UnitTest | CallTest | AssertTest]
 
 

@@ -16,6 +16,7 @@ from swift_rlvr.verifiers.code import (
     passes_together,
     read_tests,
 )
+from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import read_source
 
 EVALPLUS = """
@@ -184,14 +185,17 @@ def f(x): return 0
 }
 
 
+ZYGOTES = Zygotes()  # kept from one test to the next, as a reward keeps them
+
+
 def passes(code: str, tests: str) -> bool:
     read = read_tests(tests, "f")
-    verdicts = check(code, read, Limits(seconds=60))
+    verdicts = check(code, read, Limits(seconds=60), zygotes=ZYGOTES)
     return len(verdicts) == len(read) and all(verdict.reason == "passed" for verdict in verdicts)
 
 
 def outcomes(code: str, tests: str, **options) -> list[str]:
-    verdicts = check(code, read_tests(tests, "f"), Limits(seconds=60), **options)
+    verdicts = check(code, read_tests(tests, "f"), Limits(seconds=60), zygotes=ZYGOTES, **options)
     return [verdict.reason for verdict in verdicts]
 
 
@@ -372,6 +376,17 @@ def test_tests_mean_what_python_says(source, monkeypatch):
         ("from pytest import approx\nassert f(1) == approx(100, abs=1e-3)", "100.0009", "100.0011"),
         ("import numpy as np\nassert np.allclose(f(1), [1, 2.0])", "[1.000001, 2]", "[1, 2.1]"),
         ("import numpy as np\nassert np.allclose(f(1), [1, 2], atol=0.5)", "[1.4, 1.6]", "1"),
+        # a share of infinity is infinite: all would be near it, and it near all
+        ("import math\nassert math.isclose(f(1), 0.5)", "0.5", "math.inf"),
+        ("import math\nassert math.isclose(f(1), float('inf'))", "math.inf", "-math.inf"),
+        (
+            "import pytest\ny = [float('inf')]\nassert f(1) == pytest.approx(y)",
+            "[math.inf]",
+            "[0.5]",
+        ),
+        ("import numpy as np\nassert np.allclose(f(1), [float('inf')])", "[math.inf]", "[0.5]"),
+        # as numpy has it, an empty list is near any number
+        ("import numpy as np\nassert np.allclose(f(1), 7.0)", "[7, 7]", "[]"),
         (EVALPLUS + "assertion(f(1), 0.5, 0)", "0.5000009", "0.50001"),
         (EVALPLUS + "assertion(f(1), [0.5, 1e9], 0)", "(0.5, 1e9 + 1)", "(0.5, 1e9 + 1e4)"),
         (EVALPLUS + "assertion(f(1), 5, 0)", "5", "5.0000001"),

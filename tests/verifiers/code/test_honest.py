@@ -2,6 +2,8 @@
 the code is None too.
 """
 
+from functools import cache
+
 import pytest
 
 from honest import HONEST
@@ -14,9 +16,6 @@ ONLY_TOGETHER = "passes only together with its tests"
 DECLINED = {"fixture", "tmp_path", "capsys", "async unittest", "expectedFailure"}
 # What is None for another reason, either way.
 OTHERWISE = {
-    "bcb /tmp": "refused by the sandbox",
-    "bcb move": "refused by the sandbox",
-    "bcb copy": "refused by the sandbox",
     "bcb subprocess real": "refused by the sandbox",
     "bcb multiprocessing": "refused by the sandbox",
     "eq to plain": "an object that compares itself",
@@ -54,9 +53,14 @@ TOGETHER = {
 }
 
 
+@cache
+def reward_of(**parameters) -> CodeReward:
+    """The same one for all tests, so that it keeps the processes that fork others."""
+    return CodeReward(timeout=60, **parameters)
+
+
 def explained(code: str, tests: object, **parameters):
-    reward = CodeReward(timeout=60, **parameters)
-    return reward.explain(f"```python\n{code}\n```", {"tests": tests})
+    return reward_of(**parameters).explain(f"```python\n{code}\n```", {"tests": tests})
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -195,25 +199,78 @@ def test_what_the_sandbox_refuses_the_code_is_not_graded():
 
 
 SQUARE = {"inputs": ["3", "-2"], "outputs": ["9", "4"]}
-# What programs ask libraries for, and the sandbox refuses. `square` is right or wrong.
+# What programs ask for, and the sandbox has as good: files in temporary folders, locks of processes
+# that are one, permissions and times. `square` is right or wrong.
+GIVEN = [
+    "open('/tmp/x', 'w').write(input())\nprint(square(int(open('/tmp/x').read())))",
+    # a folder of its own, which was empty, whose names are its own everywhere
+    "import os, shutil\nfrom pathlib import Path\nassert os.listdir('/tmp') == []\n"
+    "folder = Path('/var/tmp/a/b')\nfolder.mkdir(parents=True)\n(folder / 'x').write_text(input())\n"
+    "shutil.move('/var/tmp/a/b/x', '/tmp/y')\nos.chdir('/tmp')\nprint(square(int(open('y').read())))\n"
+    "shutil.rmtree('/var/tmp/a')\nassert os.path.isfile('/tmp/y')",
+    "import tempfile\nwith tempfile.NamedTemporaryFile('w+', dir='/tmp') as file:\n"
+    "    file.write(input())\n    file.flush()\n    print(square(int(open(file.name).read())))",
+    "import shelve\nwith shelve.open('/tmp/x') as kept:\n"
+    "    kept['n'] = int(input())\n    print(square(kept['n']))",
+    "import sqlite3\nrows = sqlite3.connect('/dev/shm/x.db')\n"
+    "print(square(*rows.execute('select ?', (int(input()),)).fetchone()))",
+    "import shutil\nopen('x', 'w').write(input())\nshutil.copy2('x', 'y')\n"
+    "print(square(int(open('y').read())))",
+    "from multiprocessing.pool import ThreadPool\n"
+    "with ThreadPool() as pool: print(*pool.map(square, [int(input())]))",
+    "import multiprocessing\nvalue = multiprocessing.Value('i', int(input()))\n"
+    "with value.get_lock(), multiprocessing.RLock() as lock: print(square(value.value))",
+    "from multiprocessing import BoundedSemaphore, Condition, Event, JoinableQueue\n"
+    "queue, event, free = JoinableQueue(), Event(), BoundedSemaphore(1)\nqueue.put(int(input()))\n"
+    "with free: assert not free.acquire(timeout=0.01)\n"
+    "try: free.release()\nexcept ValueError: event.set()\n"
+    "with Condition() as changed: assert event.wait()\n"
+    "print(square(queue.get()))\nqueue.task_done()\nqueue.join()",
+]
+# What it has not: processes.
 ASK_FOR_MORE = [
     "import multiprocessing\n"
-    "with multiprocessing.Pool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "with multiprocessing.Pool(2, maxtasksperchild=1) as pool: print(*pool.map(square, [int(input())]))",
+    "from multiprocessing.pool import Pool\nwith Pool() as pool: print(*pool.map(square, [int(input())]))",
     "from multiprocessing import Process, Queue\n"
     "def work(queue, number): queue.put(square(number))\nqueue = Queue()\n"
     "process = Process(target=work, args=(queue, int(input())))\nprocess.start()\n"
-    "print(queue.get())\nprocess.join()",
-    "import multiprocessing\nvalue = multiprocessing.Value('i', int(input()))\n"
-    "with multiprocessing.Lock(): print(square(value.value))",
-    "from multiprocessing.pool import ThreadPool\n"
-    "with ThreadPool(2) as pool: print(*pool.map(square, [int(input())]))",
+    "print(queue.get())\nprocess.join()\nassert process.exitcode == 0",
+    "from multiprocessing.context import SpawnProcess\n"
+    "class Work(SpawnProcess):\n    def run(self):\n        print(square(int(input())))\n        exit(3)\n"
+    "work = Work()\nwork.start()\nwork.join()\nassert work.exitcode == 3 and not work.is_alive()",
+    "from multiprocessing import Manager, Process\nwith Manager() as manager:\n"
+    "    shared, count = manager.dict(n=int(input())), manager.Value('i', 0)\n"
+    "    process = Process(target=lambda: shared.update(n=square(shared['n'])))\n"
+    "    process.start()\n    process.join()\n    print(shared['n'] + count.value)",
+    "from multiprocessing import Array, Pipe, Process\narray, (one, other) = Array('i', 3), Pipe()\n"
+    "def work():\n    array[0] = other.recv()\n    other.send(square(array[0]))\n"
+    "process = Process(target=work)\nprocess.start()\none.send(int(input()))\nprint(one.recv())",
     "from concurrent.futures import ProcessPoolExecutor\n"
     "with ProcessPoolExecutor() as pool: print(*pool.map(square, [int(input())]))",
-    "import shelve\nwith shelve.open('x') as kept:\n"
-    "    kept['n'] = int(input())\n    print(square(kept['n']))",
-    "import shutil\nopen('x', 'w').write(input())\nshutil.copy('x', 'y')\n"
-    "print(square(int(open('y').read())))",
+    "from concurrent.futures.process import ProcessPoolExecutor\n"
+    "with ProcessPoolExecutor(mp_context=None) as pool: print(pool.submit(square, int(input())).result())",
 ]
+
+
+@pytest.mark.parametrize("code", GIVEN)
+def test_a_right_program_gets_what_the_sandbox_has_as_good(code):
+    explanation = explained(f"def square(x): return x * x\n{code}", SQUARE)
+    assert (explanation.reward, explanation.reason) == (1.0, "all tests passed")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f('4') == 5",
+        {"fn_name": "f", "inputs": [["4"]], "outputs": [5]},
+        "import os\ny = f('4')\nassert y == 5 and open('/tmp/x').read() == '4' and os.listdir('/tmp') == ['x']",
+    ],
+)
+def test_a_function_and_its_tests_get_it_too(tests):
+    code = "def f(x):\n    open('/tmp/x', 'w').write(x)\n    return int(open('/tmp/x').read()) + 1"
+    assert explained(code, tests).reward == 1.0
+    assert explained(code.replace("+ 1", "+ 2"), tests).reward == 0.0
 
 
 @pytest.mark.parametrize("code", ASK_FOR_MORE)
@@ -222,7 +279,7 @@ def test_a_right_program_that_the_sandbox_refuses_something_is_not_graded(code):
     assert (explanation.reward, explanation.reason) == (None, "refused by the sandbox")
 
 
-@pytest.mark.parametrize("code", ASK_FOR_MORE)
+@pytest.mark.parametrize("code", ASK_FOR_MORE[:3] + GIVEN[:1])
 def test_a_wrong_program_cannot_have_itself_refused(code):
     """None would be a way out of every row that is hard."""
     # The first test it passes; or the last, where all are run.
@@ -236,7 +293,6 @@ def test_a_wrong_program_cannot_have_itself_refused(code):
     "code",
     [
         "import os\nos.fork()",
-        "import os\nos.chmod('.', 0o777)",
         "import subprocess\nsubprocess.run(['true'])\nprint(int(input()) ** 3)",
         "raise PermissionError",
         "raise OSError(1, 'Operation not permitted')",
@@ -244,7 +300,9 @@ def test_a_wrong_program_cannot_have_itself_refused(code):
     ],
 )
 def test_a_refusal_is_not_to_be_had_for_the_asking(code):
-    assert explained(code, SQUARE).reward == 0.0
+    explanation = explained(code, SQUARE)
+    assert (explanation.reward, explanation.reason) == (0.0, "needs what the sandbox refuses")
+    assert "of the code" in explanation.rules[-2].detail
     assert explained(code, SQUARE, partial=True).reward == 0.0
 
 
@@ -299,6 +357,7 @@ EQUAL = "class E:\n    __eq__ = lambda *_: True\n    __hash__ = lambda _: 1\n"
     [
         (f"{EQUAL}def f(x): return E()", "y = [1][0]\nassert f(1) == y"),
         (f"{EQUAL}def f(x): return E()", "y = [1]\nassert f(1) in y"),
+        (f"{EQUAL}def f(x): return E()", "assert f(1) is None"),  # no class is asked
         ("import os\ndef f(x): os._exit(0)", "y = [1][0]\nassert f(1) == y"),
         ("import sys\ndef f(x): sys.exit(0)", "y = [1][0]\nassert f(1) == y"),
         ("def f(x): raise AssertionError", "y = [1][0]\nassert f(1) == y"),

@@ -4,15 +4,17 @@ import pytest
 
 from lies import LIES
 from swift_rlvr.verifiers.code import Limits, passes_together, read_tests
+from swift_rlvr.verifiers.code.process import Zygotes
 
 LIMITS = Limits(seconds=60)
+ZYGOTES = Zygotes()  # kept from one test to the next, as a reward keeps them
 TESTS = "y = [1][0] + 1\nassert f(1) == y"
 
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_not_believed(name):
     code, tests = LIES[name]
-    assert not passes_together(code, read_tests(tests), LIMITS)
+    assert not passes_together(code, read_tests(tests), LIMITS, ZYGOTES)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_a_lie_is_not_believed(name):
     ],
 )
 def test_honest_code_is(code):
-    assert passes_together(code, read_tests(TESTS), LIMITS)
+    assert passes_together(code, read_tests(TESTS), LIMITS, ZYGOTES)
 
 
 def test_modules_of_a_package_may_ask_for_frames_while_they_are_loaded(tmp_path, monkeypatch):

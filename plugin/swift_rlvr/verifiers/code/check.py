@@ -35,6 +35,9 @@ WRONG = "wrong"
 OWN_ERROR = "error of the tests"
 COMPARES_ITSELF = "an object that compares itself"
 UNGRADED = (REFUSED, OWN_ERROR, COMPARES_ITSELF)
+# A program asks for something that the sandbox refuses, and for which it has nothing as good.
+NOTHING_STANDS_IN = "needs what the sandbox refuses"
+_STAND_INS = 2  # steps of what stands in (`inside.jobs`)
 # A timeout, but in a test of so many calls that passing them on may have taken most of the time.
 TOO_MANY_CALLS = "too many calls"
 _MANY_CALLS = 1000
@@ -42,7 +45,7 @@ _MANY_CALLS = 1000
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (
     *(WRONG, *_REPORTED, "timeout", TOO_MANY_CALLS),
-    *("too much output", "too many files", "killed"),
+    *("too much output", "too many files", "killed", NOTHING_STANDS_IN),
     *UNGRADED,
 )
 
@@ -149,16 +152,24 @@ def _run_all(
     all_tests: bool,
     zygotes: Zygotes,
 ) -> list[Verdict]:
-    run = _Run(limits)
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     if programs:
-        return _run_up_to_a_failure(run.programs(zygotes, code, programs), all_tests)
+        running = _Run(limits).programs(zygotes, code, programs)
+        return _run_up_to_a_failure(running, all_tests)
+
     units = [test for test in tests if not isinstance(test, ProgramTest)]
-    with zygotes.borrow() as zygote:
-        # Closing it ends the child, also where not all tests are run.
-        with closing(run.units(zygote, code, units, all_tests)) as running:
-            verdicts = _run_up_to_a_failure(running, all_tests)
-        _require_alive(zygote, verdicts[-1:])
+    verdicts: list[Verdict] = []
+    # Where the sandbox refuses something, once more with what is as good. Threads in place of processes
+    # are not: nobody would know whether a function that passes with them is right.
+    for stand_ins in (0, 1):
+        run = _Run(limits, stand_ins)
+        with zygotes.borrow() as zygote:
+            # Closing it ends the child, also where not all tests are run.
+            with closing(run.units(zygote, code, units, all_tests)) as running:
+                verdicts = _run_up_to_a_failure(running, all_tests)
+            _require_alive(zygote, verdicts[-1:])
+        if all(verdict.reason != REFUSED for verdict in verdicts):
+            break
     return verdicts
 
 
@@ -185,6 +196,7 @@ class _Run:
     """
 
     limits: Limits
+    stand_ins: int = 0  # up to which step, for functions and their tests (`inside.jobs`)
     left: float = field(init=False)  # seconds, as `Child.used` counts them
     deadline: float = field(init=False)  # by `time.monotonic`
 
@@ -218,11 +230,12 @@ class _Run:
     ) -> Generator[Verdict, None, None]:
         """Run a program once for each test, each time in a child of its own.
 
-        Where the sandbox refuses it something, it goes on with what stands in for that. If it passes
-        all tests so, nobody knows whether it is right, and the last test bears the refusal; if not, it
-        is wrong: a refusal that could be had for the asking would be a way out of every hard row.
+        Where the sandbox refuses it something, it goes on with what is as good, and where that is not
+        enough, with threads in place of processes. If it passes all tests with threads, nobody knows
+        whether it is right, and the last test bears the refusal; if not, it is wrong: a refusal that
+        could be had for the asking would be a way out of every hard row.
         """
-        job: dict[str, Any] = {"kind": "program", "code": code}
+        job: dict[str, Any] = {"kind": "program", "code": code, "stand_ins": 0}
         refusal: Verdict | None = None
         passed = 0
         for program in programs:
@@ -230,12 +243,13 @@ class _Run:
                 yield Verdict("timeout", "no time is left for it")
                 return
             verdict = self._program(zygotes, job, program)
-            if verdict.reason == REFUSED and refusal is None:
-                refusal = verdict
-                job["stand_ins"] = True
+            while verdict.reason == REFUSED and job["stand_ins"] < _STAND_INS:
+                job["stand_ins"] += 1
+                if job["stand_ins"] == _STAND_INS:
+                    refusal = verdict
                 verdict = self._program(zygotes, job, program)
             if verdict.reason == REFUSED:
-                verdict = Verdict("error", verdict.detail)
+                verdict = verdict._replace(reason=NOTHING_STANDS_IN)
             passed += verdict.reason == PASSED
             yield refusal if refusal is not None and passed == len(programs) else verdict
             if verdict.reason == "syntax error":
@@ -366,6 +380,7 @@ class _Solution:
             "code": code,
             "longest": self._longest,
             "names": sorted(names),
+            "stand_ins": run.stand_ins,
         }
         self._stack = ExitStack()
         self._child: Child | None = None
@@ -435,17 +450,24 @@ class _Solution:
             self._asked = _send_call(child, following)
         if report.get("kind") == "opaque":
             verdict = _wrong(test.expected, _detail(report))
-            return (
-                verdict._replace(reason=COMPARES_ITSELF)
-                if report.get("compares_itself")
-                else verdict
-            )
+            # None, True and False are asked for by `is`, about which no class has a say.
+            by_identity = isinstance(test, AssertTest) and test.comparison == "is"
+            if report.get("compares_itself") and not by_identity:
+                verdict = verdict._replace(reason=COMPARES_ITSELF)
+            return verdict
         if report.get("nonce") != nonce:
             self.close()
             return Verdict("ended early")
-        if report.get("kind") == "value":
-            return _compared(test, report.get("value"))
-        return _reported(report)
+        if report.get("kind") != "value":
+            return _reported(report)
+        # The value may be anything.
+        try:
+            value = decode(report.get("value"))
+            if test.holds(value):
+                return Verdict(PASSED)
+            return _wrong(test.expected, _shown(value))
+        except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
+            return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
 
 
 def _send_call(child: Child, test: CallTest | AssertTest) -> str:
@@ -519,6 +541,7 @@ class _Harness:
             "goes_on": all_tests,
             "packages": run.limits.packages,
             "has_arrays": any(program.has_arrays for program in programs),
+            "stand_ins": run.stand_ins,
         }
 
     def run(self, program: Program, units: list[UnitTest]) -> Iterator[Verdict]:
@@ -630,17 +653,6 @@ def _stopped(ended: Ended, limits: Limits) -> Verdict:
     return Verdict(
         "timeout", f"stopped after {limits.seconds:g} s of CPU time, or a third of that asleep"
     )
-
-
-def _compared(test: CallTest | AssertTest, encoded: Any) -> Verdict:
-    """The verdict on the value that a child has sent, which may be anything."""
-    try:
-        value = decode(encoded)
-        if test.holds(value):
-            return Verdict(PASSED)
-        return _wrong(test.expected, _shown(value))
-    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
-        return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
 
 
 def _reported(report: dict) -> Verdict:

@@ -13,6 +13,7 @@ What all children do alike the process that forks them has done before (`serve`)
 a child writes to is copied first, and Python writes to whatever it looks at.
 """
 
+import _multiprocessing  # type: ignore[import-not-found]
 import _socket
 import _thread
 import array
@@ -34,6 +35,7 @@ from typing import Any
 # made before there is a child, which takes time of each otherwise
 _DECODE, _ENCODE = json.JSONDecoder().decode, json.JSONEncoder().encode
 _CHUNK = 1 << 16  # bytes that are read at a time
+_CORES = 8  # that a child is told of
 _STACK = 1 << 22  # bytes of the stack of a thread; half of what Linux gives it
 
 
@@ -147,7 +149,7 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
     except lockdown.LockdownError as error:
         lock_down = _refusing(error)  # so that each child can say why
     limit_stacks = _limit_stacks()
-    _prepare()
+    _prepare(jobs.refused.SemLock)
     # What is there now stays in every child: neither collected nor, for that, copied.
     gc.collect()
     gc.freeze()
@@ -214,7 +216,7 @@ def _import_packages(packages: dict[str, str], lockdown: ModuleType) -> list[str
     return readable
 
 
-def _prepare() -> None:
+def _prepare(lock: type) -> None:
     """Make of this process what code finds in each child."""
     # Standard input and output know that they are pipes in a child, where nobody can seek. Python has
     # asked that already, of the null device that they are here.
@@ -233,6 +235,10 @@ def _prepare() -> None:
     sys.set_int_max_str_digits(0)
     # as the module `site` does, which is not loaded
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
+    vars(_multiprocessing).update(SemLock=lock)
+    # A pool has as many threads, which are limited, and how many must not depend on the machine.
+    for name in ("cpu_count", "process_cpu_count"):
+        vars(os)[name] = lambda: _CORES
     # Code that imports these gets no handle on what judges it.
     for name in [*sys.modules]:
         if name.partition(".")[0] in ("child", "folders", "lockdown", "inside"):

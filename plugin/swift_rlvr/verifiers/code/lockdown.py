@@ -13,8 +13,10 @@ enforces it whatever Python or C code asks for. So there are
   addressed;
 - no signals to other processes, and no tracing, priority or limit of them;
 - no waiting for the disk: fsync says that it is done, and O_SYNC and O_DIRECT are refused;
+- no change of the permissions, owners or times of files, which says that it is done, too: copies of
+  files ask for one, and ours are nobody else's;
 - no memory that outlives the process (System V, memfd), no io_uring, no bpf, no namespaces, no
-  mounts, no keys, and no change of the permissions, owners or times of files.
+  mounts and no keys.
 
 A call that is not on the list fails with EPERM, or from number 424 on (Linux 5.1) with ENOSYS, as
 on an older kernel: on that alone the C library and Python fall back to an older call. For instance
@@ -94,14 +96,14 @@ _ALLOWED = _numbers("""
     read 0 63 | write 1 64 | readv 19 65 | writev 20 66 | pread64 17 67 | pwrite64 18 68 | preadv 295 69 |
     pwritev 296 70 | preadv2 327 286 | pwritev2 328 287 | sendfile 40 71 | copy_file_range 326 285 | lseek 8 62 |
     open 2 - | openat 257 56 | close 3 57 | close_range 436 436 | dup 32 23 | dup2 33 - | dup3 292 24 | fcntl 72 25 |
-    ioctl 16 29 | fsync 74 82 | fdatasync 75 83 | ftruncate 77 46 | pipe 22 - | pipe2 293 59 | umask 95 166 |
+    ioctl 16 29 | ftruncate 77 46 | pipe 22 - | pipe2 293 59 | umask 95 166 |
     stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 |
     access 21 - | faccessat 269 48 | faccessat2 439 439 | readlink 89 - | readlinkat 267 78 | getdents 78 - |
     getdents64 217 61 | getcwd 79 17 | chdir 80 49 | fchdir 81 50 |
     poll 7 - | ppoll 271 73 | select 23 - | pselect6 270 72 | epoll_create 213 - | epoll_create1 291 20 |
     epoll_ctl 233 21 | epoll_wait 232 - | epoll_pwait 281 22 | eventfd2 290 19 | socketpair 53 199 | sendto 44 206 |
     recvfrom 45 207 | shutdown 48 210 | getsockname 51 204 | getpeername 52 205 | getsockopt 55 209 |
-    mmap 9 222 | munmap 11 215 | mremap 25 216 | mprotect 10 226 | madvise 28 233 | msync 26 227 |
+    mmap 9 222 | munmap 11 215 | mremap 25 216 | mprotect 10 226 | madvise 28 233 |
     brk 12 214 | clone 56 220 | exit 60 93 | exit_group 231 94 | futex 202 98 | set_robust_list 273 99 |
     rseq 334 293 | gettid 186 178 | sched_yield 24 124 | sched_getaffinity 204 123 | getcpu 309 168 |
     rt_sigaction 13 134 | rt_sigprocmask 14 135 | rt_sigreturn 15 139 | rt_sigpending 127 136 | rt_sigsuspend 130 133 |
@@ -112,6 +114,12 @@ _ALLOWED = _numbers("""
     getpid 39 172 | getppid 110 173 | getpgid 121 155 | getpgrp 111 - | getsid 124 156 | getuid 102 174 |
     geteuid 107 175 | getgid 104 176 | getegid 108 177 | getresuid 118 148 | getresgid 120 150 | getgroups 115 158 |
     getpriority 140 141 | prctl 157 167 | uname 63 160 | getrandom 318 278
+""")
+# These say that they are done, and nothing is. The last three list the attributes of a file: none.
+_DO_NOTHING = _numbers("""
+    fsync 74 82 | fdatasync 75 83 | msync 26 227 | chmod 90 - | fchmod 91 52 | fchmodat 268 53 | chown 92 - |
+    fchown 93 55 | lchown 94 - | fchownat 260 54 | utime 132 - | utimes 235 - | futimesat 261 - | utimensat 280 88 |
+    listxattr 194 11 | llistxattr 195 12 | flistxattr 196 13
 """)
 # allowed only with Landlock, which keeps them within the folder
 _WRITING = _numbers("""
@@ -166,11 +174,12 @@ _CLOCKS = (*range(12), -6 & 0xFFFFFFFF, -2 & 0xFFFFFFFF)
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
 _REMOVE_FOLDER, _MAKE_FOLDER = 1 << 4, 1 << 7
+_CHANGE_FOLDER = 1 << 13  # of a file that is renamed
 # version of Landlock -> how many rights it knows
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 # In a run's own folder. Neither links nor devices can be made in it.
 _OWN_FOLDER = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
-_OWN_FOLDER |= _REMOVE_FOLDER | _MAKE_FOLDER
+_OWN_FOLDER |= _REMOVE_FOLDER | _MAKE_FOLDER | _CHANGE_FOLDER
 # What Python needs to read besides its library
 _READABLE = (
     "/usr/share/zoneinfo",
@@ -504,9 +513,6 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
         # RWF_NOWAIT tells what another has read before.
         "preadv2": _one_of(5, 0),
         "pwritev2": _one_of(5, 0),  # such as RWF_SYNC
-        "fsync": [_DONE],
-        "fdatasync": [_DONE],
-        "msync": [_DONE],
         # The parent, if it is not root, has to be able to count what is in a folder. The C library
         # expects no error of umask.
         "mkdir": _all_of(1, *_LISTED),
@@ -533,6 +539,9 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     for name, numbers in allowed.items():
         if machine in numbers:
             actions[numbers[machine]] = [*checks.get(name, ()), _ALLOW]
+    for numbers in _DO_NOTHING.values():
+        if machine in numbers:
+            actions[numbers[machine]] = [_DONE]
     # From which number on what is done.
     ranges: list[tuple[int, list[_Instruction]]] = []
     for number in sorted({0, _FIRST_NEW, *actions, *(number + 1 for number in actions)}):

@@ -45,6 +45,9 @@ class Tolerance(NamedTuple):
     is_closed: bool = True  # whether it may be just as far
 
     def holds(self, value: Any, expected: Any) -> bool:
+        # A share of infinity is infinite: all would be near it, and it near all.
+        if math.inf in (abs(value), abs(expected)):
+            return bool(value == expected)
         difference = abs(value - expected)
         allowed = max(self.share * max(abs(value), abs(expected)), self.most)
         if difference == allowed:

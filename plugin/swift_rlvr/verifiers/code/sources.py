@@ -14,7 +14,7 @@ in the sandbox.
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -126,16 +126,6 @@ def read_source(
     ]
 
 
-def _as_a_script(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module, which may say by its exit status whether its tests have passed."""
-    match body[-1:]:
-        case [ast.Expr(ast.Call(_, [ast.Constant()], []))]:
-            return body
-        case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
-            return [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
-    return body
-
-
 class _Steps:
     """Divides a module into steps, which are numbered in the order in which they run.
 
@@ -147,7 +137,13 @@ class _Steps:
         self.steps: list[tuple[str, bool]] = []
         self._tree = tree
         self._candidate = candidate
-        body = _as_a_script(tree.body)
+        body = tree.body
+        match body[-1:]:
+            case [ast.Expr(ast.Call(_, [ast.Constant()], []))]:
+                pass
+            case [ast.Expr(ast.Call(function, [status], []))] if ast.unparse(function) in _EXITS:
+                # A script may say by its exit status whether its tests have passed.
+                body = [*body[:-1], ast.Assert(ast.UnaryOp(ast.Not(), status), None)]
         self._fixed = _FixedLengths(body)
         self._body = [each for each in body if not does_nothing(each)]
         self._functions = {each.name: each for each in self._body if isinstance(each, _FUNCTIONS)}
@@ -200,16 +196,19 @@ class _Steps:
 
         if any(isinstance(each, ast.Return) for each in before):
             return [*divided, *before]
-        call = _last_call(before)
         if last is not None:
             # What is left may fail as well.
             last.body += before
-        elif call is not None and not divided:
-            # It must not raise: that is all that is asked for.
-            divided.append(self._step(before, text_of(call), is_fair))
-        else:
-            divided += before
-        return divided or [ast.Pass()]
+            return divided
+        # Where nothing is checked, the last call must not raise: that is all that is asked for.
+        calls = []
+        for statement in before:
+            has_call = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+            if has_call and not isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
+                calls.append(statement)
+        if calls and not divided:
+            return [self._step(before, text_of(calls[-1]), is_fair)]
+        return [*divided, *before] or [ast.Pass()]
 
     def _step(self, body: list[ast.stmt], text: str, is_fair: bool) -> ast.With:
         number = len(self.steps)
@@ -356,8 +355,17 @@ class _FixedLengths:
         used = looked_up(*body)
         # Where anything else is done with a name, elements may be added to what it stands for.
         only_read = Counter(name for node in nodes for name in self._only_read(node))
+        # what is assigned to a name, where it stands beside it
+        assigned: list[tuple[ast.expr, ast.expr]] = []
+        for node in nodes:
+            match node:
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+                    assigned += zip(targets, values, strict=False)
+                case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+                    assigned.append((target, value))
         self._values: dict[str, ast.expr] = {}
-        for name, value in _assigned(nodes):
+        for target, value in assigned:
+            name = target.id if isinstance(target, ast.Name) else ""
             if bound[name] == 1 and used[name] <= only_read[name]:
                 self._values[name] = value
 
@@ -414,30 +422,6 @@ def _is_written(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
         return True
     return not any(isinstance(each, (ast.Name, ast.Call, ast.Await)) for each in ast.walk(node))
-
-
-def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
-    """Names to which a value is assigned that stands beside them."""
-    for node in nodes:
-        match node:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
-                ast.Name(name), _, ast.expr() as value
-            ):
-                yield name, value
-            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
-                for target, value in zip(targets, values, strict=False):
-                    if isinstance(target, ast.Name):
-                        yield target.id, value
-
-
-def _last_call(statements: list[ast.stmt]) -> ast.stmt | None:
-    """The last of the statements that only make sense for what they call."""
-    for statement in reversed(statements):
-        if isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS)):
-            continue
-        if any(isinstance(node, ast.Call) for node in ast.walk(statement)):
-            return statement
-    return None
 
 
 def _checks(node: ast.AST, checking: set[str]) -> bool:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from . import harness, prelude, solution, threads, together
+from . import harness, prelude, refused, solution, together
 
 # as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
 _RECURSION_LIMIT = 50_000
@@ -12,6 +12,13 @@ _RECURSION_LIMIT = 50_000
 
 def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> None:
     """Do the job of the first message that comes after the lockdown."""
+    # what stands in for what has been refused before
+    stand_ins = job.get("stand_ins", 0)
+    if stand_ins >= 1:
+        refused.share_nothing()
+    if stand_ins >= 2:
+        refused.processes_as_threads()
+
     if job["kind"] == "tests":
         harness.run(job, receive, report)
         return
@@ -31,8 +38,6 @@ def run(job: dict, receive: Callable[[], dict], report: Callable[..., bool]) -> 
     sys.setrecursionlimit(_RECURSION_LIMIT)
     if is_program:
         sys.argv = ["completion.py"]
-        if job.get("stand_ins"):
-            threads.stand_in()
         try:
             exec(compiled, vars(module))
         except SystemExit:

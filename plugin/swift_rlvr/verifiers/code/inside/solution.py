@@ -15,13 +15,18 @@ from .values import Opaque, decode, encode
 # as in `check.UNGRADED`
 REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
-# how the kernel answers what the sandbox does not allow
-_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS)
+# how the kernel answers what the sandbox does not allow; the last where a file is renamed into another
+# folder, which Landlock cannot allow before Linux 5.19
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the sandbox has refused something. Libraries in Rust tell it without a number."""
+    """Whether the sandbox has refused something. Libraries in Rust tell it without a number, and
+    SQLite without a class.
+    """
     if isinstance(error, PermissionError) and error.errno is None:
+        return True
+    if getattr(error, "sqlite_errorname", "") in ("SQLITE_CANTOPEN", "SQLITE_READONLY"):
         return True
     return isinstance(error, OSError) and error.errno in _REFUSALS
 
@@ -37,9 +42,22 @@ def failure(error: BaseException) -> dict[str, object]:
         kind = REFUSED
     try:
         detail = f"{type(error).__name__}: {error}"
+        if kind == REFUSED:
+            detail = f"{detail}{_place(error)}"
     except BaseException:  # the exception is untrusted code, and so is its text
         detail = type(error).__name__
     return {"kind": kind, "detail": detail[:LONGEST_DETAIL]}
+
+
+def _place(error: BaseException) -> str:
+    """The line of the code that asked for what was refused: the error alone seldom says what that is."""
+    place = ""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == "<completion>":
+            place = f", in line {traceback.tb_lineno} of the code"
+        traceback = traceback.tb_next
+    return place
 
 
 def run(

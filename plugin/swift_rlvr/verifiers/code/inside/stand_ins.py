@@ -5,6 +5,7 @@ They stand in for these packages in the process of the tests, which need not be 
 `sources.py` declines tests that use anything else of them.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -45,6 +46,8 @@ class Approx:
         if actual == expected:
             return True
         if isinstance(expected, bool) or not all(map(_is_number, (actual, expected))):
+            return False
+        if abs(expected) == math.inf:  # of which a share is infinite, too
             return False
         return bool(abs(actual - expected) <= max(self._most, self._share * abs(expected)))
 
@@ -133,11 +136,14 @@ def _near(actual: Any, expected: Any, share: float, most: float) -> Any:
     if isinstance(actual, list) or isinstance(expected, list):
         if not isinstance(actual, list):
             actual = [actual] * len(expected)
-        if not isinstance(expected, list):
+        # numpy has an empty list be near any number: nothing in it is not.
+        if not isinstance(expected, list) and actual:
             expected = [expected] * len(actual)
-        if len(actual) != len(expected):
+        if not isinstance(expected, list) or len(actual) != len(expected):
             raise ValueError("the shapes differ")
         return [_near(*pair, share, most) for pair in zip(actual, expected, strict=True)]
+    if math.inf in (abs(actual), abs(expected)):
+        return actual == expected
     return actual == expected or abs(actual - expected) <= most + share * abs(expected)
 
 

@@ -44,7 +44,9 @@ from swift_rlvr.verifiers.languages import (
     BOX_IS_WRONG,
     CALLED_CORRECT,
     CALLED_WRONG,
+    CALLED_WRONG_BEFORE,
     CHOSEN,
+    CORRECTED,
     DENIAL,
     DENIAL_OF_OTHERS,
     DENIALS,
@@ -58,6 +60,7 @@ from swift_rlvr.verifiers.languages import (
     RESULT,
     SECOND_THOUGHT,
     SURELY,
+    TAKEN_BACK,
     TAKES_BACK,
     TRUTH,
 )
@@ -397,7 +400,10 @@ _LONGEST_CONTEXT = 80  # characters on either side
 
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
-    """Whether the words around a box say that it is not the answer, or that another is as well."""
+    """Whether the words around a mark say that it is not the answer, or that another is as well."""
+    after = text[mark.end : mark.end + _LONGEST_CONTEXT]
+    if _is_corrected(mark.last, after, reader):
+        return True
     if mark.statement.mark != "boxed":
         return False
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
@@ -406,11 +412,20 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
         # Most boxes stand behind none of them, which is soon seen.
         if words.endswith(DENIALS) and DENIED_AT_END.search(words):
             return True
-    after = text[mark.end : mark.end + _LONGEST_CONTEXT]
+        if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
+            return True
     if BOX_IS_WRONG.match(after):
         return True
     other = _OR_ANOTHER.match(after)
     return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
+
+
+def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
+    """Whether the sentence right behind an answer takes it back: "Wait, that is wrong.", "No, it is 8"."""
+    if TAKEN_BACK.match(after):
+        return True
+    corrected = CORRECTED.match(after)
+    return corrected is not None and reader.is_another(answer, corrected["other"].rstrip(".,"))
 
 
 # --- words behind which an answer stands
@@ -440,11 +455,15 @@ _ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]"
 _POINTS_OF_NAMES = re.compile(
     # Dr. Smith
     r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\."
+    # Rs. 5, 5 sq. cm
+    r"|\b(?:Rs|sq|cu)\.(?=\s*\S)"
     # J. K. Rowling
     r"|(?<!\S)(?:[A-Z]\.\s?)+[A-Z]\."
     # George W. Bush, where nothing follows
     r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
 )
+# There are **5** of them; 2**3 is a power
+_BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=[^\s*])([^*]*[^\s*])\*\*(?![\w(*])")
 # a unit behind a block: $5$ cm.
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
 # what a value begins with, behind a mark that gives another one
@@ -508,10 +527,12 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     behind = _behind(tail[marker.end :])
     if _is_doubtful(marker.before, behind, reader):
         return None
+    if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
+        return None
     if behind.is_block:
         unit = _UNIT_AFTER.match(behind.after)
         return Statement("text", behind.answer, unit[1] if unit else "")
-    answer = behind.answer.strip().strip("*").strip()
+    answer = _BOLD.sub(r"\1", behind.answer).strip().strip("*").strip()
     surely = SURELY.match(answer)
     if surely:
         answer = answer[surely.end() :]
@@ -528,7 +549,7 @@ class _Behind(NamedTuple):
 
     is_block: it is in mathematics, quotes or a fence. is_spread: it is on other lines than the
     marker. letter: of the choice that it is, if it is one. after: what follows it, on its line or,
-    where it is spread, up to the end.
+    where it is spread, up to the end. rest: what follows it, up to the end.
     """
 
     answer: str
@@ -536,6 +557,7 @@ class _Behind(NamedTuple):
     is_spread: bool
     letter: str | None
     after: str
+    rest: str
 
 
 def _behind(rest: str) -> _Behind:
@@ -558,16 +580,19 @@ def _behind(rest: str) -> _Behind:
         answer = line[: end.start()] if end else line
         after = rest[end.end() if end else len(line) :]
         letter = _LETTER.match(answer)
+    rest = after
     if not is_spread:
         after = after.partition("\n")[0]
     if letter:
         after = _without_other_letters(after, letter[1])
-    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after)
+    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after, rest)
 
 
 def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
     """Whether the words around an answer deny it or leave it open, or give another one."""
     if behind.letter and _called_correct(behind.after) - {behind.letter}:
+        return True
+    if _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
         return True
     # a block may hold words of its own, such as \text{or}; the reader judges them
     has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
@@ -693,6 +718,4 @@ def _last_result(tail: str, reader: Reader) -> Statement | None:
     if result is None or not _VALUE.match(tail, result.end()):
         return None
     before = tail[sentence_start : result.start()]
-    if DENIAL_OF_OTHERS.search(before):
-        return None
     return _behind_marker(tail, _Marker(result.end(), before, is_english=False), reader)

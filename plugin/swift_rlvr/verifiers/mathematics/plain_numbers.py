@@ -79,8 +79,7 @@ _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
 
 # $5, -$5, US$5
 _CURRENCY = re.compile(r"([+-]?)\s*(?:US)?([$€£¥₹])\s*")
-# pounds of money and of weight are one
-_CURRENCIES = {"$": "dollar", "€": "euro", "£": "lb", "¥": "yuan", "₹": "rupee"}
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "gbp", "¥": "yuan", "₹": "rupee", "¢": "cent"}
 # what $5 are paid for: $5/hour, $5 per hour
 _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 

@@ -22,8 +22,8 @@ from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
     |day days|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
-    |lb lbs pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
-    |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
+    |lb lbs|pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
+    |acre acres|hectare hectares ha|dollar dollars usd bucks|gbp|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
     |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
     |N newton newtons|J joule joules|W watt watts|V volt volts|A ampere amperes amp amps|K kelvin kelvins
     |Pa pascal pascals|C coulomb coulombs|ohm ohms|F farad farads|T tesla teslas|eV|bar bars|atm|cal calorie calories
@@ -97,7 +97,7 @@ _NAMED_POWERS = {
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
     min 60 s|h 60 min|day 24 h|week 7 day|in 127/50 cm|ft 12 in|yd 3 ft|mi 1760 yd|acre 4840 yd2|hectare 10000 m2
-    |l 1000 cm3|lb 16 oz|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
+    |l 1000 cm3|lb 16 oz|pound 1 lb|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
 """
 # {unit: (how many, of which other unit)}
 _DEFINED: dict[str, tuple[Fraction, str]] = {}
@@ -437,6 +437,14 @@ def different_units(gold: str, answer: str) -> bool:
     """
     if not gold or not answer or gold == answer:
         return False
+    # pounds are money or a weight, whichever the other one is
+    if "pound" in gold or "pound" in answer:
+        for meaning in ("lb", "gbp"):
+            if not different_units(
+                gold.replace("pound", meaning), answer.replace("pound", meaning)
+            ):
+                return False
+        return True
     # $16 per hour: what the dollars are for may be added
     if gold == "dollar" and answer.startswith("dollar/"):
         return False

@@ -87,16 +87,16 @@ TAKES_BACK = re.compile(
 )
 # Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
 _INTERJECTION = (
-    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?|but|however"
+    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?"
     r"|(?:no|nope|non|nein|não|нет|nee|nej|nie)(?=\s*[,.:;!—–-]|\s+wait\b))"
 )
 _NO_LETTERS = r"[\s$\\()}\].,*!:;—–-]*"
 TAKEN_BACK = re.compile(
-    rf"{_NO_LETTERS}(?:{_INTERJECTION}{_NO_LETTERS})*"
+    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}|but|however){_NO_LETTERS})*"
     r"(?:(?:which|that|this|it|(?:the|this|my|that)(?: above)? (?:answer|result|value)(?: above)?)"
     r"(?:\s+(?:is|was|looks|seems)|['’]s)?\s+(?:also |clearly |actually )?"
     r"(?:(?:not|cannot be|(?:is|was)n['’]t|can['’]t be) (?:right|correct|true|the answer)"
-    r"|wrong\b|incorrect|mistaken|impossible|false)"
+    r"|wrong\b|incorrect|mistaken)"
     r"|(?:i|we)(?: have|['’]ve)? made (?:an?|some) (?:\w+ )?(?:mistake|error|slip)"
     # "No."
     r"|(?<=no)[.!]?\s*\Z)",

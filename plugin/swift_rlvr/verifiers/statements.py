@@ -596,7 +596,11 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
         return True
     # a block may hold words of its own, such as \text{or}; the reader judges them
     has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
-    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(behind.answer)):
+    words = behind.answer
+    again = _OR_AGAIN.fullmatch(words)
+    if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
+        words = again[1]
+    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(words)):
         return True
     if behind.is_block:
         # more formulas behind a block: the answer may be among them
@@ -606,6 +610,8 @@ def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
     return bool(DOUBT.search(behind.after) or SECOND_THOUGHT.search(behind.after))
 
 
+# "3/4, or 0.75" may give one value twice
+_OR_AGAIN = re.compile(r"(\S+?),? or (\S+)")
 # "1. Add the numbers" behind "Answer:": the point has been cut off
 _ENUMERATED = re.compile(r"[ \t]*[A-Za-z].*\n\s*\d+[.)]\s")
 

@@ -38,6 +38,7 @@ from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
+    Alternatives,
     Approximately,
     Cases,
     Choice,
@@ -333,6 +334,9 @@ def _same_several(gold: Value, answer: Value) -> bool:
             # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
             alone = None if is_clock_time(gold) else only_value(gold)
             return alone is not None and same(alone, answer)
+        case _, Alternatives(items) if len(items) > 1:
+            # 3/4 -> 3/4 or 0.75: one value, written twice
+            return all(same(gold, item) and same(items[0], item) for item in items)
         case _, Several():
             # 3 -> {3}
             alone = only_value(answer)

@@ -23,8 +23,8 @@ _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
     |day days|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
     |lb lbs|pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
-    |acre acres|hectare hectares ha|dollar dollars usd bucks|gbp|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
-    |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
+    |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
+    |gbp|degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
     |N newton newtons|J joule joules|W watt watts|V volt volts|A ampere amperes amp amps|K kelvin kelvins
     |Pa pascal pascals|C coulomb coulombs|ohm ohms|F farad farads|T tesla teslas|eV|bar bars|atm|cal calorie calories
     |knot knots|rpm|rev revolution revolutions|unit units|person people persons|percent|slug slugs|psi|kip kips|AU

@@ -462,6 +462,8 @@ _POINTS_OF_NAMES = re.compile(
     # George W. Bush, where nothing follows
     r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
 )
+# "3/4, or 0.75" may give one value twice
+_OR_AGAIN = re.compile(r"(\S+?),? or (\S+)")
 # There are **5** of them; 2**3 is a power
 _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=[^\s*])([^*]*[^\s*])\*\*(?![\w(*])")
 # a unit behind a block: $5$ cm.
@@ -525,13 +527,41 @@ def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
 def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | None:
     """What the words behind a marker state; None where they state two values, or deny one."""
     behind = _behind(tail[marker.end :])
-    if _is_doubtful(marker.before, behind, reader):
+    # before it: "I doubt that the answer is 5"
+    if DOUBT_BEFORE.search(marker.before):
         return None
     if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
         return None
+
+    # behind it: another choice that is correct, a second thought
+    if behind.letter and _called_correct(behind.after) - {behind.letter}:
+        return None
+    if _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
+        return None
+    if behind.is_spread and not behind.is_block:
+        if _gives_another(behind, reader):
+            return None
+    elif DOUBT.search(behind.after):
+        return None
+
+    # A block may hold words of its own, such as \text{or}; the reader judges them.
     if behind.is_block:
+        # more formulas behind it: the answer may be among them
+        if _other_values(behind.answer, behind.after):
+            return None
         unit = _UNIT_AFTER.match(behind.after)
         return Statement("text", behind.answer, unit[1] if unit else "")
+    if not behind.is_spread and SECOND_THOUGHT.search(behind.after):
+        return None
+
+    # in it: "5, but ..." and "5 or 6", unless it is one value twice
+    words = behind.answer
+    again = _OR_AGAIN.fullmatch(words)
+    if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
+        words = again[1]
+    if DOUBT.search(words) and not TRUTH.fullmatch(words):
+        return None
+
     answer = _BOLD.sub(r"\1", behind.answer).strip().strip("*").strip()
     surely = SURELY.match(answer)
     if surely:
@@ -583,35 +613,14 @@ def _behind(rest: str) -> _Behind:
     rest = after
     if not is_spread:
         after = after.partition("\n")[0]
+    # words that only call other letters wrong
     if letter:
-        after = _without_other_letters(after, letter[1])
+        after = CALLED_WRONG.sub(
+            lambda match: match[0] if letter[1] in match.groups() else "", after
+        )
     return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after, rest)
 
 
-def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
-    """Whether the words around an answer deny it or leave it open, or give another one."""
-    if behind.letter and _called_correct(behind.after) - {behind.letter}:
-        return True
-    if _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
-        return True
-    # a block may hold words of its own, such as \text{or}; the reader judges them
-    has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
-    words = behind.answer
-    again = _OR_AGAIN.fullmatch(words)
-    if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
-        words = again[1]
-    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(words)):
-        return True
-    if behind.is_block:
-        # more formulas behind a block: the answer may be among them
-        return bool(DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
-    if behind.is_spread:
-        return _gives_another(behind, reader)
-    return bool(DOUBT.search(behind.after) or SECOND_THOUGHT.search(behind.after))
-
-
-# "3/4, or 0.75" may give one value twice
-_OR_AGAIN = re.compile(r"(\S+?),? or (\S+)")
 # "1. Add the numbers" behind "Answer:": the point has been cut off
 _ENUMERATED = re.compile(r"[ \t]*[A-Za-z].*\n\s*\d+[.)]\s")
 
@@ -651,15 +660,6 @@ def content_of(segment: re.Match[str]) -> str:
 
 def _squeezed(formula: str) -> str:
     return "".join(formula.replace("\\dfrac", "\\frac").split()).rstrip(".")
-
-
-def _without_other_letters(after: str, letter: str) -> str:
-    """The words behind a chosen letter, without those that only call other letters wrong."""
-
-    def other(match: re.Match[str]) -> str:
-        return match[0] if letter.upper() in match.groups() else ""
-
-    return CALLED_WRONG.sub(other, after)
 
 
 def _called_correct(text: str) -> set[str]:

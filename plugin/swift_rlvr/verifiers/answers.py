@@ -196,8 +196,9 @@ def boxed_statement(text: str) -> Boxed | None:
         return None
 
     start, content_start, end = boxes[-1]
-    answer = _answer_of_last_boxes(text, boxes)
-    return Boxed(answer, text[content_start : end - 1], cut + start, cut + end)
+    content = text[content_start : end - 1]
+    answer = content if len(boxes) == 1 else _answer_of_last_boxes(text, boxes)
+    return Boxed(answer, content, cut + start, cut + end)
 
 
 def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:

@@ -392,7 +392,18 @@ def _same_relation(gold: Relation, answer: Value) -> bool:
         # x \approx 1.4 any value that rounds to 1.4; x^2 = 5 -> 5 is wrong
         return any(same(value, answer) for value in _stated(gold))
     if is_equality(gold) and is_equality(answer):
-        return _same_equality(gold, answer)
+        answer = _with_argument_of(gold, answer)
+        name = gold.sides[0]
+        if is_name(name) and is_name(answer.sides[0]):
+            if _same_name(name, answer.sides[0]):
+                return any(_name_has_value(value, answer) for value in _stated(gold))
+            # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
+            if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
+                return False
+        # x = 5 -> 10/2 = 5
+        is_calculation = is_name(name) and is_constant(answer.sides[0])
+        if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
+            return True
     return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
@@ -479,22 +490,6 @@ def _is_defined(left: Value, others: list[Value]) -> bool:
         else:
             return False
     return bool(symbols(left.tree)) and len(set(atoms)) == len(atoms) > 1
-
-
-def _same_equality(gold: Relation, answer: Relation) -> bool:
-    answer = _with_argument_of(gold, answer)
-    name = gold.sides[0]
-    if is_name(name) and is_name(answer.sides[0]):
-        if _same_name(name, answer.sides[0]):
-            return any(_name_has_value(value, answer) for value in _stated(gold))
-        # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
-        if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
-            return False
-    # x = 5 -> 10/2 = 5
-    is_calculation = is_name(name) and is_constant(answer.sides[0])
-    if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
-        return True
-    return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
 def _same_sides(gold: Relation, answer: Relation) -> bool:

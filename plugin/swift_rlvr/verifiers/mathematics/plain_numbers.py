@@ -8,7 +8,6 @@ else is tried.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -205,17 +204,28 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
     text, signs = _without_signs(text)
-    for match in _numbers_at_start(text):
+    for form in _FORMS:
+        match = form.match(text)
+        if match is None or match.end() > _MAX_DIGITS:
+            continue
         rest = text[match.end() :]
+        # the point of "5. " ends a sentence or a line of a list
+        if match[0][-1] == "." and rest.strip():
+            continue
         word = _SCALE.match(rest)
         scale = _SCALES[word[0]] if word else 1
         rest = rest[word.end() :] if word else rest
         # $5 per hour
         if signs.money_is_before and _RATE.match(rest):
             rest = f" {signs.money}{rest}"
-        unit = _unit_of(rest, signs)
-        if unit is None:
-            continue
+
+        # what is left is the unit; 50% cm is nothing
+        unit = signs.money
+        if rest.strip():
+            written_unit = None if signs.percent else read_unit(rest, rest[0] in " (")
+            if written_unit is None:
+                continue
+            unit = written_unit or unit
         try:
             number = _number_of(match, scale)
         except ZeroDivisionError:
@@ -248,29 +258,6 @@ def _without_signs(text: str) -> tuple[str, _Signs]:
         if text.endswith(sign):
             return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
     return text, signs
-
-
-def _numbers_at_start(text: str) -> Iterator[re.Match[str]]:
-    """What a text begins with, in each way to write a number."""
-    for form in _FORMS:
-        match = form.match(text)
-        if match is None or match.end() > _MAX_DIGITS:
-            continue
-        # the point of "5. " ends a sentence or a line of a list
-        if match[0][-1] == "." and text[match.end() :].strip():
-            continue
-        yield match
-
-
-def _unit_of(rest: str, signs: _Signs) -> str | None:
-    """The unit that stands behind a number, or else its money. Returns None if the rest is no unit."""
-    if not rest.strip():
-        return signs.money
-    # 50% cm is nothing
-    if signs.percent:
-        return None
-    unit = read_unit(rest, rest[0] in " (")
-    return None if unit is None else unit or signs.money
 
 
 def _number_of(match: re.Match[str], scale: int) -> Number:

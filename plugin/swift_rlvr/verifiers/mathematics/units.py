@@ -453,11 +453,8 @@ def different_units(gold: str, answer: str) -> bool:
         return False
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True
-    return _count_different_things(gold, answer)
 
-
-def _count_different_things(gold: str, answer: str) -> bool:
-    """Whether what is counted differs, where at least one of the two units is what is counted."""
+    # what is counted, by one of them at least
     first, second = _words_of(gold), _words_of(answer)
     if first & _MEASURES and second & _ARE_COUNTED and not first & second:
         return True

@@ -340,17 +340,14 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     factors = prime_factors(gold.plain)
     if factors is not None and len(factors) >= _FACTORS:
         return _RIGHT_OR_WRONG[prime_factors(plain(answer)) == factors]
-    return _compare_values(gold, gold.value, answer, leniency)
 
-
-def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Leniency) -> Reason:
-    """Whether one of the values that an answer may be read as is the gold's."""
+    # one of the values that the answer may be read as
     is_readable = False
     for value in _values(gold, answer):
-        if _is_right(gold_value, value, answer, leniency):
+        if _is_right(gold.value, value, answer, leniency):
             return Reason.CORRECT
         is_readable = True
-    if gold.is_sentence or _may_be_right(gold, gold_value, read(answer)):
+    if gold.is_sentence or _may_be_right(gold, gold.value, read(answer)):
         return Reason.BAD_GOLD
     if is_readable:
         return Reason.WRONG

@@ -124,13 +124,8 @@ def same(gold: Value, answer: Value) -> bool:
         core = without_conditions(answer)
         if core is not None:
             return same(gold, core)
-    return _same_kind(gold, answer)
 
-
-def _same_kind(gold: Value, answer: Value) -> bool:
-    """Whether an answer equals the gold, where nothing stands around the two. Names and words come
-    first: an answer may say in them what the gold is.
-    """
+    # Names and words come first: an answer may say in them what the gold is.
     match gold, answer:
         case (Relation() | Region(), _) | (_, Relation() | Region()) if _same_region(gold, answer):
             return True

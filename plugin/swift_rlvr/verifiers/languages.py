@@ -10,7 +10,7 @@ from typing import NamedTuple
 ANSWER_IS = re.compile(
     # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
-    r"|\b(?:correct|right)\s+(?:option|choice)s?\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
+    r"|\b(?:correct|right)\s+(?:option|choice)s?\b|答案|正确选项|结果|(?<!\w)答(?=\s*[:：]))"
     # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
     r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
     r"|(?:should|will) be(?=[\s*:$\\(]*-?[\d$\\])"
@@ -83,35 +83,6 @@ SECOND_THOUGHT = re.compile(
 TAKES_BACK = re.compile(
     rf"{SECOND_THOUGHT.pattern}|\b(?:wrong|incorrect|instead|rather|maybe|perhaps|possibly|or|could"
     r"|might|unsure|not sure|should be)\b|\?",
-    re.IGNORECASE,
-)
-# Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
-_INTERJECTION = (
-    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?"
-    r"|(?:no|nope|non|nein|não|нет|nee|nej|nie)(?=\s*[,.:;!—–-]|\s+wait\b))"
-)
-_NO_LETTERS = r"[\s$\\()}\].,*!:;—–-]*"
-TAKEN_BACK = re.compile(
-    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}|but|however){_NO_LETTERS})*"
-    r"(?:(?:which|that|this|it|(?:the|this|my|that)(?: above)? (?:answer|result|value)(?: above)?)"
-    r"(?:\s+(?:is|was|looks|seems)|['’]s)?\s+(?:also |clearly |actually )?"
-    r"(?:(?:not|cannot be|(?:is|was)n['’]t|can['’]t be) (?:right|correct|true|the answer)"
-    r"|wrong\b|incorrect|mistaken)"
-    r"|(?:i|we)(?: have|['’]ve)? made (?:an?|some) (?:\w+ )?(?:mistake|error|slip)"
-    # "No."
-    r"|(?<=no)[.!]?\s*\Z)",
-    re.IGNORECASE,
-)
-# ... where the value is another one: "No, it is 8", "Correction: 8", "It should be 8"
-CORRECTED = re.compile(
-    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}{_NO_LETTERS})+"
-    r"(?:it(?:['’]s| is| must be| should be)|i think(?: it(?:['’]s| is))?|make that|that['’]s"
-    # ... in Spanish, French, German, Portuguese and Italian
-    r"|es(?: ist)?|c['’]est|é|è"
-    r"|the (?:\w+ ){0,3}(?:is|should be))?"
-    r"|(?:it|that|this) should (?:be|have been))\s*:?[\s$\\(*]*"
-    # a value that is no part of a calculation
-    r"(?P<other>(?:-?\.?\d|\\frac|\\sqrt|[A-H](?![A-Za-z]))[^\s$;()*]*)(?!\s*[$\\)]*\s*[-+*/=×÷^])",
     re.IGNORECASE,
 )
 # a word that is an answer itself
@@ -504,12 +475,11 @@ DENIED_AT_END = re.compile(
 )
 # the last words that one of these may be, which are soon looked for
 DENIALS = (*_NOT, "doubt", "doubt that", "doubt it is", "that it is", "the answer is")
-# all of a sentence before a box: "Wrong:", "A common wrong answer is"
+# all of a sentence before a box, in lower case: "wrong:", "a common wrong answer is"
 CALLED_WRONG_BEFORE = re.compile(
     r"\W*(?:(?:an?|the|one|common|tempting|typical)\s+){0,3}"
     rf"(?:wrong|incorrect|{words_of('wrong')})"
-    r"(?:\s+(?:answer|result|value|option|choice))?(?:\s+(?:is|was|would be))?\W*",
-    re.IGNORECASE,
+    r"(?:\s+(?:answer|result|value|option|choice))?(?:\s+(?:is|was|would be))?\W*"
 )
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
@@ -529,6 +499,39 @@ BOX_IS_WRONG = re.compile(
     rf"|{words_of('denied')}"
     # ist falsch, (wrong), ❌
     rf"|(?:(?:{words_of('verb')})\s+)?(?:wrong\b|incorrect\b|错|❌|✗|{words_of('wrong')}))",
+    re.IGNORECASE,
+)
+# Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
+_NOES = "no|nope|non|nein|não|нет|nee|nej|nie|아니"
+_INTERJECTION = (
+    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?"
+    rf"|(?:{_NOES})(?=\s*[,.:;!—–-]\s*\S|\s+wait\b)|ой|等等|等一下|抱歉|哦|不对(?=[，。！])(?!。\s*\Z)|不(?=，)|いや|いいえ)"
+)
+_NO_LETTERS = r"[\s$\\()}\].,*!:;—–。，、！…-]*"
+TAKEN_BACK = re.compile(
+    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}|but|however){_NO_LETTERS})*+"
+    r"(?:(?:which|that|this|it|(?:the|this|my|that)(?: above)? (?:answer|result|value)(?: above)?)"
+    r"(?:\s+(?:is|was|looks|seems)|['’]s)?\s+(?:also |clearly |actually )?"
+    r"(?:(?:not|cannot be|(?:is|was)n['’]t|can['’]t be) (?:right|correct|true|the answer)"
+    r"|wrong\b|incorrect|mistaken)"
+    r"|(?:i|we)(?: have|['’]ve)? made (?:an?|some) (?:\w+ )?(?:mistake|error|slip)"
+    # ... 错了, falsch
+    rf"|错了|算错|不正确|(?:{words_of('wrong')})(?![^\W_])"
+    # "No."
+    rf"|(?:{_NOES}|不对)[.!。！]?\s*\Z)",
+    re.IGNORECASE,
+)
+# ... where the value is another one: "No, it is 8", "Correction: 8", "It should be 8"
+_OTHER = r"-?\.?\d[\d.,/]*+|\\(?:frac|sqrt)[^\s$;()*]*+|[A-H](?![A-Za-z])"
+CORRECTED = re.compile(
+    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}{_NO_LETTERS})++"
+    r"(?:(?:it(?:['’]s| is| must be| should be)|i think(?: it(?:['’]s| is))?|make that|that['’]s"
+    # ... in Spanish, French, German, Portuguese, Italian and Chinese
+    r"|es(?: ist)?|c['’]est|é|è|(?:答案)?(?:应该?)?[是为]"
+    rf"|the (?:\w+ ){{0,3}}(?:is|should be))\s*:?[\s$\\(*]*(?P<other>{_OTHER})"
+    # alone, with a unit at most: "Wait, 8 * 2" corrects nothing
+    rf"|[\s$\\(*]*(?P<alone>{_OTHER})[\s$\\)*]*(?:[^\W\d]+\s?){{0,2}}[.!。]?\s*(?:\n|\Z))"
+    rf"|(?:it|that|this) should (?:be|have been)\s*:?[\s$\\(*]*(?P<due>{_OTHER}))",
     re.IGNORECASE,
 )
 # The same in other languages. Kana before it are particles: の答えは.

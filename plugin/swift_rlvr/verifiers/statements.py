@@ -401,23 +401,25 @@ _LONGEST_CONTEXT = 80  # characters on either side
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     """Whether the words around a mark say that it is not the answer, or that another is as well."""
+    is_boxed = mark.statement.mark == "boxed"
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
-    if _is_corrected(mark.last, after, reader):
-        return True
-    if mark.statement.mark != "boxed":
-        return False
+    # Most marks end the text.
+    if after.strip(_CLOSING_SIGNS):
+        if _is_corrected(mark.last, after, reader) or (is_boxed and BOX_IS_WRONG.match(after)):
+            return True
+        other = _OR_ANOTHER.match(after) if is_boxed else None
+        if other and reader.is_another(mark.last, other[1].rstrip(".")):
+            return True
+
     before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if before:
-        words = " ".join(before.lower().split())
-        # Most boxes stand behind none of them, which is soon seen.
-        if words.endswith(DENIALS) and DENIED_AT_END.search(words):
-            return True
-        if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
-            return True
-    if BOX_IS_WRONG.match(after):
+    if not is_boxed or not before:
+        return False
+    before = before.lower()
+    if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
         return True
-    other = _OR_ANOTHER.match(after)
-    return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
+    # Most boxes stand behind none of these words, which is soon seen.
+    words = " ".join(before.split())
+    return words.endswith(DENIALS) and DENIED_AT_END.search(words) is not None
 
 
 def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
@@ -425,7 +427,10 @@ def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
     if TAKEN_BACK.match(after):
         return True
     corrected = CORRECTED.match(after)
-    return corrected is not None and reader.is_another(answer, corrected["other"].rstrip(".,"))
+    if corrected is None:
+        return False
+    other = corrected["other"] or corrected["alone"] or corrected["due"]
+    return reader.is_another(answer, other.rstrip(".,"))
 
 
 # --- words behind which an answer stands
@@ -536,7 +541,7 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     # behind it: another choice that is correct, a second thought
     if behind.letter and _called_correct(behind.after) - {behind.letter}:
         return None
-    if _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
+    if behind.rest and _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
         return None
     if behind.is_spread and not behind.is_block:
         if _gives_another(behind, reader):
@@ -556,7 +561,7 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
 
     # in it: "5, but ..." and "5 or 6", unless it is one value twice
     words = behind.answer
-    again = _OR_AGAIN.fullmatch(words)
+    again = _OR_AGAIN.fullmatch(words) if " or " in words else None
     if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
         words = again[1]
     if DOUBT.search(words) and not TRUTH.fullmatch(words):

@@ -12,7 +12,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
-from swift_rlvr.verifiers.mathematics.units import different_units, product_of_letters, read_unit
+from swift_rlvr.verifiers.mathematics.units import (
+    are_opposite,
+    different_units,
+    product_of_letters,
+    read_unit,
+)
 from swift_rlvr.verifiers.mathematics.values import Number, unit_of
 
 # longer numbers are no answers, and slow
@@ -317,7 +322,7 @@ def same_number(gold: Number, answer: Number) -> bool:
     if (gold.unit or gold.percent) and different_units(unit_of(gold), unit_of(answer)):
         return False
     if gold.percent and answer.percent:
-        return gold.value == answer.value
+        return gold.value == answer.value and not are_opposite(gold.unit, answer.unit)
 
     # 50% -> 1/2, and 50% -> 50, since "what percentage ...?" is also answered without the sign
     golds = {gold.value}

@@ -197,6 +197,12 @@ _WORDS_THAT_SAY_NOTHING = """
 _SAY_NOTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split())
 # of these, what is counted and so is not measured: 18 ways are not 18 minutes
 _ARE_COUNTED = frozenset(("item", "thing", "piece", "object", "way", "time"))
+# 15% increase is no 15% decrease, 5 km north is not 5 km south
+_OPPOSITE_WORDS = """
+    increase decrease|gain loss|profit loss|rise fall|north south|east west|above below|ahead behind|late early
+    |older younger|taller shorter|faster slower|heavier lighter|clockwise counterclockwise
+"""
+_OPPOSITES = [frozenset(pair.split()) for pair in _OPPOSITE_WORDS.split("|")]
 # 12 students are 12 people
 _ANYTHING = frozenset(("person", "unit"))
 # with these, 12 men are not 12 kg
@@ -455,6 +461,8 @@ def different_units(gold: str, answer: str) -> bool:
         return True
 
     # what is counted, by one of them at least
+    if are_opposite(gold, answer):
+        return True
     first, second = _words_of(gold), _words_of(answer)
     if first & _MEASURES and second & _ARE_COUNTED and not first & second:
         return True
@@ -474,6 +482,16 @@ def different_units(gold: str, answer: str) -> bool:
         second = {word[:2] for word in second}
     in_common = (first & second) | ((first | second) & _ANYTHING)
     return not in_common
+
+
+def are_opposite(gold: str, answer: str) -> bool:
+    """Whether what is counted has words that contradict each other.
+
+    >>> are_opposite("things increase", "things decrease"), are_opposite("things increase", "things growth")
+    (True, False)
+    """
+    difference = _words_of(gold) ^ _words_of(answer)
+    return any(pair <= difference for pair in _OPPOSITES)
 
 
 def _words_of(unit: str) -> set[str]:

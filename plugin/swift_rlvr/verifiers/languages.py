@@ -274,7 +274,7 @@ LANGUAGES = {
         "o",
         not_="non è|non|tranne",
         label="risultato(?: finale)?|soluzione",
-        wrong="sbagliat[oa]|errat[oa]|falso",
+        wrong="falso|sbagliat[oa]|errat[oa]",
     ),
     "ja": Words(
         "正解|答え|解答",
@@ -321,7 +321,7 @@ LANGUAGES = {
         not_="não é|não|exceto",
         deny="não|nao",
         label="resultado(?: final)?|solução",
-        wrong="errad[oa]|falso|incorret[oa]",
+        wrong="falso|errad[oa]|incorret[oa]",
     ),
     "ro": Words(
         "răspunsul(?: final| corect)?",
@@ -348,7 +348,7 @@ LANGUAGES = {
         not_="inte|utom",
         deny="inte",
         label="resultat(?:et)?|lösning(?:en)?",
-        wrong="felaktigt|fel(?=:)",
+        wrong="felaktigt|fel(?=[:!.])",
     ),
     "sw": Words(
         "jibu(?: sahihi)?",
@@ -408,7 +408,7 @@ LANGUAGES = {
         not_="không phải là|không phải|không",
         deny="không",
         label="kết quả|trả lời",
-        wrong="sai(?=:)",
+        wrong="không đúng|sai(?=[:!.])",
     ),
 }
 # The same of Chinese: it also gives bounds and parts behind a number, 5以上 and 5倍.
@@ -497,8 +497,10 @@ BOX_IS_WRONG = re.compile(
     r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
     # ... ではない
     rf"|{words_of('denied')}"
-    # ist falsch, (wrong), ❌
-    rf"|(?:(?:{words_of('verb')})\s+)?(?:wrong\b|incorrect\b|错|❌|✗|{words_of('wrong')}))",
+    # ist falsch, 错, ❌
+    rf"|(?:{words_of('verb')})\s+(?:{words_of('wrong')})(?![^\W_])|错|❌|✗"
+    # (wrong); but not "Incorrect options: A, C"
+    rf"|(?:wrong|incorrect|{words_of('wrong')})\s*(?:[)!.]|\Z))",
     re.IGNORECASE,
 )
 # Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
@@ -515,8 +517,9 @@ TAKEN_BACK = re.compile(
     r"(?:(?:not|cannot be|(?:is|was)n['’]t|can['’]t be) (?:right|correct|true|the answer)"
     r"|wrong\b|incorrect|mistaken)"
     r"|(?:i|we)(?: have|['’]ve)? made (?:an?|some) (?:\w+ )?(?:mistake|error|slip)"
-    # ... 错了, falsch
-    rf"|错了|算错|不正确|(?:{words_of('wrong')})(?![^\W_])"
+    # ... 错了, das ist falsch; but not "Falsch sind A und C"
+    r"|错了|算错|不正确(?!的)"
+    rf"|(?:(?:das ist|c['’]est|è|é|es|это)\s+)?(?:{words_of('wrong')})(?=\s*[.!,。！，]|\s*\Z)"
     # "No."
     rf"|(?:{_NOES}|不对)[.!。！]?\s*\Z)",
     re.IGNORECASE,

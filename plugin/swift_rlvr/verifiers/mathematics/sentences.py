@@ -337,7 +337,9 @@ def _number(match: re.Match[str]) -> Fraction | str:
 
 
 def _value(text: str) -> Value | None:
-    """What a text is read as, other than words."""
+    """What a text is read as, other than words; 1.333... goes on."""
+    if text.rstrip().endswith(".."):
+        return None
     text = _IN_ALL.sub("", text.strip().rstrip(".")).strip().strip("*")
     value = read(text) if text else None
     return None if isinstance(value, Words) else value

@@ -240,6 +240,9 @@ def test_every_language_states_an_answer_and_refuses_two(language):
     or_ = LANGUAGES[language].or_.split("|")[0]
     for gold in ("17", "18"):
         assert grade(sentence.format(f"17 {or_} 18"), gold).reward == 0.0
+    wrong = LANGUAGES[language].wrong.split("|")[0].partition("(")[0]
+    assert grade(f"{wrong}: {sentence.format(18)}", "18").reward == 0.0
+    assert grade(f"\\boxed{{18}}. {wrong}!", "18").reward == 0.0
 
 
 # What also names the result of a step, and so is read on the last line alone.

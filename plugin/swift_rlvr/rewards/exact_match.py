@@ -11,7 +11,7 @@ from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
 from swift_rlvr.verifiers.quantities import same_quantity
-from swift_rlvr.verifiers.statements import WORDS, Reader, check_form, final_statement
+from swift_rlvr.verifiers.statements import WORDS, check_form, final_statement
 
 MAX_ANSWER_CHARS = 1000
 # Golds of which no part is right.
@@ -115,7 +115,14 @@ class ExactMatchReward(Reward):
             return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
         literal = self.parameters.literal
         form = check_form(row.get(ANSWER_FORM) or self.parameters.answer_form)
-        statement = final_statement(text or "", form, _reader(golds, literal))
+
+        def is_value(line: str) -> bool:
+            """Whether a last line is a value, or a right answer: other words alone cannot be told
+            from the end of a sentence.
+            """
+            return WORDS.is_value(line) or _compared(line, golds, literal) == (1.0, "correct")
+
+        statement = final_statement(text or "", form, WORDS._replace(is_value=is_value))
         share: float | None = 0.0
         answer = None
         if statement is None:
@@ -138,17 +145,6 @@ def golds_of(value: object) -> list[str] | None:
     if not all(isinstance(gold, str) for gold in golds):
         return None
     return list(golds)
-
-
-def _reader(golds: list[str], literal: bool) -> Reader:
-    """What of a last line is a value: also a right answer. Other words alone cannot be told from the
-    end of a sentence.
-    """
-
-    def is_value(line: str) -> bool:
-        return WORDS.is_value(line) or _compared(line, golds, literal) == (1.0, "correct")
-
-    return WORDS._replace(is_value=is_value)
 
 
 def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float | None, str]:

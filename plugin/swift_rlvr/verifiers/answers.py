@@ -10,8 +10,6 @@ text of 100,000 unclosed tags costs no more than any other.
 import re
 import string
 import unicodedata
-from collections import deque
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.thinking import (
@@ -25,7 +23,6 @@ OPEN, CLOSE = "<answer>", "</answer>"
 
 # Boxes. A brace of the text itself is escaped and does not count: \{ and \}.
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
-_BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
@@ -141,29 +138,8 @@ def last_boxed(text: str) -> str | None:
     >>> print(last_boxed(r"\boxed{1}, so \boxed{\frac{1}{2}} and \boxed{3"), last_boxed("no box"))
     \frac{1}{2} None
     """
-    text = text[-_LONGEST_SCOPE:]
-    box = _last_box(text)
-    return None if box is None else text[box[1] : box[2] - 1]
-
-
-def _last_box(text: str) -> tuple[int, int, int] | None:
-    """(its beginning, its content's beginning, its end) of the last complete box."""
-    start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
-    if start < 0:
-        return None
-    opening = _BOXED.match(text, start)
-    if opening is not None:
-        depth = 1
-        for brace in _BRACE.finditer(text, opening.end()):
-            if brace.group() == "{":
-                depth += 1
-            elif brace.group() == "}":
-                depth -= 1
-            if depth == 0:
-                return start, opening.end(), brace.end()
-    # The last box is never closed. An earlier one may be.
-    closed = deque(_closed_boxes(text), maxlen=1)
-    return closed[0] if closed else None
+    boxed = boxed_statement(text)
+    return None if boxed is None else boxed.last
 
 
 def boxed_answer(text: str) -> str | None:
@@ -198,20 +174,30 @@ def boxed_statement(text: str) -> Boxed | None:
     """`boxed_answer` with its place."""
     cut = max(0, len(text) - _LONGEST_SCOPE)
     text = text[cut:]
-    last = _last_box(text)
-    if last is None:
+    first = _BOXED.search(text)
+    if first is None:
         return None
-    has_several = text.count("\\boxed") + text.count("\\fbox") > 1
+
     # the closed boxes without another in them; a box closes after those in it
     boxes: list[tuple[int, int, int]] = []
-    if has_several:
-        for box in _closed_boxes(text):
-            if not boxes or boxes[-1][0] <= box[0]:
-                boxes.append(box)
-    last = boxes[-1] if boxes else last
-    start, content_start, end = last
+    # for each open brace its box; None where it opens no box
+    opened: list[tuple[int, int] | None] = []
+    for token in _BOXED_OR_BRACE.finditer(text, first.start()):
+        mark = token.group()
+        if mark == "{":
+            opened.append(None)
+        elif len(mark) > 2:
+            opened.append(token.span())
+        elif mark == "}" and opened:
+            box = opened.pop()
+            if box and (not boxes or boxes[-1][0] <= box[0]):
+                boxes.append((*box, token.end()))
+    if not boxes:
+        return None
+
+    start, content_start, end = boxes[-1]
     content = text[content_start : end - 1]
-    answer = _answer_of_last_boxes(text, boxes) if boxes else content
+    answer = content if len(boxes) == 1 else _answer_of_last_boxes(text, boxes)
     return Boxed(answer, content, cut + start, cut + end)
 
 
@@ -244,24 +230,6 @@ def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:
         named = zip(names, contents, strict=True)
         return ", ".join(f"{name} = {content}" for name, content in named)
     return ", ".join(contents)
-
-
-def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:
-    """(its beginning, its content's beginning, its end) of each closed box as it closes, in one
-    pass.
-    """
-    # for each open brace its box; None where it opens no box
-    opened: list[tuple[int, int] | None] = []
-    for token in _BOXED_OR_BRACE.finditer(text):
-        mark = token.group()
-        if mark == "{":
-            opened.append(None)
-        elif len(mark) > 2:
-            opened.append(token.span())
-        elif mark == "}" and opened:
-            box = opened.pop()
-            if box:
-                yield *box, token.end()
 
 
 def marked_answer(text: str) -> tuple[str, str] | None:

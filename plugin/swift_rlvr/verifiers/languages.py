@@ -10,9 +10,10 @@ from typing import NamedTuple
 ANSWER_IS = re.compile(
     # The answer, the answer (in dollars), the answer to the question, the correct option, 答案
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
-    r"|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果|(?<!\w)答(?=\s*[:：]))"
+    r"|\b(?:correct|right)\s+(?:option|choice)s?\b|答案|正确选项|结果|(?<!\w)答(?=\s*[:：]))"
     # ... is: 5, **: 5, equals 5, or a heading with the answer on the lines behind it
     r"(?:(?P<verb>\s*\*{0,2}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
+    r"|(?:should|will) be(?=[\s*:$\\(]*-?[\d$\\])"
     r"|turns out to be|comes (?:out )?to)\b|:|=|：|是|为|就是|等于)"
     r"(?:\s*[:：])?\*{0,2})"
     r"|[ \t*_]*(?=\n))",
@@ -108,7 +109,7 @@ class Words(NamedTuple):
     that is denied; denied: right behind it. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
     label: what announces the answer on the last line, or in the last sentence, alone, since it also
-    names the result of a step.
+    names the result of a step. wrong: what calls an answer wrong, before or behind it.
     """
 
     answer: str
@@ -120,6 +121,7 @@ class Words(NamedTuple):
     deny: str = ""
     doubt: str = ""
     label: str = ""
+    wrong: str = ""
 
 
 LANGUAGES = {
@@ -130,11 +132,25 @@ LANGUAGES = {
         not_="ليست|ليس",
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
         label="إجابة|جواب|الحل|النتيجة|الناتج",
+        wrong="خطأ|خاطئ|خاطئة",
     ),
     "bg": Words(
-        "отговорът", "е", "или", not_="не е|не", deny="не", label="отговор|резултат(?:ът)?"
+        "отговорът",
+        "е",
+        "или",
+        not_="не е|не",
+        deny="не",
+        label="отговор|резултат(?:ът)?",
+        wrong="грешно|невярно|погрешно",
     ),
-    "bn": Words("উত্তর(?:টি)?", "হলো|হল|হচ্ছে|হবে", "বা|অথবা", denied="নয়|না", label="ফলাফল"),
+    "bn": Words(
+        "উত্তর(?:টি)?",
+        "হলো|হল|হচ্ছে|হবে",
+        "বা|অথবা",
+        denied="নয়|না",
+        label="ফলাফল",
+        wrong="ভুল",
+    ),
     "cs, sk": Words(
         "odpověď|odpoveď",
         "je|zní|znie",
@@ -142,6 +158,7 @@ LANGUAGES = {
         not_="není|nikoli",
         deny="ne|není",
         label="výsledek|řešení",
+        wrong="špatně|nesprávně|chybně|zle",
     ),
     "da, no": Words(
         "svar(?:et)?",
@@ -150,6 +167,7 @@ LANGUAGES = {
         not_="ikke",
         deny="ikke",
         label="resultat(?:et)?|løsning(?:en)?",
+        wrong="forkert|feil",
     ),
     "de": Words(
         "antwort|lösung",
@@ -158,14 +176,24 @@ LANGUAGES = {
         not_="nicht|kein|keine|außer",
         deny="nicht|kein\\w*",
         label="(?:end)?ergebnis|resultat",
+        wrong="falsch|unrichtig|inkorrekt",
     ),
-    "el": Words("απάντηση", "είναι", "ή", not_="δεν είναι|όχι", label="αποτέλεσμα"),
+    "el": Words(
+        "απάντηση",
+        "είναι",
+        "ή",
+        not_="δεν είναι|όχι",
+        label="αποτέλεσμα",
+        wrong="λάθος|λανθασμένο",
+    ),
     "es": Words(
         "respuesta(?: final| correcta)?",
         "es",
         "o",
         not_="no es|no|excepto|menos",
+        deny="no",
         label="resultado(?: final)?|solución",
+        wrong="falso|incorrect[oa]|erróne[oa]|equivocad[oa]",
     ),
     "fa": Words(
         "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
@@ -175,8 +203,16 @@ LANGUAGES = {
         denied="نیست",
         doubt="نیست",
         label="نتیجه",
+        wrong="غلط|اشتباه|نادرست",
     ),
-    "fi": Words("vastaus", "on", "tai", not_="ei ole|ei", label="tulos|ratkaisu"),
+    "fi": Words(
+        "vastaus",
+        "on",
+        "tai",
+        not_="ei ole|ei",
+        label="tulos|ratkaisu",
+        wrong="väärin|väärä",
+    ),
     "fr": Words(
         "réponse(?: finale| correcte)?",
         "est",
@@ -184,6 +220,7 @@ LANGUAGES = {
         not_="pas|sauf",
         deny="pas|non",
         label="résultat(?: final)?|solution",
+        wrong="faux|incorrecte?|erronée?",
     ),
     "he": Words(
         "התשובה(?: הסופית| הנכונה)?",
@@ -192,9 +229,17 @@ LANGUAGES = {
         not_="אינה|אינו|לא",
         doubt="לא|אינו",
         label="תשובה(?: סופית)?|ה?תוצאה(?: הסופית)?|ה?פתרון",
+        wrong="שגוי|לא נכון",
     ),
     "hi": Words(
-        "उत्तर|जवाब", "है|होगा", "या", " है| होगा| हैं", denied="नहीं", doubt="नहीं", label="हल|परिणाम"
+        "उत्तर|जवाब",
+        "है|होगा",
+        "या",
+        " है| होगा| हैं",
+        denied="नहीं",
+        doubt="नहीं",
+        label="हल|परिणाम",
+        wrong="गलत",
     ),
     "hr, sr": Words(
         "odgovor|одговор",
@@ -203,8 +248,17 @@ LANGUAGES = {
         not_="nije|није",
         deny="ne|не",
         label="rezultat|резултат",
+        wrong="netočno|pogrešno|нетачно|погрешно",
     ),
-    "hu": Words("válasz", "az|a", "vagy", not_="nem", deny="nem", label="eredmény|megoldás"),
+    "hu": Words(
+        "válasz",
+        "az|a",
+        "vagy",
+        not_="nem",
+        deny="nem",
+        label="eredmény|megoldás",
+        wrong="hibás|helytelen|rossz",
+    ),
     "id": Words(
         "jawaban(?:nya)?(?: akhir(?:nya)?| yang benar)?",
         "adalah|ialah",
@@ -212,6 +266,7 @@ LANGUAGES = {
         not_="bukan|selain",
         deny="bukan|tidak",
         label="hasil(?:nya)?",
+        wrong="salah|keliru",
     ),
     "it": Words(
         "risposta(?: finale| corretta)?",
@@ -219,6 +274,7 @@ LANGUAGES = {
         "o",
         not_="non è|non|tranne",
         label="risultato(?: finale)?|soluzione",
+        wrong="falso|sbagliat[oa]|errat[oa]",
     ),
     "ja": Words(
         "正解|答え|解答",
@@ -228,6 +284,7 @@ LANGUAGES = {
         denied="ではない|ではありません|じゃない",
         doubt="ない|ません|違",
         label="最終回答|最終解答|回答|解|結果",
+        wrong="間違い|不正解|誤り",
     ),
     "ko": Words(
         "정답|답",
@@ -237,6 +294,7 @@ LANGUAGES = {
         denied="가 아니|이 아니",
         doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
         label="(?:최종 ?)?답변|결과",
+        wrong="틀림|틀렸|오답",
     ),
     "nl": Words(
         "antwoord",
@@ -245,6 +303,7 @@ LANGUAGES = {
         not_="niet|geen|behalve",
         deny="niet|geen",
         label="resultaat|oplossing",
+        wrong="fout|onjuist",
     ),
     "pl": Words(
         "odpowiedź",
@@ -253,6 +312,7 @@ LANGUAGES = {
         not_="nie jest|nie|oprócz",
         deny="nie",
         label="wynik|rozwiązanie",
+        wrong="błąd|błędnie|źle|fałsz",
     ),
     "pt": Words(
         "resposta(?: final| correta)?",
@@ -261,6 +321,7 @@ LANGUAGES = {
         not_="não é|não|exceto",
         deny="não|nao",
         label="resultado(?: final)?|solução",
+        wrong="falso|errad[oa]|incorret[oa]",
     ),
     "ro": Words(
         "răspunsul(?: final| corect)?",
@@ -269,6 +330,7 @@ LANGUAGES = {
         not_="nu este|nu e|nu",
         deny="nu",
         label="răspuns(?: final)?|rezultat(?:ul)?(?: final)?",
+        wrong="greșit|incorect",
     ),
     "ru": Words(
         "ответ",
@@ -277,6 +339,7 @@ LANGUAGES = {
         not_="не|кроме",
         deny="не|нет|или|более|менее|больше|меньше|около|примерно|почти|если",
         label="результат|итого?|решение",
+        wrong="неверно|неправильно|ошибка",
     ),
     "sv": Words(
         "svar(?:et)?",
@@ -285,12 +348,40 @@ LANGUAGES = {
         not_="inte|utom",
         deny="inte",
         label="resultat(?:et)?|lösning(?:en)?",
+        wrong="felaktigt|fel(?=[:!.])",
     ),
-    "sw": Words("jibu(?: sahihi)?", "ni", "au", not_="si", label="matokeo"),
-    "ta": Words("பதில்|விடை", "என்பது|=", "அல்லது", denied="அல்ல|இல்லை", doubt="அல்ல|இல்லை"),
-    "te": Words("సమాధానం|జవాబు", "అంటే", "లేదా", denied="కాదు", label="ఫలితం"),
+    "sw": Words(
+        "jibu(?: sahihi)?",
+        "ni",
+        "au",
+        not_="si",
+        label="matokeo",
+        wrong="si sahihi|makosa",
+    ),
+    "ta": Words(
+        "பதில்|விடை",
+        "என்பது|=",
+        "அல்லது",
+        denied="அல்ல|இல்லை",
+        doubt="அல்ல|இல்லை",
+        wrong="தவறு",
+    ),
+    "te": Words(
+        "సమాధానం|జవాబు",
+        "అంటే",
+        "లేదా",
+        denied="కాదు",
+        label="ఫలితం",
+        wrong="తప్పు",
+    ),
     "th": Words(
-        "คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?", "คือ|เป็น", "หรือ", not_="ไม่ใช่", doubt="ไม่", label="ผลลัพธ์|ตอบ"
+        "คำตอบ(?:ที่ถูกต้อง|สุดท้าย)?",
+        "คือ|เป็น",
+        "หรือ",
+        not_="ไม่ใช่",
+        doubt="ไม่",
+        label="ผลลัพธ์|ตอบ",
+        wrong="ผิด",
     ),
     "tr": Words(
         "cevap|yanıt",
@@ -299,6 +390,7 @@ LANGUAGES = {
         "['’]?[dt][ıiuü]r| olur| olacaktır",
         denied="değil",
         label="sonuç",
+        wrong="yanlış|hatalı",
     ),
     "uk": Words(
         "відповідь",
@@ -307,6 +399,7 @@ LANGUAGES = {
         not_="не|крім",
         deny="ні",
         label="результат|розв'язок",
+        wrong="неправильно|хибно|помилка",
     ),
     "vi": Words(
         "(?:câu trả lời|đáp án|đáp số)(?: cuối cùng| đúng)?",
@@ -315,6 +408,7 @@ LANGUAGES = {
         not_="không phải là|không phải|không",
         deny="không",
         label="kết quả|trả lời",
+        wrong="không đúng|sai(?=[:!.])",
     ),
 }
 # The same of Chinese: it also gives bounds and parts behind a number, 5以上 and 5倍.
@@ -381,9 +475,15 @@ DENIED_AT_END = re.compile(
 )
 # the last words that one of these may be, which are soon looked for
 DENIALS = (*_NOT, "doubt", "doubt that", "doubt it is", "that it is", "the answer is")
+# all of a sentence before a box, in lower case: "wrong:", "a common wrong answer is"
+CALLED_WRONG_BEFORE = re.compile(
+    r"\W*(?:(?:an?|the|one|common|tempting|typical)\s+){0,3}"
+    rf"(?:wrong|incorrect|{words_of('wrong')})"
+    r"(?:\s+(?:answer|result|value|option|choice))?(?:\s+(?:is|was|would be))?\W*"
+)
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
-    r"[ \t$\\)}\].,*]*"
+    r"[ \t$\\)}\].,*(]*"
     # \boxed{5}?
     r"(?:\?"
     # ... is wrong, isn't it
@@ -396,7 +496,45 @@ BOX_IS_WRONG = re.compile(
     # ... not, but neither "not 6" nor "not \(6\)"
     r"|not\b(?!\s+[$\\(]*-?[\d$\\])"
     # ... ではない
-    rf"|{words_of('denied')})",
+    rf"|{words_of('denied')}"
+    # ist falsch, 错, ❌
+    rf"|(?:{words_of('verb')})\s+(?:{words_of('wrong')})(?![^\W_])|错|❌|✗"
+    # (wrong); but not "Incorrect options: A, C"
+    rf"|(?:wrong|incorrect|{words_of('wrong')})\s*(?:[)!.]|\Z))",
+    re.IGNORECASE,
+)
+# Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
+_NOES = "no|nope|non|nein|não|нет|nee|nej|nie|아니"
+_INTERJECTION = (
+    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?"
+    rf"|(?:{_NOES})(?=\s*[,.:;!—–-]\s*\S|\s+wait\b)|ой|等等|等一下|抱歉|哦|不对(?=[，。！])(?!。\s*\Z)|不(?=，)|いや|いいえ)"
+)
+_NO_LETTERS = r"[\s$\\()}\].,*!:;—–。，、！…-]*"
+TAKEN_BACK = re.compile(
+    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}|but|however){_NO_LETTERS})*+"
+    r"(?:(?:which|that|this|it|(?:the|this|my|that)(?: above)? (?:answer|result|value)(?: above)?)"
+    r"(?:\s+(?:is|was|looks|seems)|['’]s)?\s+(?:also |clearly |actually )?"
+    r"(?:(?:not|cannot be|(?:is|was)n['’]t|can['’]t be) (?:right|correct|true|the answer)"
+    r"|wrong\b|incorrect|mistaken)"
+    r"|(?:i|we)(?: have|['’]ve)? made (?:an?|some) (?:\w+ )?(?:mistake|error|slip)"
+    # ... 错了, das ist falsch; but not "Falsch sind A und C"
+    r"|错了|算错|不正确(?!的)"
+    rf"|(?:(?:das ist|c['’]est|è|é|es|это)\s+)?(?:{words_of('wrong')})(?=\s*[.!,。！，]|\s*\Z)"
+    # "No."
+    rf"|(?:{_NOES}|不对)[.!。！]?\s*\Z)",
+    re.IGNORECASE,
+)
+# ... where the value is another one: "No, it is 8", "Correction: 8", "It should be 8"
+_OTHER = r"-?\.?\d[\d.,/]*+|\\(?:frac|sqrt)[^\s$;()*]*+|[A-H](?![A-Za-z])"
+CORRECTED = re.compile(
+    rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}{_NO_LETTERS})++"
+    r"(?:(?:it(?:['’]s| is| must be| should be)|i think(?: it(?:['’]s| is))?|make that|that['’]s"
+    # ... in Spanish, French, German, Portuguese, Italian and Chinese
+    r"|es(?: ist)?|c['’]est|é|è|(?:答案)?(?:应该?)?[是为]"
+    rf"|the (?:\w+ ){{0,3}}(?:is|should be))\s*:?[\s$\\(*]*(?P<other>{_OTHER})"
+    # alone, with a unit at most: "Wait, 8 * 2" corrects nothing
+    rf"|[\s$\\(*]*(?P<alone>{_OTHER})[\s$\\)*]*(?:[^\W\d]+\s?){{0,2}}[.!。]?\s*(?:\n|\Z))"
+    rf"|(?:it|that|this) should (?:be|have been)\s*:?[\s$\\(*]*(?P<due>{_OTHER}))",
     re.IGNORECASE,
 )
 # The same in other languages. Kana before it are particles: の答えは.
@@ -423,8 +561,8 @@ AFTER_OF_OTHERS = re.compile(
     "(?:" + "|".join(words.after for words in LANGUAGES.values() if words.after) + r")\s*\Z",
     re.IGNORECASE,
 )
-# before a result, in its sentence
+# before an answer, in its sentence
 DENIAL_OF_OTHERS = re.compile(
-    rf"(?<![^\W_])(?:{words_of('deny')}|{words_of('not_')})(?![^\W_])|{words_of('doubt')}",
+    rf"(?<![^\W_])(?:{words_of('deny')}|{words_of('wrong')})(?![^\W_])|{words_of('doubt')}",
     re.IGNORECASE,
 )

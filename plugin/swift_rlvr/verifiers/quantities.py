@@ -113,8 +113,9 @@ def _units(text: str | None) -> set[str]:
         return {"%"}
     if text in _CURRENCIES:
         return _CURRENCIES[text]
-    if text.lower() in ("pound", "pounds"):
-        return {"lb", "pound sterling"}
     unit = read_unit(text) if text else ""
     is_measured = unit is not None and not unit.startswith(COUNTED)
-    return {unit if unit and is_measured else normalised_answer(text)}
+    if not unit or not is_measured:
+        return {normalised_answer(text)}
+    # pounds are money or a weight
+    return {unit.replace("pound", meaning) for meaning in ("lb", "pound sterling")}

@@ -44,7 +44,9 @@ from swift_rlvr.verifiers.languages import (
     BOX_IS_WRONG,
     CALLED_CORRECT,
     CALLED_WRONG,
+    CALLED_WRONG_BEFORE,
     CHOSEN,
+    CORRECTED,
     DENIAL,
     DENIAL_OF_OTHERS,
     DENIALS,
@@ -58,6 +60,7 @@ from swift_rlvr.verifiers.languages import (
     RESULT,
     SECOND_THOUGHT,
     SURELY,
+    TAKEN_BACK,
     TAKES_BACK,
     TRUTH,
 )
@@ -397,20 +400,37 @@ _LONGEST_CONTEXT = 80  # characters on either side
 
 
 def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
-    """Whether the words around a box say that it is not the answer, or that another is as well."""
-    if mark.statement.mark != "boxed":
-        return False
-    before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
-    if before:
-        words = " ".join(before.lower().split())
-        # Most boxes stand behind none of them, which is soon seen.
-        if words.endswith(DENIALS) and DENIED_AT_END.search(words):
-            return True
+    """Whether the words around a mark say that it is not the answer, or that another is as well."""
+    is_boxed = mark.statement.mark == "boxed"
     after = text[mark.end : mark.end + _LONGEST_CONTEXT]
-    if BOX_IS_WRONG.match(after):
+    # Most marks end the text.
+    if after.strip(_CLOSING_SIGNS):
+        if _is_corrected(mark.last, after, reader) or (is_boxed and BOX_IS_WRONG.match(after)):
+            return True
+        other = _OR_ANOTHER.match(after) if is_boxed else None
+        if other and reader.is_another(mark.last, other[1].rstrip(".")):
+            return True
+
+    before = text[max(0, mark.start - _LONGEST_CONTEXT) : mark.start].rstrip(_OPENING_SIGNS)
+    if not is_boxed or not before:
+        return False
+    before = before.lower()
+    if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
         return True
-    other = _OR_ANOTHER.match(after)
-    return other is not None and reader.is_another(mark.last, other[1].rstrip("."))
+    # Most boxes stand behind none of these words, which is soon seen.
+    words = " ".join(before.split())
+    return words.endswith(DENIALS) and DENIED_AT_END.search(words) is not None
+
+
+def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
+    """Whether the sentence right behind an answer takes it back: "Wait, that is wrong.", "No, it is 8"."""
+    if TAKEN_BACK.match(after):
+        return True
+    corrected = CORRECTED.match(after)
+    if corrected is None:
+        return False
+    other = corrected["other"] or corrected["alone"] or corrected["due"]
+    return reader.is_another(answer, other.rstrip(".,"))
 
 
 # --- words behind which an answer stands
@@ -440,11 +460,17 @@ _ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]"
 _POINTS_OF_NAMES = re.compile(
     # Dr. Smith
     r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Sr|Jr|Rev|Gen|Lt|Col|Capt|Sen|Gov)\."
+    # Rs. 5, 5 sq. cm
+    r"|\b(?:Rs|sq|cu)\.(?=\s*\S)"
     # J. K. Rowling
     r"|(?<!\S)(?:[A-Z]\.\s?)+[A-Z]\."
     # George W. Bush, where nothing follows
     r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
 )
+# "3/4, or 0.75" may give one value twice
+_OR_AGAIN = re.compile(r"(\S+?),? or (\S+)")
+# There are **5** of them; 2**3 is a power
+_BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=[^\s*])([^*]*[^\s*])\*\*(?![\w(*])")
 # a unit behind a block: $5$ cm.
 _UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
 # what a value begins with, behind a mark that gives another one
@@ -506,12 +532,42 @@ def _behind_last_marker(text: str, reader: Reader) -> Statement | None:
 def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | None:
     """What the words behind a marker state; None where they state two values, or deny one."""
     behind = _behind(tail[marker.end :])
-    if _is_doubtful(marker.before, behind, reader):
+    # before it: "I doubt that the answer is 5"
+    if DOUBT_BEFORE.search(marker.before):
         return None
+    if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
+        return None
+
+    # behind it: another choice that is correct, a second thought
+    if behind.letter and _called_correct(behind.after) - {behind.letter}:
+        return None
+    if behind.rest and _is_corrected(behind.answer, behind.rest[:_LONGEST_CONTEXT], reader):
+        return None
+    if behind.is_spread and not behind.is_block:
+        if _gives_another(behind, reader):
+            return None
+    elif DOUBT.search(behind.after):
+        return None
+
+    # A block may hold words of its own, such as \text{or}; the reader judges them.
     if behind.is_block:
+        # more formulas behind it: the answer may be among them
+        if _other_values(behind.answer, behind.after):
+            return None
         unit = _UNIT_AFTER.match(behind.after)
         return Statement("text", behind.answer, unit[1] if unit else "")
-    answer = behind.answer.strip().strip("*").strip()
+    if not behind.is_spread and SECOND_THOUGHT.search(behind.after):
+        return None
+
+    # in it: "5, but ..." and "5 or 6", unless it is one value twice
+    words = behind.answer
+    again = _OR_AGAIN.fullmatch(words) if " or " in words else None
+    if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
+        words = again[1]
+    if DOUBT.search(words) and not TRUTH.fullmatch(words):
+        return None
+
+    answer = _BOLD.sub(r"\1", behind.answer).strip().strip("*").strip()
     surely = SURELY.match(answer)
     if surely:
         answer = answer[surely.end() :]
@@ -528,7 +584,7 @@ class _Behind(NamedTuple):
 
     is_block: it is in mathematics, quotes or a fence. is_spread: it is on other lines than the
     marker. letter: of the choice that it is, if it is one. after: what follows it, on its line or,
-    where it is spread, up to the end.
+    where it is spread, up to the end. rest: what follows it, up to the end.
     """
 
     answer: str
@@ -536,6 +592,7 @@ class _Behind(NamedTuple):
     is_spread: bool
     letter: str | None
     after: str
+    rest: str
 
 
 def _behind(rest: str) -> _Behind:
@@ -558,27 +615,15 @@ def _behind(rest: str) -> _Behind:
         answer = line[: end.start()] if end else line
         after = rest[end.end() if end else len(line) :]
         letter = _LETTER.match(answer)
+    rest = after
     if not is_spread:
         after = after.partition("\n")[0]
+    # words that only call other letters wrong
     if letter:
-        after = _without_other_letters(after, letter[1])
-    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after)
-
-
-def _is_doubtful(before: str, behind: _Behind, reader: Reader) -> bool:
-    """Whether the words around an answer deny it or leave it open, or give another one."""
-    if behind.letter and _called_correct(behind.after) - {behind.letter}:
-        return True
-    # a block may hold words of its own, such as \text{or}; the reader judges them
-    has_words = not behind.is_block and not TRUTH.fullmatch(behind.answer)
-    if DOUBT_BEFORE.search(before) or (has_words and DOUBT.search(behind.answer)):
-        return True
-    if behind.is_block:
-        # more formulas behind a block: the answer may be among them
-        return bool(DOUBT.search(behind.after)) or _other_values(behind.answer, behind.after)
-    if behind.is_spread:
-        return _gives_another(behind, reader)
-    return bool(DOUBT.search(behind.after) or SECOND_THOUGHT.search(behind.after))
+        after = CALLED_WRONG.sub(
+            lambda match: match[0] if letter[1] in match.groups() else "", after
+        )
+    return _Behind(answer, block is not None, is_spread, letter[1] if letter else None, after, rest)
 
 
 # "1. Add the numbers" behind "Answer:": the point has been cut off
@@ -620,15 +665,6 @@ def content_of(segment: re.Match[str]) -> str:
 
 def _squeezed(formula: str) -> str:
     return "".join(formula.replace("\\dfrac", "\\frac").split()).rstrip(".")
-
-
-def _without_other_letters(after: str, letter: str) -> str:
-    """The words behind a chosen letter, without those that only call other letters wrong."""
-
-    def other(match: re.Match[str]) -> str:
-        return match[0] if letter.upper() in match.groups() else ""
-
-    return CALLED_WRONG.sub(other, after)
 
 
 def _called_correct(text: str) -> set[str]:
@@ -693,6 +729,4 @@ def _last_result(tail: str, reader: Reader) -> Statement | None:
     if result is None or not _VALUE.match(tail, result.end()):
         return None
     before = tail[sentence_start : result.start()]
-    if DENIAL_OF_OTHERS.search(before):
-        return None
     return _behind_marker(tail, _Marker(result.end(), before, is_english=False), reader)

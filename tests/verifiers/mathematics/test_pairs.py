@@ -55,6 +55,11 @@ STILL_RIGHT = [
         "the parameter's domain is understood",
     ),
     (
+        r"x=k\pi, k \in \mathbb{Z}",
+        r"x=k\pi",
+        "the parameter's domain is understood",
+    ),
+    (
         r"x = 2k\pi \text{ or } x = (2k+1)\pi, k \in \mathbb{Z}",
         r"x = 2k\pi \text{ or } x = (2k+1)\pi",
         "the parameter's domain is understood",

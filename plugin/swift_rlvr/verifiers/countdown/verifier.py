@@ -131,9 +131,18 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
         return Verdict(None, Reason.BAD_GOLD)
     given, goal = gold
 
-    text = _answer_of(completion, lenient)
-    if isinstance(text, Verdict):
-        return text
+    written = completion if isinstance(completion, str) else ""
+    text = last_answer(written)
+    if text is None:
+        is_open = has_unclosed_answer(written)
+        return Verdict(0.0, Reason.UNCLOSED_ANSWER if is_open else Reason.NO_ANSWER)
+    text = text.strip() if lenient else text.strip(_ASCII_SPACE)
+    if not text:
+        return Verdict(0.0, Reason.EMPTY_ANSWER)
+    # White space is only counted where it matters: it costs nothing but time.
+    if len(text) > MAX_CHARS and len("".join(text.split())) > MAX_CHARS:
+        return Verdict(0.0, Reason.TOO_LONG)
+
     parsed = parse(text)
     plain = text
     if parsed is None and lenient:
@@ -160,22 +169,6 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
     sides_agree = values.count(value) == len(values)
     reason = _WRONG_VALUE if sides_agree else _FALSE_EQUATION
     return Verdict(0.0, reason, text, _exact(value))
-
-
-def _answer_of(completion: object, lenient: bool) -> str | Verdict:
-    """The answer of a completion, or the verdict where there is none that is read."""
-    written = completion if isinstance(completion, str) else ""
-    text = last_answer(written)
-    if text is None:
-        is_open = has_unclosed_answer(written)
-        return Verdict(0.0, Reason.UNCLOSED_ANSWER if is_open else Reason.NO_ANSWER)
-    text = text.strip() if lenient else text.strip(_ASCII_SPACE)
-    if not text:
-        return Verdict(0.0, Reason.EMPTY_ANSWER)
-    # White space is only counted where it matters: it costs nothing but time.
-    if len(text) > MAX_CHARS and len("".join(text.split())) > MAX_CHARS:
-        return Verdict(0.0, Reason.TOO_LONG)
-    return text
 
 
 def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:

@@ -38,6 +38,7 @@ from swift_rlvr.verifiers.mathematics.sets import EMPTY, REALS
 from swift_rlvr.verifiers.mathematics.units import different_units, ratio
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
+    Alternatives,
     Approximately,
     Cases,
     Choice,
@@ -123,13 +124,8 @@ def same(gold: Value, answer: Value) -> bool:
         core = without_conditions(answer)
         if core is not None:
             return same(gold, core)
-    return _same_kind(gold, answer)
 
-
-def _same_kind(gold: Value, answer: Value) -> bool:
-    """Whether an answer equals the gold, where nothing stands around the two. Names and words come
-    first: an answer may say in them what the gold is.
-    """
+    # Names and words come first: an answer may say in them what the gold is.
     match gold, answer:
         case (Relation() | Region(), _) | (_, Relation() | Region()) if _same_region(gold, answer):
             return True
@@ -333,6 +329,9 @@ def _same_several(gold: Value, answer: Value) -> bool:
             # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
             alone = None if is_clock_time(gold) else only_value(gold)
             return alone is not None and same(alone, answer)
+        case _, Alternatives(items) if len(items) > 1:
+            # 3/4 -> 3/4 or 0.75: one value, written twice
+            return all(same(gold, item) and same(items[0], item) for item in items)
         case _, Several():
             # 3 -> {3}
             alone = only_value(answer)
@@ -388,7 +387,18 @@ def _same_relation(gold: Relation, answer: Value) -> bool:
         # x \approx 1.4 any value that rounds to 1.4; x^2 = 5 -> 5 is wrong
         return any(same(value, answer) for value in _stated(gold))
     if is_equality(gold) and is_equality(answer):
-        return _same_equality(gold, answer)
+        answer = _with_argument_of(gold, answer)
+        name = gold.sides[0]
+        if is_name(name) and is_name(answer.sides[0]):
+            if _same_name(name, answer.sides[0]):
+                return any(_name_has_value(value, answer) for value in _stated(gold))
+            # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
+            if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
+                return False
+        # x = 5 -> 10/2 = 5
+        is_calculation = is_name(name) and is_constant(answer.sides[0])
+        if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
+            return True
     return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
@@ -475,22 +485,6 @@ def _is_defined(left: Value, others: list[Value]) -> bool:
         else:
             return False
     return bool(symbols(left.tree)) and len(set(atoms)) == len(atoms) > 1
-
-
-def _same_equality(gold: Relation, answer: Relation) -> bool:
-    answer = _with_argument_of(gold, answer)
-    name = gold.sides[0]
-    if is_name(name) and is_name(answer.sides[0]):
-        if _same_name(name, answer.sides[0]):
-            return any(_name_has_value(value, answer) for value in _stated(gold))
-        # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
-        if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
-            return False
-    # x = 5 -> 10/2 = 5
-    is_calculation = is_name(name) and is_constant(answer.sides[0])
-    if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
-        return True
-    return _same_sides(gold, answer) or _is_multiple(gold, answer)
 
 
 def _same_sides(gold: Relation, answer: Relation) -> bool:

@@ -48,7 +48,7 @@ _NUMBER = (
 _COUNTED = rf"(?P<rest>(?!.*\b(?:{'|'.join(_PARTS)}|or|and|to|point)\b)[a-z]+(?: [a-z]+){{0,3}})"
 
 _CURRENCY_CODE = re.compile(
-    r"(?:(?P<before>USD|EUR|GBP|INR|CNY|RMB|JPY)\s?(?P<number>-?\d[\d,.]*)"
+    r"(?:(?P<before>USD|EUR|GBP|INR|Rs|CNY|RMB|JPY)\.?\s?(?P<number>-?\d[\d,.]*)"
     r"|(?P<amount>-?\d[\d,.]*)\s?(?P<after>GBP|INR|CNY|JPY))"
 )
 _CURRENCIES = {
@@ -56,6 +56,7 @@ _CURRENCIES = {
     "EUR": "{} euros",
     "GBP": "£{}",
     "INR": "₹{}",
+    "Rs": "₹{}",
     "CNY": "{} yuan",
     "RMB": "{} yuan",
     "JPY": "{} yen",

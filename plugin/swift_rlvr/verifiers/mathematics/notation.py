@@ -30,6 +30,12 @@ for _sign, _name in zip(_SIGN_NAMES.split()[::2], _SIGN_NAMES.split()[1::2], str
 for _zero in "٠۰०০௦౦๐":
     for _digit in range(10):
         _SIGNS[chr(ord(_zero) + _digit)] = str(_digit)
+# ½
+for _sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒":
+    _above, _, _below = unicodedata.normalize("NFKC", _sign).partition("⁄")
+    _SIGNS[_sign] = rf"\frac{{{_above}}}{{{_below}}}"
+# signs that say nothing of the value: ∴ x = 5 ✓
+_SIGNS |= dict.fromkeys("∴✓✔✅☑∎\ufe0f", "")
 _ANY_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 # full-width and mathematical letters, spaces
 _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")
@@ -86,7 +92,7 @@ _OTHER_NAMES = r"""
     \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
     |\Rightarrow implies Longrightarrow therefore|\epsilon varepsilon|\phi varphi|\theta vartheta
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
-    |... ldots cdots dots|° degree|' prime|\binom dbinom tbinom
+    |... ldots cdots dots|£ pounds textsterling|€ euro texteuro|° degree|' prime|\binom dbinom tbinom
 """
 # {command: the one that stands for it}
 _SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
@@ -172,7 +178,7 @@ def clean(text: str) -> str:
     if "\\" in text:
         text = _DELIMITER.sub(" ", text).replace(r"\%", "%")
     text = text.strip()
-    if "\\" in text or "{,}" in text:
+    if "\\" in text or "{,}" in text or "~" in text:
         text = _in_one_form(text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
     text = _LETTER_O.sub("°", text.strip())

@@ -8,12 +8,16 @@ else is tried.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
-from swift_rlvr.verifiers.mathematics.units import different_units, product_of_letters, read_unit
+from swift_rlvr.verifiers.mathematics.units import (
+    are_opposite,
+    different_units,
+    product_of_letters,
+    read_unit,
+)
 from swift_rlvr.verifiers.mathematics.values import Number, unit_of
 
 # longer numbers are no answers, and slow
@@ -79,8 +83,7 @@ _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
 
 # $5, -$5, US$5
 _CURRENCY = re.compile(r"([+-]?)\s*(?:US)?([$€£¥₹])\s*")
-# pounds of money and of weight are one
-_CURRENCIES = {"$": "dollar", "€": "euro", "£": "lb", "¥": "yuan", "₹": "rupee"}
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "gbp", "¥": "yuan", "₹": "rupee", "¢": "cent"}
 # what $5 are paid for: $5/hour, $5 per hour
 _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 
@@ -206,17 +209,28 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
     text, signs = _without_signs(text)
-    for match in _numbers_at_start(text):
+    for form in _FORMS:
+        match = form.match(text)
+        if match is None or match.end() > _MAX_DIGITS:
+            continue
         rest = text[match.end() :]
+        # the point of "5. " ends a sentence or a line of a list
+        if match[0][-1] == "." and rest.strip():
+            continue
         word = _SCALE.match(rest)
         scale = _SCALES[word[0]] if word else 1
         rest = rest[word.end() :] if word else rest
         # $5 per hour
         if signs.money_is_before and _RATE.match(rest):
             rest = f" {signs.money}{rest}"
-        unit = _unit_of(rest, signs)
-        if unit is None:
-            continue
+
+        # what is left is the unit; 50% cm is nothing
+        unit = signs.money
+        if rest.strip():
+            written_unit = None if signs.percent else read_unit(rest, rest[0] in " (")
+            if written_unit is None:
+                continue
+            unit = written_unit or unit
         try:
             number = _number_of(match, scale)
         except ZeroDivisionError:
@@ -249,29 +263,6 @@ def _without_signs(text: str) -> tuple[str, _Signs]:
         if text.endswith(sign):
             return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
     return text, signs
-
-
-def _numbers_at_start(text: str) -> Iterator[re.Match[str]]:
-    """What a text begins with, in each way to write a number."""
-    for form in _FORMS:
-        match = form.match(text)
-        if match is None or match.end() > _MAX_DIGITS:
-            continue
-        # the point of "5. " ends a sentence or a line of a list
-        if match[0][-1] == "." and text[match.end() :].strip():
-            continue
-        yield match
-
-
-def _unit_of(rest: str, signs: _Signs) -> str | None:
-    """The unit that stands behind a number, or else its money. Returns None if the rest is no unit."""
-    if not rest.strip():
-        return signs.money
-    # 50% cm is nothing
-    if signs.percent:
-        return None
-    unit = read_unit(rest, rest[0] in " (")
-    return None if unit is None else unit or signs.money
 
 
 def _number_of(match: re.Match[str], scale: int) -> Number:
@@ -331,7 +322,7 @@ def same_number(gold: Number, answer: Number) -> bool:
     if (gold.unit or gold.percent) and different_units(unit_of(gold), unit_of(answer)):
         return False
     if gold.percent and answer.percent:
-        return gold.value == answer.value
+        return gold.value == answer.value and not are_opposite(gold.unit, answer.unit)
 
     # 50% -> 1/2, and 50% -> 50, since "what percentage ...?" is also answered without the sign
     golds = {gold.value}

@@ -101,6 +101,16 @@ _CALLED_CORRECT_TOGETHER = re.compile(
 )
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
+_LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=)\s*)\}(?=\s*[^\s])")
+# f(x) = 2x for all x: the question says for which x; \text{...} may stand around any part
+_FOR_ALL = re.compile(
+    r"(?P<function>[A-Za-z]\s*\(\s*(?P<name>[a-z])\b.*?)"
+    r"[\s,;(]*(?:\\forall|(?:\\text\{[\s,(]*)?for\s+(?:all|any|every|each))\s*\}?\s*"
+    # real numbers x
+    r"(?:\\text\{\s*)?(?:(?:real|rational|complex|natural)\s+)*(?:(?:number|integer)s?\s*)?\}?\s*"
+    # x, y \in \mathbb{R}
+    r"(?P=name)(?:\s*,\s*[a-z])*(?:\s*\\in\s*\\mathbb\s*\{?\s*[A-Z]\s*\}?)?[\s)}]*"
+)
 _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
@@ -135,12 +145,17 @@ def read(text: str) -> Value | None:
 
 def _conclusion_of(text: str) -> str:
     """The answer itself, without the words that lead to it and the steps of a derivation."""
+    # \text{Answer: } 5
+    if label := _LABEL_IN_TEXT.match(text):
+        text = f"{label[1]} {text[label.end() :]}"
     for _ in range(_MAX_LEAD_INS):
         lead_in = _LEAD_IN.match(text)
         # "The possible answer: 5" leaves it open, and a lead-in before nothing is the answer itself
         if lead_in is None or lead_in.end() == len(text) or NO_STATEMENT.search(lead_in[0]):
             break
         text = clean(text[lead_in.end() :])
+    if "for" in text and (for_all := _FOR_ALL.fullmatch(text)):
+        text = for_all["function"]
     # of a derivation the last step: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
     if r"\Rightarrow" in text:
         steps, _ = split(text, _CONCLUSION)
@@ -255,10 +270,15 @@ _CHOICE_AND_TEXT = re.compile(
     r"(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
 )
 
+# _{\text{two}}
+_BASES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|sixteen"
 # what is compared as it is written
 _AS_WRITTEN = re.compile(
-    # a number in a base: 1A_{16}, 0x1A
-    r"-?[0-9A-F]+_\{?\d+\}?|0x[0-9A-Fa-f]+"
+    # a number in a base: 1A_{16}, (1A)_{16}, 1A_{\text{sixteen}}, 1A in base 16
+    r"(?P<opening>\()?(?P<digits>-?[0-9A-F]+)(?(opening)\))"
+    rf"(?:_\{{?\s?|\s\(?(?:in )?base )(?P<base>\d+|{_BASES})\s?(?:\}}|\))?"
+    # 0x1A
+    r"|0x[0-9A-Fa-f]+"
     # 2024-01-15
     r"|\d{4}-\d\d-\d\d"
     # 4:30 p.m., 4 p.m.
@@ -322,6 +342,9 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     if as_written := _AS_WRITTEN.fullmatch(text):
         # 1A_{16} and 1a_16, 4:30 p.m. and 04:30 PM, 4 p.m. and 4:00 pm
         written = as_written["time"] or as_written["early"] or text
+        if base := as_written["base"]:
+            in_digits = base if base.isdigit() else number_in_words(base)
+            written = f"{as_written['digits']}_{in_digits}"
         return Words(re.sub(r"[{}. ]|:00(?=\s*[ap])", "", written.lower()), True)
     return _read_words(text, in_text)
 
@@ -374,7 +397,7 @@ _FOR_INTEGERS = re.compile(
     # for any integer n
     rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
     # n \in \mathbb{Z}
-    rf"|(?P<b>{_LETTER})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
+    rf"|\}}?\s*(?P<b>{_LETTER})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
     # where n is an integer
     rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)"
     r"\s*\}?\s*\)?"
@@ -491,6 +514,10 @@ _OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
 
+# y(x), x(t)
+_VALUE_OF_FUNCTION = re.compile(r"([uvxyz])\s*\(\s*(?!\1)([a-z])\s*\)")
+
+
 def _relation(text: str, depth: int) -> Value | None:
     """`x = 5`, `1 < x <= 2`, `A = (1, 2)`."""
     parts, signs = split(text, _RELATION)
@@ -499,6 +526,9 @@ def _relation(text: str, depth: int) -> Value | None:
     sides: list[Value] = []
     for part in parts:
         side = _read(part, depth + 1)
+        # y(x) = x + 1: elsewhere y(x) may be a product
+        if not sides and (function := _VALUE_OF_FUNCTION.fullmatch(part)):
+            side = Expression(("call", function[1], ("symbol", function[2])))
         # \text{Profit and Loss} = 25
         if side is None and _NAME_IN_WORDS.fullmatch(part):
             side = Words(plain(part).lower(), True)

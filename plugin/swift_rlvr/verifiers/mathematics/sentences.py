@@ -175,6 +175,9 @@ _ENDS_QUANTITY = re.compile(
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 
+# x, ABC, \triangle ABC, (a, b)
+_NAME = re.compile(r"(?:\\(?:triangle|angle|[a-z]{2,7}line)|[A-Za-z\s(){},'])+")
+_IS_VALUE = re.compile(r"\b(?:is|are|equals)\b:?[\s*$\\(]*-?[\d\\]")
 # \text{Tom has 5 apples.}
 _SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
 
@@ -209,6 +212,8 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     clause = _CLAUSE.match(text)
     if clause:
         text = text[clause.end() :]
+    if text.count("$") > 2 or "\\(" in text:
+        text = _without_names(text)
     segments = list(SEGMENT.finditer(text))
     if not segments:
         return _value_of_prose(text, only)
@@ -225,6 +230,18 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if not _is_stated(text[: segments[0].start()], needs_verb):
         return None
     return _value(contents[0].removeprefix("="))
+
+
+def _without_names(text: str) -> str:
+    """A sentence in which formulas that only name what its value is of are words: "the area of $ABC$
+    is $5$".
+    """
+
+    def as_word(segment: re.Match[str]) -> str:
+        is_name = _NAME.fullmatch(content_of(segment))
+        return "it" if is_name and _IS_VALUE.search(text, segment.end()) else segment[0]
+
+    return SEGMENT.sub(as_word, text)
 
 
 def _value_of_prose(text: str, only: bool) -> Value | None:
@@ -320,7 +337,9 @@ def _number(match: re.Match[str]) -> Fraction | str:
 
 
 def _value(text: str) -> Value | None:
-    """What a text is read as, other than words."""
+    """What a text is read as, other than words; 1.333... goes on."""
+    if text.rstrip().endswith(".."):
+        return None
     text = _IN_ALL.sub("", text.strip().rstrip(".")).strip().strip("*")
     value = read(text) if text else None
     return None if isinstance(value, Words) else value

@@ -22,9 +22,9 @@ from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
     |day days|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
-    |lb lbs pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
+    |lb lbs|pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
     |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
-    |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
+    |gbp|degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
     |N newton newtons|J joule joules|W watt watts|V volt volts|A ampere amperes amp amps|K kelvin kelvins
     |Pa pascal pascals|C coulomb coulombs|ohm ohms|F farad farads|T tesla teslas|eV|bar bars|atm|cal calorie calories
     |knot knots|rpm|rev revolution revolutions|unit units|person people persons|percent|slug slugs|psi|kip kips|AU
@@ -97,7 +97,7 @@ _NAMED_POWERS = {
 # Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
     min 60 s|h 60 min|day 24 h|week 7 day|in 127/50 cm|ft 12 in|yd 3 ft|mi 1760 yd|acre 4840 yd2|hectare 10000 m2
-    |l 1000 cm3|lb 16 oz|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
+    |l 1000 cm3|lb 16 oz|pound 1 lb|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
 """
 # {unit: (how many, of which other unit)}
 _DEFINED: dict[str, tuple[Fraction, str]] = {}
@@ -197,6 +197,12 @@ _WORDS_THAT_SAY_NOTHING = """
 _SAY_NOTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split())
 # of these, what is counted and so is not measured: 18 ways are not 18 minutes
 _ARE_COUNTED = frozenset(("item", "thing", "piece", "object", "way", "time"))
+# 15% increase is no 15% decrease, 5 km north is not 5 km south
+_OPPOSITE_WORDS = """
+    increase decrease|gain loss|profit loss|rise fall|north south|east west|above below|ahead behind|late early
+    |older younger|taller shorter|faster slower|heavier lighter|clockwise counterclockwise
+"""
+_OPPOSITES = [frozenset(pair.split()) for pair in _OPPOSITE_WORDS.split("|")]
 # 12 students are 12 people
 _ANYTHING = frozenset(("person", "unit"))
 # with these, 12 men are not 12 kg
@@ -437,6 +443,14 @@ def different_units(gold: str, answer: str) -> bool:
     """
     if not gold or not answer or gold == answer:
         return False
+    # pounds are money or a weight, whichever the other one is
+    if "pound" in gold or "pound" in answer:
+        for meaning in ("lb", "gbp"):
+            if not different_units(
+                gold.replace("pound", meaning), answer.replace("pound", meaning)
+            ):
+                return False
+        return True
     # $16 per hour: what the dollars are for may be added
     if gold == "dollar" and answer.startswith("dollar/"):
         return False
@@ -445,11 +459,10 @@ def different_units(gold: str, answer: str) -> bool:
         return False
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True
-    return _count_different_things(gold, answer)
 
-
-def _count_different_things(gold: str, answer: str) -> bool:
-    """Whether what is counted differs, where at least one of the two units is what is counted."""
+    # what is counted, by one of them at least
+    if are_opposite(gold, answer):
+        return True
     first, second = _words_of(gold), _words_of(answer)
     if first & _MEASURES and second & _ARE_COUNTED and not first & second:
         return True
@@ -469,6 +482,16 @@ def _count_different_things(gold: str, answer: str) -> bool:
         second = {word[:2] for word in second}
     in_common = (first & second) | ((first | second) & _ANYTHING)
     return not in_common
+
+
+def are_opposite(gold: str, answer: str) -> bool:
+    """Whether what is counted has words that contradict each other.
+
+    >>> are_opposite("things increase", "things decrease"), are_opposite("things increase", "things growth")
+    (True, False)
+    """
+    difference = _words_of(gold) ^ _words_of(answer)
+    return any(pair <= difference for pair in _OPPOSITES)
 
 
 def _words_of(unit: str) -> set[str]:

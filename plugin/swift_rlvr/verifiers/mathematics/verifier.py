@@ -38,7 +38,9 @@ from swift_rlvr.verifiers.mathematics.plain_numbers import (
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
+    Choice,
     Number,
+    Ratio,
     Value,
     Words,
     as_region,
@@ -289,12 +291,16 @@ def _read_gold(gold: str) -> _Gold | None:
 
 
 def _is_another(stated: str, other: str) -> bool:
-    """Whether what is named beside a statement is another number: "7 or 8", not "1/2 or 0.5"."""
+    """Whether what is named beside a statement is another number, or another letter beside a letter:
+    "7 or 8", not "1/2 or 0.5".
+    """
     value = read(other)
-    if not isinstance(value, Number):
+    if not isinstance(value, Number | Choice):
         return False
     value_before = read(stated)
-    return value_before is not None and not same(value_before, value)
+    if value_before is None or (isinstance(value, Choice) and not isinstance(value_before, Choice)):
+        return False
+    return not same(value_before, value)
 
 
 def _is_value(line: str) -> bool:
@@ -305,6 +311,10 @@ def _is_value(line: str) -> bool:
 
 
 _READER = Reader(_is_another, _is_value)
+# 1 234 567, but neither 1 234/5 nor 1 234 56
+_IN_THOUSANDS = re.compile(r"(?<![\d.,/ ])\d{1,3}(?: \d{3})+(?![\d/]| \d)")
+# between the parts of a ratio
+_TO = re.compile(r"\s+to\s+|\\text\s*\{\s*to\s*\}")
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
@@ -330,17 +340,14 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     factors = prime_factors(gold.plain)
     if factors is not None and len(factors) >= _FACTORS:
         return _RIGHT_OR_WRONG[prime_factors(plain(answer)) == factors]
-    return _compare_values(gold, gold.value, answer, leniency)
 
-
-def _compare_values(gold: _Gold, gold_value: Value, answer: str, leniency: Leniency) -> Reason:
-    """Whether one of the values that an answer may be read as is the gold's."""
+    # one of the values that the answer may be read as
     is_readable = False
     for value in _values(gold, answer):
-        if _is_right(gold_value, value, answer, leniency):
+        if _is_right(gold.value, value, answer, leniency):
             return Reason.CORRECT
         is_readable = True
-    if gold.is_sentence or _may_be_right(gold, gold_value, read(answer)):
+    if gold.is_sentence or _may_be_right(gold, gold.value, read(answer)):
         return Reason.BAD_GOLD
     if is_readable:
         return Reason.WRONG
@@ -357,6 +364,16 @@ def _values(gold: _Gold, answer: str) -> Iterator[Value]:
         stated = stated_value(answer)
         if stated is not None:
             yield stated
+    # 3:2 -> 3 to 2, which is a range where the gold is none
+    if isinstance(gold.value, Ratio):
+        ratio = read(_TO.sub(":", answer))
+        if ratio is not None:
+            yield ratio
+    # 1234567 -> 1 234 567, which is a row of numbers where the gold is one
+    if isinstance(gold.value, Number) and _IN_THOUSANDS.search(answer):
+        number = read(_IN_THOUSANDS.sub(lambda digits: digits[0].replace(" ", ""), answer))
+        if number is not None:
+            yield number
     # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
     if "_" not in gold.text:
         rewritten = _value_in_digits(answer)

@@ -28,7 +28,7 @@ from swift_rlvr.tasks.code import unnamed
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
-from swift_rlvr.verifiers.answers import find_code
+from swift_rlvr.verifiers.answers import code_blocks
 from swift_rlvr.verifiers.code import (
     FAILURES,
     PASSED,
@@ -77,9 +77,9 @@ class CodeReward(Reward):
     shows. Code that passes the first and fails one of the second gets a reason of its own. The row
     is not graded (None) if the tests cannot be read, or if the machine has no room for another
     process, pipe or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
-    `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
-    taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
-    is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
+    `swift_rlvr.verifiers.code` what code can and cannot do. The code is the last of the completion's
+    `code_blocks` that may pass the tests. Calling it raises sandbox.SandboxError where code cannot be
+    run safely. The metric is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
 
     >>> reward = CodeReward()
     >>> good, bad = (f"```python\\ndef add(a, b):\\n    return a {sign} b\\n```" for sign in "+-")
@@ -231,8 +231,8 @@ class CodeReward(Reward):
             return _explanation(None, _BAD_TESTS, detail=str(error)), True
         if text is None:
             return _explanation(0.0, _NO_TEXT, tests=tests, detail="no text"), True
-        code = find_code(text)
-        if code is None:
+        code = _program_of(text, row)
+        if not code:
             return _explanation(0.0, _NO_CODE, tests=tests), True
         if len(code) > _LONGEST_CODE:
             detail = f"it has {len(code)}"
@@ -308,14 +308,27 @@ class CodeReward(Reward):
 
     def _key(self, text: str | None, row: Row) -> str:
         """All that decides a verdict, in few bytes: the code, the tests and the parameters."""
-        code = None if text is None else find_code(text)
+        blocks = [] if text is None else code_blocks(text)
         parameters = self.parameters
         decisive = (
-            (text is None, code, row, parameters.partial, parameters.together),
+            (text is None, blocks, row, parameters.partial, parameters.together),
             (parameters.timeout, parameters.memory_mb, parameters.packages),
             parameters.without_landlock,
         )
         return _key_of(decisive)
+
+
+def _program_of(text: str, row: Row) -> str:
+    """The last block that may pass the row's tests, or else the last one; empty if there is none.
+    Models like to show behind a solution how it is used.
+    """
+    blocks = code_blocks(text)
+    if len(blocks) > 1:
+        form = read_form(row["tests"], row.get("entry_point"))
+        for block in reversed(blocks):
+            if form.may_be_passed_by(block):
+                return block
+    return blocks[-1] if blocks else ""
 
 
 @dataclass(frozen=True)

@@ -302,29 +302,36 @@ def _positions(pattern: re.Pattern[str], text: str) -> set[int]:
 
 
 def find_code(text: str) -> str | None:
-    """Return the completion's program: the last fenced block of the answer that is labelled as
-    Python.
-
-    A block without a label is the program only where none is labelled so, and one without an end,
-    which a stop word may have cut off, only where none labelled so is closed. An answer without any
-    block is a program as a whole; without an answer only a block after ``</think>`` counts.
+    """Return the completion's program: the last of its `code_blocks`. None if it has none.
 
     >>> find_code("So:\\n```python\\nprint(1)\\n```\\n```\\n1\\n```"), find_code("<answer>print(2)</answer>")
     ('print(1)', 'print(2)')
     """
+    blocks = code_blocks(text)
+    return blocks[-1] or None if blocks else None
+
+
+def code_blocks(text: str) -> list[str]:
+    """The blocks of the answer that may be its program, in order: those that are labelled as Python.
+
+    A block without a label is one only where none is labelled so, and one without an end, which a
+    stop word may have cut off, only where none labelled so is closed. An answer without any block is
+    a program as a whole; without an answer only a block after ``</think>`` counts.
+    """
     answer = last_answer(text)
     scope = answer_scope(text)
     closed, unclosed = fenced_blocks(scope)
-    blocks = {_label(block): block.lines for block in closed}  # the last one of each label
+    blocks: dict[str, list[list[str]]] = {}  # the lines of those of each label
+    for block in closed:
+        blocks.setdefault(_label(block), []).append(block.lines)
     if unclosed is not None and _label(unclosed) == "Python":
-        blocks["unclosed"] = unclosed.lines
+        blocks["unclosed"] = [unclosed.lines]
     elif answer is not None and unclosed is None and not blocks and "```" not in scope:
-        blocks["no label"] = [scope.strip("\n")]
+        blocks["no label"] = [[scope.strip("\n")]]
     for label in ("Python", "unclosed", "no label"):
         if label in blocks:
-            code = "\n".join(blocks[label])
-            return code.removeprefix("\ufeff") or None
-    return None
+            return ["\n".join(lines).removeprefix("\ufeff") for lines in blocks[label]]
+    return []
 
 
 def answer_scope(text: str) -> str:

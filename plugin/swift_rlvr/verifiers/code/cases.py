@@ -56,6 +56,9 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?|[0-9]+[eE
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NEAR = Decimal("1e-6")
 
+# What a program has that reads standard input.
+_READS_INPUT = re.compile(r"\binput\b|\bstdin\b|\bfileinput\b|\bopen\(0\b|\bread\(0\b")
+
 
 class ProgramTest(NamedTuple):
     """One run of a program."""
@@ -99,6 +102,23 @@ class Form:
         for source in self.sources:
             names += asked_names(source, self.function)
         return tuple(dict.fromkeys(names))
+
+    def may_be_passed_by(self, code: str) -> bool:
+        """Whether code is more than a use of a solution or its tests, which stand in a block of their
+        own behind it: it defines a name that the tests need, or reads standard input.
+
+        >>> form = read_form(["assert add(1, 2) == 3"])
+        >>> form.may_be_passed_by("def add(a, b): return a + b"), form.may_be_passed_by("print(add(1, 2))")
+        (True, False)
+        """
+        if self.programs:
+            return _READS_INPUT.search(code) is not None
+        for name in self.names:
+            for part in re.findall(r"\w+", name):
+                defined = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{part}\b|^{part}[ \t]*=(?!=)"
+                if re.search(defined, code, re.MULTILINE):
+                    return True
+        return False
 
 
 def read_tests(

@@ -3,7 +3,7 @@
 #
 #   bash scripts/test.sh [further flags of pytest]
 #   FAST=1 bash scripts/test.sh      for daily work: no servers, no slow tests
-#   WEEKLY=1 bash scripts/test.sh    with those marked weekly, as newest.yml runs them
+#   WEEKLY=1 bash scripts/test.sh    with those marked weekly, as newest.yml runs them, and all examples of properties
 #   PRODUCT=1 bash scripts/test.sh   those marked product: rewards, datasets and callbacks in ms-swift, a training without
 #                                    a server, TRL, and swift-rlvr train with its rollout server; three minutes
 #

@@ -18,6 +18,7 @@ from swift_rlvr.utils.temporary import in_temporary_folder
 # No deadline: it is the clock of a machine that does other things as well.
 settings.register_profile("swift-rlvr", deadline=None, print_blob=True)
 settings.load_profile("swift-rlvr")
+EXAMPLES = 50  # of a property, unless WEEKLY=1, which tries as many as its test states
 
 collect_ignore = [
     "faulty.py",  # its docstrings are wrong on purpose
@@ -70,6 +71,19 @@ def pytest_collection():
 def pytest_collection_modifyitems(items):
     """After pytest-randomly, which has shuffled them."""
     longest_first(items)
+    if not os.environ.get("WEEKLY"):
+        with_fewer_examples(items)
+
+
+def with_fewer_examples(items):
+    for item in items:
+        if not isinstance(item, pytest.Function):  # a doctest
+            continue
+        # Where hypothesis keeps what @settings states; it has no public name.
+        stated = getattr(item.function, "_hypothesis_internal_use_settings", None)
+        if stated is not None and stated.max_examples > EXAMPLES:
+            fewer = settings(stated, max_examples=EXAMPLES)
+            item.function._hypothesis_internal_use_settings = fewer
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,7 +8,6 @@ import atexit
 import json
 import re
 import shutil
-import time
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -72,7 +71,8 @@ def launcher(tmp_path):
 # Trainings that tests of several modules read
 
 STEPS = 3  # of `mixed`
-TORCHRUN_WAITS = 3  # seconds, in place of torchrun's 900
+# Seconds, in place of torchrun's 900: less than a launch takes for its checks, after which it starts its own.
+TORCHRUN_WAITS = 1
 
 
 def tasks_of_three_kinds(folder: Path) -> Path:
@@ -126,7 +126,7 @@ def mixed(rollout_server, tmp_path_factory) -> Training:
         second = launcher.start(*words(flags), NODE_RANK=1, **variables)
         torchrun = "the second node's torchrun"
         second.wait_for(lambda: launcher.members(second, "trainer"), torchrun)
-        time.sleep(2 * TORCHRUN_WAITS)  # the first node comes late, which is what is tried here
+        # The first node comes late, which is what is tried here.
         first = launcher.start(*words(flags), NODE_RANK=0, **variables)
         assert first.finish() == 0, first.text()[-4000:]
         assert second.finish() == 0, second.text()[-4000:]

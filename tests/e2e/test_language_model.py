@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from commands import ran
 from e2e.programs import SWIFT, SWIFT_RLVR, RolloutServer, run_to_the_end
 from paths import words
 from swift_rlvr.utils.files import TINY_MODEL
@@ -46,7 +47,7 @@ def from_right_answers_to_an_evaluated_adapter(
         log = tmp_path / f"{name}.log"
         return run_to_the_end(program, words(arguments, model), log, **variables)
 
-    run(SWIFT_RLVR, f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
+    ran("dataset", "make", "sft", f"{SUMS}:train#100", "--out", rows)
     supervised = f"""
         sft scripts/configs/cold_start_cpu.yaml --model {model} {kind} --dataset {rows}
         --output_dir {cold} --learning_rate {learning_rate} --max_steps 10
@@ -79,7 +80,7 @@ def from_right_answers_to_an_evaluated_adapter(
         evaluate {last} --dataset {SUMS}:test#8 --max_completion_length 32 --engine transformers
         --out {evaluation}
     """
-    run(SWIFT_RLVR, evaluate, "evaluation")
+    ran(*words(evaluate, str(tmp_path)))
     summary = json.loads((evaluation / "summary.json").read_text())
     assert summary["tasks"] == 8
     # As in the training.

@@ -57,11 +57,12 @@ def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path)
 
 
 def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
+    """Before its first step, for which one rank is enough."""
     launcher = Launcher(tmp_path)
     launcher.use(lora_server)
     lora_server.drop_adapters.touch()
     try:
-        command = launcher.start(*words(LORA))
+        command = launcher.start(*words(LORA), NPROC_PER_NODE=1)
         status = command.finish()
     finally:
         lora_server.drop_adapters.unlink()

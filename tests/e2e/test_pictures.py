@@ -5,7 +5,6 @@ ms-swift's trainer samples, not vLLM.
 """
 
 import json
-import shutil
 
 import pytest
 from safetensors.torch import load_file
@@ -119,17 +118,3 @@ def test_boxes_are_graded_against_the_right_ones_of_their_picture(training):
         # What a model writes that has learned nothing is no box: graded, and not left out.
         assert record.rewards["external_box"] == 0.0
         assert record.reasons["external_box"] not in ("bad gold", "bad canvas")
-
-
-def test_a_picture_that_went_away_ends_the_run_before_it_begins(model, tmp_path):
-    shutil.copytree(DATASETS / "pictures", tmp_path / "pictures")
-    for path in (tmp_path / "pictures").glob("dots_*.png"):
-        path.unlink()
-    arguments = words(f"""
-        rlhf --rlhf_type grpo --model {model} --model_type {VISION_MODEL_TYPE} --use_vllm false
-        --dataset math:{tmp_path}/pictures/dots.jsonl --external_plugins plugin/rlvr_plugin.py
-        --reward_funcs external_accuracy --output_dir {tmp_path}/output --bf16 false --fp16 false
-        --num_generations 4 --per_device_train_batch_size 4 --report_to none
-    """)
-    with pytest.raises(pytest.fail.Exception, match="dots_0.png"):
-        run_to_the_end(SWIFT, arguments, tmp_path / "train.log")

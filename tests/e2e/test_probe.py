@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from commands import ran
-from e2e.programs import Command, send
+from e2e.programs import UNCOMPILED, Command, send
 from paths import DATASETS, words
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
 from swift_rlvr.utils.files import TINY_MODEL
@@ -54,7 +54,9 @@ def test_a_running_rollout_server_samples(rollout_server, client, tmp_path):
     assert rollout_server.is_healthy()
 
 
-def test_an_engine_of_its_own_samples(tmp_path):
+def test_an_engine_of_its_own_samples(tmp_path, monkeypatch):
+    for name, value in UNCOMPILED.items():  # the engine is a process
+        monkeypatch.setenv(name, str(value))
     probed(tmp_path, TINY_MODEL, "--engine", "vllm")
 
 

@@ -186,8 +186,16 @@ def test_what_ms_swift_does_not_know_and_what_only_the_training_refuses_is_named
 
 
 @pytest.mark.slow
-def test_without_vllm_the_tiny_run_passes_too():
-    assert {each["status"] for each in report("--use_vllm", "false")} == {"passed"}
+def test_without_vllm_and_with_a_plugin_that_prints_and_reads_the_tiny_run_passes_too(tmp_path):
+    """What the plugin prints and reads is no part of the answers."""
+    (plugin := tmp_path / "mine.py").write_text(
+        "import atexit, sys\nprint('first rows: none', flush=True)\nsys.stdin.read()\n"
+        "atexit.register(lambda: print('bye'))\n"
+    )
+    plugins = ["--external_plugins", str(plugin), "plugin/rlvr_plugin.py"]
+    said = report("--use_vllm", "false", *plugins)
+    assert {each["status"] for each in said} == {"passed"}, said
+    assert "grading" in [each["name"] for each in said]
 
 
 @pytest.mark.parametrize(
@@ -1372,17 +1380,6 @@ def test_rewards_of_ones_own_are_called_as_in_the_training(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_a_plugin_prints_and_reads_is_no_part_of_the_answers(tmp_path):
-    (plugin := tmp_path / "mine.py").write_text(
-        "import atexit, sys\nprint('first rows: none', flush=True)\nsys.stdin.read()\n"
-        "atexit.register(lambda: print('bye'))\n"
-    )
-    said = report("--external_plugins", str(plugin), "plugin/rlvr_plugin.py")
-    assert not [each for each in said if "not checked" in each["message"]]
-    assert "grading" in [each["name"] for each in said if each["status"] == "passed"]
-
-
-@pytest.mark.slow
 def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same():
     found = report(
         *("--dataset", GSM8K, "--model", TINY, "--learning_rat", 1, "--reward_funcs", "accuracy"),
@@ -1401,21 +1398,15 @@ def test_on_a_login_node_data_flags_and_rewards_are_checked_all_the_same():
     assert not {"ports", "memory", "disk", "driver"} & by_name.keys()
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["none.py:f", "none.py:g"], "--reward_funcs: there is no file none.py"),
-        (
-            ["{mine}"],
-            "--reward_funcs: {mine} names no function; name one as {mine}:NAME ({mine}:f)",
-        ),
-    ],
-)
-def test_a_file_of_rewards_that_cannot_be_used_is_named_once(tmp_path, names, message):
+def test_a_file_of_rewards_that_cannot_be_used_is_named_once(tmp_path):
     (mine := tmp_path / "mine.py").write_text("def f(completion):\n    return 1.0\n")
-    found = report("--reward_funcs", *[name.format(mine=mine) for name in names])
-    (failure,) = [each for each in found if each["status"] == "failed"]
-    assert (failure["name"], failure["message"]) == ("rewards", message.format(mine=mine))
+    found = report("--reward_funcs", "none.py:f", "none.py:g", mine)
+    failures = [each for each in found if each["status"] == "failed"]
+    assert {each["name"] for each in failures} == {"rewards"}
+    assert [each["message"] for each in failures] == [
+        "--reward_funcs: there is no file none.py",
+        f"--reward_funcs: {mine} names no function; name one as {mine}:NAME ({mine}:f)",
+    ]
 
 
 def test_a_cpu_recipe_is_for_this_machine():

@@ -4,6 +4,7 @@ ms-swift's loader and its template.
 
 import base64
 import io
+import shutil
 
 import pytest
 
@@ -17,7 +18,7 @@ from swift.model import get_processor
 from swift.template import get_template
 from swift.utils import import_external_file
 
-from paths import ROOT
+from paths import DATASETS, ROOT
 from pictures import content, dots, write_dots
 from small_models import TOKENS_OF_A_PICTURE, VISION_MODEL_TYPE, save_vision_model
 from swift_rlvr.utils.jsonl import write_jsonl
@@ -155,6 +156,15 @@ def test_unreadable_pictures_end_the_loading(tmp_path):
     assert "column 'image': " in str(caught.value) and "1.png: cannot be read as a picture" in str(
         caught.value
     )
+
+
+def test_pictures_that_went_away_end_the_loading_too(tmp_path):
+    """Before a training begins, which lets the error pass."""
+    shutil.copytree(DATASETS / "pictures", tmp_path / "pictures")
+    for path in (tmp_path / "pictures").glob("dots_*.png"):
+        path.unlink()
+    with pytest.raises(ValueError, match="dots_0.png"):
+        load_dataset(f"math:{tmp_path}/pictures/dots.jsonl", load_from_cache_file=False)
 
 
 def test_the_model_sees_the_pictures_in_parts_of_messages_and_none_in_code(template, tmp_path):

@@ -135,39 +135,48 @@ PARSE = """
 import json, os, sys
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", DS_ACCELERATOR="cpu")
 from swift_rlvr.launch.parse_arguments import NAMED_MODEL, parse
-os.environ[NAMED_MODEL] = sys.argv[3]
-cases = json.loads(sys.argv[2])
-sys.argv = [sys.argv[0], sys.argv[1]]
-recipe = sys.argv[1]
-parsed = [parse([recipe, *flags.split()], 2) for flags in cases]
-print(json.dumps([[each.problem or each.failure, each.unusable, each.end_of_answer] for each in parsed]))
+recipe, cases = sys.argv[1:]
+sys.argv = [sys.argv[0], recipe]
+answers = []
+for model, flags in json.loads(cases):
+    os.environ[NAMED_MODEL] = model
+    parsed = parse([recipe, *flags.split()], 2)
+    problem = parsed.problem or parsed.failure
+    answers.append([problem, parsed.unusable, parsed.end_of_answer, parsed.untried])
+print(json.dumps(answers))
 """
 
 
+# What cannot be tried of a model that is not on this machine.
+UNTRIED = {
+    "--freeze_parameters_ratio 1": ["freeze_parameters_ratio"],
+    "--tuner_type lora --target_modules none": ["target_modules"],
+    "": [],
+}
+
+
 def test_the_arguments_alone_say_it():
-    cases = [*USABLE, *(flags.format(tiny=TINY) for flags in CASES)]
-    answers = last_line(PARSE, CPU, json.dumps(cases), TINY)
-    for flags, (problem, *_) in zip(cases, answers, strict=True):
+    """All of them in one process, for the imports take seconds."""
+    with_model = [*USABLE, *(flags.format(tiny=TINY) for flags in CASES)]
+    cases = [(TINY, flags) for flags in with_model]
+    cases += [("Qwen/not-on-this-machine", flags) for flags in UNTRIED]
+    answers = last_line(PARSE, CPU, json.dumps(cases))
+    for (_, flags), (problem, *_) in zip(cases, answers, strict=True):
         assert not problem, (flags, problem)
-    for flags, (_, found, end) in zip(USABLE, answers, strict=False):
+
+    usable = answers[: len(USABLE)]
+    unusable = answers[len(USABLE) : len(with_model)]
+    without_model = answers[len(with_model) :]
+    for flags, (_, found, end, _) in zip(USABLE, usable, strict=True):
         assert not found, flags
         assert end == ("<|eot_id|>" if "llama3" in flags else ""), flags
-    others = answers[len(USABLE) :]
-    for (flags, (setting, text)), (_, found, _) in zip(CASES.items(), others, strict=True):
+    for (flags, (setting, text)), (_, found, *_) in zip(CASES.items(), unusable, strict=True):
         assert [each[0] for each in found] == [setting], (flags, found)
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
-
-
-def test_what_cannot_be_tried_without_the_model_is_said():
-    code = PARSE.replace("each.end_of_answer", "each.untried")
-    cases = ["--freeze_parameters_ratio 1", "--tuner_type lora --target_modules none", ""]
-    answers = last_line(code, CPU, json.dumps(cases), "Qwen/not-on-this-machine")
-    assert [untried for *_, untried in answers] == [
-        ["freeze_parameters_ratio"],
-        ["target_modules"],
-        [],
-    ]
-    assert not any(found for _, found, _ in answers)
+    for (flags, expected), (_, found, _, untried) in zip(
+        UNTRIED.items(), without_model, strict=True
+    ):
+        assert not found and untried == expected, flags
 
 
 TRAIN = """

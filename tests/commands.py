@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 
 WIDE = {"COLUMNS": "400"}
 """A terminal on which no line of a message breaks."""

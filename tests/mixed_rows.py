@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from swift_rlvr.adapters.rows import PARQUET
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 
 MIXED = Path(__file__).with_name("adapters") / "mixed.jsonl"
 # By task, in the order of the file, a right and a wrong completion.

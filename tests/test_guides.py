@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from commands import ran, refused
 from paths import ROOT
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 from swift_rlvr.evaluation.compare import figures_table
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.records import Record

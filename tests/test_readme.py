@@ -127,7 +127,7 @@ def test_the_flags_that_pages_show_exist():
     """In every `swift-rlvr` line. Those of `train` and `doctor` are the trainer's own."""
     from typer.main import get_command
 
-    from swift_rlvr.cli import app
+    from swift_rlvr.cli.app import app
 
     checked = 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:

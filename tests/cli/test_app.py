@@ -23,7 +23,8 @@ from typer.utils import get_params_from_function
 import swift_rlvr
 from commands import ran, refused
 from helpers import graded, printed
-from swift_rlvr.cli import app, main
+from swift_rlvr.cli import main
+from swift_rlvr.cli.app import app
 from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.launch.checks import failed, passed
 from swift_rlvr.runs.statistics import summarize
@@ -163,7 +164,12 @@ def test_compare(tmp_path):
         in narrow
     )
     assert json.loads(out.read_text())["after"]["success"] == 1.0
-    (tmp_path / "before" / "summary.json").write_text("{}")
+    summary = tmp_path / "before" / "summary.json"
+    message = refused("compare", summary, tmp_path / "after", "--out", summary)
+    assert message == f"Error: --out: {summary} is compared, and would be overwritten"
+    message = refused("compare", summary, tmp_path / "after", "--out", tmp_path / "x.txt")
+    assert message == f"Error: --out: must end in .json, got {tmp_path}/x.txt"
+    summary.write_text("{}")
     message = refused("compare", tmp_path / "before", tmp_path / "after")
     assert "expected a summary written by `swift-rlvr evaluate`" in message
 
@@ -194,6 +200,21 @@ def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == "Error: --max_completion_length: must be at least 1, got 0\n"
+
+
+def test_an_interrupt_while_the_command_is_imported_shows_no_traceback(tmp_path):
+    """Ctrl-C in its first seconds, before there is a command to end."""
+    (tmp_path / "rich.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "swift_rlvr.cli", "score", "x.jsonl"],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 130 and not done.stderr
 
 
 def test_the_plugin_is_found_without_ms_swift(monkeypatch):
@@ -275,7 +296,7 @@ def test_names_are_completed(words, expected):
     variables = {"_SWIFT_RLVR_COMPLETE": "complete_bash", "COMP_WORDS": f"swift-rlvr {words}"}
     variables |= {"COMP_CWORD": str(len(words.split()))}
     done = subprocess.run(
-        [sys.executable, "-c", "from swift_rlvr.cli import app; app(prog_name='swift-rlvr')"],
+        [sys.executable, "-c", "from swift_rlvr.cli.app import app; app(prog_name='swift-rlvr')"],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,

@@ -224,7 +224,7 @@ def test_a_function_without_examples_is_called_with_generated_completions(
 def test_a_file_without_rewards_is_refused(own_folder):
     done = in_folder(own_folder, "check", "helper.py")
     assert "helper.py has no @reward; to name a function, write helper.py:is_right" in done.stderr
-    assert "there is no file none.py" in in_folder(own_folder, "check", "none.py").stderr
+    assert in_folder(own_folder, "check", "none.py").stderr == "Error: there is no file none.py\n"
 
 
 def test_a_file_in_place_of_a_function_names_its_functions(own_folder):

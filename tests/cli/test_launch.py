@@ -8,7 +8,7 @@ import yaml
 from typer.testing import CliRunner
 
 from commands import WIDE
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 
 ROW = {"question": "What is 1 + 1?", "answer": "2"}
 WITHOUT_ANSWER = {"question": "Why?", "answer": "See the notes for the whole proof"}

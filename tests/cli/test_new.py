@@ -54,6 +54,18 @@ def test_what_is_written(project):
     assert len((project / "src" / "vowel_sort" / "reward.py").read_text().splitlines()) <= 45
 
 
+def test_the_next_steps_bring_pytest_along(tmp_path):
+    """The first of them failed in a fresh environment, which has no pytest."""
+    folder = tmp_path / "of mine"
+    steps = ran("new", "vowel_sort", "--folder", folder).partition("README.md:\n")[2].splitlines()
+    assert [step.strip() for step in steps] == [
+        f"cd '{folder}'", "pip install -e '.[test]'", "python -m pytest", "swift-rlvr check vowel_sort",
+    ]  # fmt: skip
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"] == {"test": ["pytest"]}
+    assert "pip install -e '.[test]'" in (folder / "README.md").read_text()
+
+
 def test_its_tests_pass_at_once(project, tmp_path):
     """Outside of this repository, before it is installed, with nothing but swift-rlvr and
     pytest.
@@ -173,13 +185,14 @@ def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(
     [
         (
             "Words",
-            "NAME: must be 2 to 30 lower-case letters, digits and _, such as word_count, got 'Words'",
+            "NAME: must be 2 to 30 of a-z, 0-9 and _, a letter first and no _ last, such as word_count, "
+            "got 'Words'",
         ),
         ("word-count", "NAME: must be 2 to 30"),
         ("1st", "NAME: must be 2 to 30"),
         ("a" * 31, "NAME: must be 2 to 30"),
         ("wörter", "NAME: must be 2 to 30"),
-        ("lambda", "NAME: must be 2 to 30"),
+        ("lambda", "NAME: 'lambda' is a word of Python's syntax: choose another name"),
         ("gsm8k", "NAME: 'gsm8k' is taken by a dataset of swift-rlvr: choose another name"),
         ("format", "NAME: 'format' is taken by a reward of swift-rlvr"),
         (

@@ -64,6 +64,11 @@ def test_mistakes(runs):
         "report", runs / "stable", "--out", runs / "out", "--comparison", runs / "none.json"
     )
     assert message == f"Error: cannot read {runs}/none.json: No such file or directory"
+    (runs / "other.json").write_text("{}")
+    message = refused(
+        "report", runs / "stable", "--out", runs / "out", "--comparison", runs / "other.json"
+    )
+    assert f"--comparison: {runs}/other.json: expected a file written by" in message
     message = refused("report", runs / "stable", "--out", runs / "stable" / "logging.jsonl")
     assert message.startswith(f"Error: --out: cannot write {runs}/stable/logging.jsonl")
     assert not (runs / "out").exists()

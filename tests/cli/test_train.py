@@ -10,7 +10,7 @@ pytest.importorskip("trl", reason="needs the extra [trl]")
 from typer.testing import CliRunner, Result
 
 from commands import WIDE, ran
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.training import trl
 from swift_rlvr.training.arguments import read_command

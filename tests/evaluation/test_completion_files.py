@@ -4,10 +4,13 @@ gold where that tool keeps it.
 
 import gzip
 import json
+import os
 
 import pytest
+from typer.testing import CliRunner
 
-from commands import ran, refused
+from commands import WIDE, ran, refused
+from swift_rlvr.cli.app import app
 
 QUESTIONS = ["Tom has 3 apples and buys 4. How many?", "What is 5*6?", "What is 2^5?"]
 GOLDS = ["7", "30", "32"]
@@ -173,6 +176,41 @@ def test_other_file_forms(tmp_path):
     assert scored(packed)[0] == TWO_OF_THREE
     packed.write_bytes(packed.read_bytes()[:60])
     assert "x.jsonl.gz: cannot be read (Compressed file ended" in refused("score", packed)
+    packed.write_bytes(gzip.compress(b"{}")[:10] + b"\xff" * 20)
+    assert "x.jsonl.gz: cannot be read (Error -3 while decompressing" in refused("score", packed)
+
+
+def test_a_pipe_is_refused(tmp_path):
+    """It was empty for the second reader, and said to hold no line."""
+    os.mkfifo(tmp_path / "pipe")
+    message = refused("score", tmp_path / "pipe")
+    assert message.endswith(
+        "pipe: a pipe can be read only once, and completions are read twice; write them to a file first"
+    )
+
+
+def test_a_folder_of_trl(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    for step in (1, 2):
+        columns = {"step": [step] * 2, "prompt": ["3 + 4?"] * 2, "completion": ["7", "8"]}
+        table = pyarrow.table({**columns, "solution": ["7"] * 2, "advantage": [1.0, -1.0]})
+        parquet.write_table(table, tmp_path / f"completions_{step:05d}.parquet")
+    means, count, _ = scored(tmp_path)
+    assert means["external_accuracy"] == 0.5 and count == 4
+    assert "written" in ran("report", tmp_path, "--out", tmp_path / "page")
+
+
+def test_what_of_a_folder_is_not_read_is_named(tmp_path):
+    write(tmp_path / "a.jsonl", FORMS["answer"])
+    (tmp_path / "b.json").write_text(json.dumps(FORMS["answer"]))
+    write(tmp_path / "questions.jsonl", [{"question": "1 + 1?", "answer": "2"}])
+    (tmp_path / "notes.md").write_text("")
+    shown = CliRunner().invoke(app, ["score", str(tmp_path)], env=WIDE)
+    expected = (
+        f"Not read: {tmp_path}/b.json, {tmp_path}/questions.jsonl. Name a file to have it read."
+    )
+    assert shown.stderr.strip() == expected
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):

@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -273,6 +274,7 @@ def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_pa
     assert document.data("columns")["success"] == [1, 0, None, 0] * 3
     assert read_run(run).steps[0]["success"] == 1 / 3  # of those that could be graded
     assert "they were computed for this page" in text
+    assert "3 of 12 completions were not graded by a verifier" in text
     (run / "completions.jsonl").unlink()
     assert "the mean of CountdownReward is shown instead" in said(page_of(run, tmp_path / "report"))
     nobody = json.dumps({"reward": 1.0, "rewards/Mine/mean": 1.0, "global_step/max_steps": "1/1"})
@@ -832,6 +834,42 @@ def test_a_single_step_is_a_whole_one_and_a_point_that_is_seen():
     )
     assert axis.get_xlim() == (0, 2)
     assert [line.get_alpha() for line in axis.lines if line.get_marker() == "o"] == [None]
+
+
+def test_a_legend_of_many_lines_stays_below_the_label_of_its_axis():
+    """It makes the axes lower, and used to be drawn over "training step"."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 1, figsize=(6, 8), layout="constrained")
+    names = {f"r{i}": f"reward of a name that takes a whole line {i}" for i in range(9)}
+    rows = [{"step": step, **dict.fromkeys(names, 1.0)} for step in (1, 2, 3)]
+    panel = Panel("Rewards", "mean", names)
+    for axis in axes:
+        draw_panel(axis, panel, curves(panel, {"run": rows}))
+    figure.canvas.draw()
+    label = axes[0].xaxis.label.get_window_extent()
+    assert axes[0].get_legend().get_window_extent().y1 <= label.y0
+    pyplot.close(figure)
+
+
+def test_the_title_of_a_picture_is_cut_and_a_glyph_that_its_font_lacks_is_no_warning(
+    run, tmp_path, recwarn, monkeypatch, curves_are_drawn
+):
+    from matplotlib import pyplot
+
+    figures = []
+    monkeypatch.setattr(pyplot, "close", figures.append)
+    runs = []
+    for number in range(3):
+        runs.append(tmp_path / f"{'a long name ' * 5}\U0001f389 {number}")
+        run.rename(runs[-1]) if number == 2 else shutil.copytree(run, runs[-1])
+    write_report(runs, tmp_path / "report")
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]
+    figure = figures[-1]
+    title = figure.get_suptitle()
+    assert title.startswith("GRPO") and " ... " in title and len(title) < 130
+    monkeypatch.undo()
+    pyplot.close(figure)
 
 
 def test_a_long_title_stays_on_the_picture():

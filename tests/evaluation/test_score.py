@@ -389,7 +389,7 @@ def test_files_that_cannot_be_graded(tmp_path):
         empty: "the file is empty",
         blank: "all lines are empty",
         bad: "no line can be graded: .*line 1: not JSON.*line 2: expected an object",
-        tmp_path / "none": "none: expected a folder with records.jsonl or other .jsonl files",
+        tmp_path / "none": "none: expected a folder with records.jsonl, other .jsonl files or",
         tmp_path / "no.jsonl": "No such file",
     }.items():
         with pytest.raises(InputError, match=message):

@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 from helpers import bare_environment, planned
 from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
-from swift_rlvr.cli import app
+from swift_rlvr.cli.app import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards

@@ -24,12 +24,12 @@ from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.sources import UnitTest
 
-ADD = "def plus(a, b):\n    return a + b"
+PLUS = "def plus(a, b):\n    return a + b"
 TESTS = ["assert plus(1, 2) == 3", "assert plus(-1, 1) == 0", "assert plus('a', 'b') == 'ab'"]
 CASES = [{"input": "1 2\n", "output": "3\n"}, {"input": "-1 1\n", "output": "0\n"}]
 PROGRAM = "print(sum(map(int, input().split())))"
-ADD_CALLS, FIRST_CALL = "plus(1, 2) json 3; plus(0, 0) json 0", "plus(1, 2) json 3"
-ADD_ASSERTS, FIRST_ASSERT = "plus(1, 2) == 3; plus(0, 0) == 0", "plus(1, 2) == 3"
+PLUS_CALLS, FIRST_CALL = "plus(1, 2) json 3; plus(0, 0) json 0", "plus(1, 2) json 3"
+PLUS_ASSERTS, FIRST_ASSERT = "plus(1, 2) == 3; plus(0, 0) == 0", "plus(1, 2) == 3"
 ASSERTS = ["assert plus(1, 2) == 3", "assert plus(0, 0) == 0"]
 STDIN, FIRST_STDIN = "input '1 2' output '3'; input '' output '0'", "input '1 2' output '3'"
 CALLS_IN_LINES = {"fn_name": "plus", "inputs": ["1\n2", "0\n0\n"], "outputs": ["3", "0"]}
@@ -171,8 +171,8 @@ def test_where_code_is_found(text, code):
     assert find_code(text) == code
 
 
-ADD = "def plus(a, b):\n    return a + b"
-WRONG_ADD = "def plus(a, b):\n    return a - b"
+PLUS = "def plus(a, b):\n    return a + b"
+MINUS = "def plus(a, b):\n    return a - b"
 SUMS = "a, b = map(int, input().split())\nprint(a + b)"
 METHOD = "class Solution:\n    def plus(self, a, b):\n        return a + b"
 CALLED = '{"fn_name": "plus", "inputs": [[1, 2]], "outputs": [3]}'
@@ -183,17 +183,17 @@ READ = '{"inputs": ["1 2"], "outputs": ["3"]}'
     "blocks, tests, reward",
     [
         # how the solution is used, its tests, and one more function
-        ([ADD, "print(plus(1, 2))"], ["assert plus(1, 2) == 3"], 1.0),
-        ([ADD, "assert plus(0, 0) == 0", "plus(5, 6)  # 11"], ["assert plus(1, 2) == 3"], 1.0),
-        ([ADD, "def test_plus():\n    assert plus(1, 2) == 3"], CALLED, 1.0),
-        ([ADD, "def subtract(a, b):\n    return a - b"], ["assert plus(1, 2) == 3"], 1.0),
+        ([PLUS, "print(plus(1, 2))"], ["assert plus(1, 2) == 3"], 1.0),
+        ([PLUS, "assert plus(0, 0) == 0", "plus(5, 6)  # 11"], ["assert plus(1, 2) == 3"], 1.0),
+        ([PLUS, "def test_plus():\n    assert plus(1, 2) == 3"], CALLED, 1.0),
+        ([PLUS, "def subtract(a, b):\n    return a - b"], ["assert plus(1, 2) == 3"], 1.0),
         ([METHOD, "print(Solution().plus(1, 2))"], CALLED, 1.0),
         ([SUMS, "print(1 + 2)  # for the first example"], READ, 1.0),
         # of two solutions the last is the answer, also where it is wrong
-        ([WRONG_ADD, ADD, "plus(1, 2)"], CALLED, 1.0),
-        ([ADD, WRONG_ADD], ["assert plus(1, 2) == 3"], 0.0),
-        ([ADD, WRONG_ADD, "plus(1, 2)"], CALLED, 0.0),
-        ([ADD, "plus = lambda a, b: a - b"], CALLED, 0.0),
+        ([MINUS, PLUS, "plus(1, 2)"], CALLED, 1.0),
+        ([PLUS, MINUS], ["assert plus(1, 2) == 3"], 0.0),
+        ([PLUS, MINUS, "plus(1, 2)"], CALLED, 0.0),
+        ([PLUS, "plus = lambda a, b: a - b"], CALLED, 0.0),
         ([SUMS, SUMS.replace("+", "-")], READ, 0.0),
         # without a solution the last block is
         (["print(1)", "print(3)"], READ, 1.0),

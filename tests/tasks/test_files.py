@@ -18,6 +18,8 @@ from swift_rlvr.utils.errors import InputError
 
 ROWS = [{"question": "1 + 1?", "answer": 2}, {"question": "2 + 2?", "answer": 4}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+# Compressed data that is none from its first byte on.
+DAMAGED = gzip.compress(LINES)[:10] + b"\xff" * 20
 CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
 
 
@@ -178,6 +180,7 @@ def test_a_quoted_text_may_have_several_lines(tmp_path, question, delimiter):
     ("name", "content", "message"),
     [
         ("rows.jsonl.gz", LINES, "cannot be read .*[Nn]ot a gzipped file"),
+        ("rows.jsonl.gz", DAMAGED, "cannot be read .Error -3 while decompressing"),
         ("rows.json", b"{nonsense", "cannot be read as json"),
         ("rows.json", b"7", "cannot be read as json .expected a list of objects"),
         ("rows.csv", b"question\n\xff\n", "cannot be read as csv in UTF-8"),

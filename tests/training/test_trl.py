@@ -256,7 +256,7 @@ def run_commands(folder: Path) -> dict:
     import torch
     from typer.testing import CliRunner
 
-    from swift_rlvr.cli import app
+    from swift_rlvr.cli.app import app
 
     torch.set_num_threads(1)
     (folder / "run.yaml").write_text(CONFIG)

@@ -33,6 +33,7 @@ from swift_rlvr.cli.report import report
 from swift_rlvr.cli.rewards import rewards
 from swift_rlvr.cli.score import score
 from swift_rlvr.cli.train import train
+from swift_rlvr.rewards.imported import FIELD
 from swift_rlvr.utils.errors import InputError
 
 
@@ -61,6 +62,12 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         except InputError as error:
             message = str(error)
+            # `check` and `attack` have rewards as arguments, and no --reward_funcs to correct. A launch
+            # takes flags that typer does not know.
+            takes_any_flag = self.context_settings.get("ignore_unknown_options")
+            has_flag = any(error.field in parameter.opts for parameter in self.params)
+            if error.field == FIELD and not has_flag and not takes_any_flag:
+                message = error.problem
             for parameter in self.params:
                 if parameter.name is not None and parameter.name == error.field:
                     is_option = isinstance(parameter, TyperOption)
@@ -122,8 +129,3 @@ for command in (
 # The flags of a launch are ms-swift's and TRL's: too many for typer to know.
 app.command("train", cls=Command, context_settings=flags.LAUNCH)(train)
 app.command("doctor", cls=Command, context_settings=flags.LAUNCH)(doctor)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

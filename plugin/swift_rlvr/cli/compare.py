@@ -10,6 +10,7 @@ from swift_rlvr.cli.render import note, print_figures, terminal
 from swift_rlvr.evaluation import compare as comparing
 from swift_rlvr.evaluation.graded_files import evaluated
 from swift_rlvr.tasks.sources import parse_columns
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json
 
 
@@ -35,6 +36,10 @@ def compare(
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
     console = terminal()
+    if out is not None and out.suffix != ".json":
+        raise InputError(f"must end in .json, got {out}", "out")
+    if out is not None and out.resolve() in (before.resolve(), after.resolve()):
+        raise InputError(f"{out} is compared, and would be overwritten", "out")
     answered = flags.answered_by(dataset, columns)
     first = evaluated(before, parse_columns(columns), answered)
     second = evaluated(after, parse_columns(columns), answered)

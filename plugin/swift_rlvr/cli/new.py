@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import shlex
 import sys
 from importlib.resources import files
 from importlib.util import find_spec
@@ -41,7 +42,7 @@ def new(
     installed, its entry points register the reward external_NAME and the dataset
     NAME with swift-rlvr, ms-swift and TRL.
 
-    swift-rlvr new word_count && cd word_count && python -m pytest
+    swift-rlvr new word_count
     """
     check_name(name)
     folder = Path(name) if folder is None else folder
@@ -56,7 +57,12 @@ def new(
             typer.echo(f"written: {folder / path}")
     except OSError as error:
         raise InputError(f"cannot write {error.filename or folder}: {error.strerror}") from error
-    commands = (f"cd {folder}", "python -m pytest", "pip install -e .", f"swift-rlvr check {name}")
+    commands = (
+        f"cd {shlex.quote(str(folder))}",
+        "pip install -e '.[test]'",
+        "python -m pytest",
+        f"swift-rlvr check {name}",
+    )
     typer.echo("\n  ".join(("\nNext steps, explained in its README.md:", *commands)))
 
 
@@ -64,9 +70,11 @@ def check_name(name: str) -> None:
     """InputError for a name that no module can have, or that is taken here or by an installed
     module.
     """
-    is_module_name = re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) and not keyword.iskeyword(name)
-    if not is_module_name or len(name) > LONGEST_NAME:
-        accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
+    if keyword.iskeyword(name):
+        raise InputError(f"{name!r} is a word of Python's syntax: choose another name", "name")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) or len(name) > LONGEST_NAME:
+        characters = f"2 to {LONGEST_NAME} of a-z, 0-9 and _"
+        accepted = f"{characters}, a letter first and no _ last, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
     logged = class_name(name)
     owner = None

@@ -8,6 +8,7 @@ import typer
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, terminal
 from swift_rlvr.tasks.sources import parse_columns
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json
 
 COMPARISON = "comparison.json"
@@ -45,7 +46,13 @@ def report(
     if comparison is None:
         # The quickstart writes it beside its run.
         comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]
-    comparisons = [read_json(path) for path in comparison]
+    comparisons = []
+    for file in comparison:
+        compared = read_json(file)
+        if not {"before", "after"} <= compared.keys():
+            problem = "expected a file written by `swift-rlvr compare --out`"
+            raise InputError(f'{file}: {problem}; this one lacks "before" or "after"', "comparison")
+        comparisons.append(compared)
     notes: list[str] = []
     with terminal(stderr=True).status("Reading the runs"):
         answered = flags.answered_by(dataset, columns)

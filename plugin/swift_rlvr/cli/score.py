@@ -20,7 +20,12 @@ from swift_rlvr.cli.render import (
     terminal,
     visible,
 )
-from swift_rlvr.evaluation.completion_files import Reading, find_files, first_rows
+from swift_rlvr.evaluation.completion_files import (
+    Reading,
+    find_files,
+    first_rows,
+    left_out_files,
+)
 from swift_rlvr.evaluation.score import (
     SHOWN_PROBLEMS,
     StoredGrades,
@@ -96,6 +101,10 @@ def score(
         verdicts = stored_grades(files[0] if against == "stored" else against)
     flags.check_out(out)
     readings = find_files(files, parse_columns(columns), flags.answered_by(dataset, columns))
+    skipped = left_out_files(files, readings)
+    if skipped:
+        names = first_names(list(map(str, skipped)), SHOWN_PROBLEMS)
+        errors.print(f"Not read: {names}. Name a file to have it read.", style="yellow")
     chosen = _chosen_rewards(reward_funcs, verdicts, readings, errors)
 
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())

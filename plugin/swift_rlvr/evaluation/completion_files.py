@@ -9,6 +9,7 @@ read it. `score`, `compare` and `report` read files in this way.
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,9 @@ from swift_rlvr.utils.jsonl import LineError, opened
 _BLOCK_SIZE = 1 << 18
 # Lines of a file by which its rewards are chosen.
 _FIRST_LINES = 1000
+# Files of a run or an evaluation, of ms-swift, lm-evaluation-harness and TRL, which writes one a step, as
+# verl does under names that say nothing.
+_PATTERNS_OF_TOOLS = (RECORDS, COMPLETIONS, "samples_*.jsonl", "completions_*.parquet")
 # Columns that tell no task: rows of many have a right answer under these names.
 _PLAIN_GOLDS = {"solution", "answer"}
 
@@ -220,6 +224,9 @@ def split_name(name: str | Path) -> tuple[str, Path]:
 
 def _files_at(path: Path) -> list[Path]:
     """The file itself, or those with completions in a folder."""
+    if path.exists() and not path.is_dir() and not path.is_file():
+        problem = "a pipe can be read only once, and completions are read twice"
+        raise InputError(f"{path}: {problem}; write them to a file first")
     if not path.is_dir():
         return [path]
 
@@ -230,8 +237,7 @@ def _files_at(path: Path) -> list[Path]:
             key.append((int(part), "") if part.isdigit() else (-1, part))
         return key
 
-    # Files of a run or an evaluation, ms-swift, lm-evaluation-harness, and verl, which has one a step.
-    for pattern in (RECORDS, COMPLETIONS, "samples_*.jsonl", "*.jsonl"):
+    for pattern in (*_PATTERNS_OF_TOOLS, "*.jsonl"):
         files = []
         for file in path.glob(pattern):
             # The first line tells a dataset.
@@ -240,7 +246,24 @@ def _files_at(path: Path) -> list[Path]:
                 files.append(file)
         if files:
             return sorted(files, key=by_number)
-    raise InputError(f"{path}: expected a folder with {RECORDS} or other .jsonl files")
+    expected = f"{RECORDS}, other .jsonl files or TRL's completions_*.parquet"
+    raise InputError(f"{path}: expected a folder with {expected}, or name the files in it")
+
+
+def left_out_files(names: Iterable[str | Path], readings: Mapping[str, Reading]) -> list[Path]:
+    """The data files in the folders among these names that are not read.
+
+    Of a folder of a known tool there are none: what is beside its completions is no completion.
+    """
+    left_out = []
+    for name in names:
+        _, folder = split_name(name)
+        if not folder.is_dir():
+            continue
+        files = sorted(file for file in folder.iterdir() if file.is_file() and data_suffix(file))
+        if not any(file.match(pattern) for file in files for pattern in _PATTERNS_OF_TOOLS):
+            left_out += [file for file in files if str(file) not in readings]
+    return left_out
 
 
 def first_object(path: str) -> dict[str, Any]:
@@ -323,7 +346,7 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
                     text += unpacked.readline()
                     yield Block(path, number, text)
                     number += text.count(b"\n")
-            except (EOFError, gzip.BadGzipFile) as error:
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise InputError(f"{path}: cannot be read ({error})") from error
 
 

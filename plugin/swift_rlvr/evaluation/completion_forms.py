@@ -196,9 +196,19 @@ def _is_of_openai(row: Mapping[str, Any]) -> bool:
 
 
 def _openai_items(line: dict[str, Any]) -> list[Item]:
-    """The choices of a chat completion, or of the one that a line of a batch holds."""
+    """The choices of a chat completion, or of the one that a line of a batch holds; LineError where the
+    request of that line has failed.
+    """
     row = {name: value for name, value in line.items() if name not in _NO_COLUMN}
-    answer = _answer_in_batch(line) if "custom_id" in line else line
+    answer: Mapping[str, Any] = line
+    if "custom_id" in line:
+        response = line.get("response") or {}
+        answer = response.get("body") or {}
+        error = line.get("error") or answer.get("error")
+        if error or not answer:
+            reason = error.get("message", error) if isinstance(error, Mapping) else error
+            raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
+
     if "model" in answer:
         row["model"] = answer["model"]
     if answer.get("object") == "response":
@@ -213,17 +223,6 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
     if not items:
         raise LineError(f"no completion: expected choices, got {column_names(answer)}")
     return [items[0]._replace(position=None)] if len(items) == 1 else items
-
-
-def _answer_in_batch(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the server has answered to a request of a batch; LineError if it has failed."""
-    response = line.get("response") or {}
-    answer: Mapping[str, Any] = response.get("body") or {}
-    error = line.get("error") or answer.get("error")
-    if error or not answer:
-        reason = error.get("message", error) if isinstance(error, Mapping) else error
-        raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
-    return answer
 
 
 def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:

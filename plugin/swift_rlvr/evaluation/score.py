@@ -301,7 +301,13 @@ def score_files(
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
         )
-    size = sum(map(_size_of, names))
+    size = 0
+    for name in names:
+        with opened(name) as content:
+            of_file = content.seek(0, os.SEEK_END)
+        if not of_file:
+            raise InputError(f"{name}: the file is empty; expected completions, one a line")
+        size += of_file
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 
@@ -338,15 +344,6 @@ def score_files(
         "seconds": seconds,
         **totals.figures(rewards),
     }
-
-
-def _size_of(file: str) -> int:
-    """Its bytes; InputError for an empty file."""
-    with opened(file) as content:
-        size = content.seek(0, os.SEEK_END)
-    if not size:
-        raise InputError(f"{file}: the file is empty; expected completions, one a line")
-    return size
 
 
 def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:

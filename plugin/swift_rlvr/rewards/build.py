@@ -26,7 +26,7 @@ def build_rewards(names: Iterable[str]) -> list[Reward]:
         for other in classes.values():
             if other.__name__ == cls.__name__ and other.name != cls.name:
                 problem = f"{other.name} and {cls.name} would both be logged as {cls.__name__}"
-                raise InputError(problem, "--reward_funcs")
+                raise InputError(problem, FIELD)
         classes[cls.name] = cls
     return [cls() for cls in classes.values()]
 
@@ -40,7 +40,7 @@ def reward_class(name: str) -> type[Reward]:
         raise InputError(f"{name} names no function; name one as {name}:NAME ({paths})", FIELD)
     if name not in REWARDS:
         known = REWARDS.suggestion(name)
-        raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")
+        raise InputError(f"there is no reward {name!r}; {known}", FIELD)
     return REWARDS[name]
 
 

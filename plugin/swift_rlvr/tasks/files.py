@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -120,7 +121,7 @@ def file_rows(path: Path, split: str | None = None) -> Numbered:
                 yield from _text_rows(path, unpacked)
             else:
                 yield from _csv_rows(path, unpacked)
-        except (OSError, EOFError) as error:  # of the compression
+        except (OSError, EOFError, zlib.error) as error:  # of the compression
             raise InputError(f"{path}: cannot be read ({error})") from error
 
 

@@ -216,7 +216,7 @@ def test_the_model_is_named_once(server, tmp_path):
 def test_a_laptop_needs_no_package_of_a_trainer(server, tmp_path):
     missing = ("torch", "transformers", "vllm", "swift", "datasets", "trl", "peft", "modelscope")
     hidden = f"import sys; sys.modules.update(dict.fromkeys({missing}))"
-    code = f"{hidden}; from swift_rlvr.cli.app import main; main()"
+    code = f"{hidden}; from swift_rlvr.cli import main; main()"
     rows = tmp_path / "rows.jsonl"
     rows.write_text(json.dumps({"question": "say 7", "answer": "7"}) + "\n")
     out = str(tmp_path / "eval")

@@ -1,6 +1,7 @@
 """Logged steps -> panels of curves, for one run or several, and a picture of them for papers."""
 
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ LINES = 2
 # Characters that fit on a panel.
 LONGEST_TITLE = 48
 LONGEST_LEGEND = 60
+# Characters that fit above all panels, beside how the lines are smoothed.
+LONGEST_SUPTITLE = 90
 # The top of an axis for shares, which are at most 1.
 SHARE_TOP = 1.05
 
@@ -246,8 +249,12 @@ def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     window = smoothing_window(max(map(len, runs.values())))
     averaged = f"lines: mean over {window} steps" if window > 1 else ""
-    figure.suptitle(_plain(" · ".join(filter(None, (title, averaged)))))
-    figure.savefig(path, dpi=110)
+    parts = (fitting(title, LONGEST_SUPTITLE), averaged)
+    figure.suptitle(_plain(" · ".join(filter(None, parts))))
+    with warnings.catch_warnings():
+        # A name in Chinese or an emoji, which the page shows and matplotlib's font draws as boxes.
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        figure.savefig(path, dpi=110)
     pyplot.close(figure)
 
 
@@ -279,14 +286,19 @@ def draw_panel(axis: Any, panel: Panel, drawn: Sequence[Curve]) -> None:
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.3)
     if len(drawn) > 1:
+        from matplotlib.transforms import ScaledTranslation
+
         longest = max(len(fitting(curve.label, LONGEST_LEGEND)) for curve in drawn)
+        # In points, since a legend of many lines makes the axes lower, and not their label.
+        below_label = ScaledTranslation(0, -34 / 72, axis.figure.dpi_scale_trans)
         axis.legend(
             frameon=False,
             fontsize="small",
             # About 76 characters fit below the axes, and a line's sample takes 8.
             ncols=max(1, 76 // (longest + 8)),
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.2),
+            bbox_to_anchor=(0.5, 0),
+            bbox_transform=axis.transAxes + below_label,
         )
 
 

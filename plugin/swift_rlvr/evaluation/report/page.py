@@ -63,7 +63,8 @@ def write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(steps.values()):
-            counts = " and ".join(f"{len(run.steps):,} steps" for run in read)
+            numbers = [len(run.steps) for run in read]
+            counts = " and ".join(f"{n:,} step" if n == 1 else f"{n:,} steps" for n in numbers)
             draw(steps, out / CURVES, title=f"{title_of(read)}, {counts}")
             picture = out / CURVES
     except NotInstalledError as error:

@@ -144,8 +144,9 @@ def read_runs(
     for path in map(Path, paths):
         # A file, or a folder with completions and no log, is read itself; else its run.
         _, place = split_name(path)
-        has_completions = any(place.glob("*.jsonl")) and not (place / LOG).is_file()
-        places.append(path if place.is_file() or has_completions else find_run(path))
+        has_completions = any(place.glob("*.jsonl")) or any(place.glob("completions_*.parquet"))
+        is_run = (place / LOG).is_file() or not has_completions
+        places.append(find_run(path) if is_run and not place.is_file() else path)
     runs = []
     for place, label in zip(places, labels(places), strict=True):
         if (place / LOG).is_file():
@@ -224,6 +225,12 @@ def read_run(path: str | Path, label: str = "") -> Run:
                 f"({roles_in_words(run.judges)})"
             )
     _index_completions(run)
+    ungraded = sum(entry.success is None for entry in run.entries.values())
+    if ungraded and run.verifiers:
+        of = f"{ungraded:,} of {len(run.entries):,} completions"
+        run.notes.append(
+            f"{of} were not graded by a verifier, and no share of successes counts them"
+        )
     _fill_in_success(run)
     # A mixture gets `success/TASK` for each step and `eval/success/TASK` for each evaluation.
     _add_success_by_task(run.steps, "success", run.entries.values())

@@ -444,13 +444,17 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
 
 
 def default_limit(rows: Sequence[Target]) -> float:
-    """The mean reward that guessing may earn: more where rows, or their choices, are few."""
+    """The mean reward that guessing may earn: more where rows, their choices or their golds are few."""
     fewest = 0
     for row in rows:
         choices = choices_by_label(row.asked.row.get("options"))
         if choices:
             fewest = min(fewest or len(choices), len(choices))
-    return 1.5 / fewest if fewest else max(0.1, 3 / len(rows))
+    if fewest:
+        return 1.5 / fewest
+    limit = max(0.1, 3 / len(rows))
+    golds = {row.gold for row in rows if row.gold}
+    return max(limit, 1.5 / len(golds)) if len(golds) > 1 else limit
 
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:

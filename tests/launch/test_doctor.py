@@ -1386,9 +1386,12 @@ def test_rewards_of_others_are_not_said_to_pay_golds(tmp_path):
         {"problem": f"What is {n} + 1? Put it in \\boxed{{}}.", "answer": n + 1} for n in range(12)
     ]
     path = write(tmp_path / "rows.jsonl", *rows)
-    words = ["--dataset", f"math:{path}", "--reward_funcs", "accuracy"]
-    found, said = outcome(data.datasets, *words, "--callbacks", "reward_reasons")
+    words = ["--callbacks", "reward_reasons", "--dataset", f"math:{path}", "--reward_funcs"]
+    found, said = outcome(data.datasets, *words, "accuracy")
     assert found == "passed" and "every gold can be read" in said and "external_" not in said
+    # Nor is it missed that a verifier of others judges the answers beside a format of ours.
+    found, said = outcome(data.datasets, *words, "accuracy", "external_format")
+    assert "no verifier has graded" not in said
 
 
 def test_rows_to_evaluate_on_that_are_trained_on_are_named(tmp_path):

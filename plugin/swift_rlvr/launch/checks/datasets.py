@@ -19,7 +19,9 @@ from swift_rlvr.launch.checks.rows import (
     verified_tasks,
 )
 from swift_rlvr.launch.estimate import local_file, task_in
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
+from swift_rlvr.success import FORMAT, SHAPING, role_of
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
@@ -306,10 +308,17 @@ class NamedDataset:
             rewards = [
                 each for each in rewards if not each.own_tasks or task.name in each.own_tasks
             ]
-        # What rewards of others pay is told by ms-swift's process (`together`); whether the right answers
-        # can be read is told by the task's verifier.
-        is_of_others = not rewards
-        if is_of_others:
+        # What rewards of others pay is told by ms-swift's process (`together`); where they alone judge the
+        # answers, whether these can be read is told by the task's verifier.
+        built = {each.name for each in rewards}
+        others = [name for name in self.launch.listed("reward_funcs") if name not in built]
+        are_formats = all(each.role in (FORMAT, SHAPING) for each in rewards)
+        is_of_others = are_formats and any(
+            role_of(name) not in (FORMAT, SHAPING) for name in others
+        )
+        if is_of_others and rewards and task.verifier:
+            rewards.append(REWARDS[task.verifier]())
+        elif not rewards:
             source = replace(source, task=replace(task, further_rewards=()))
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
@@ -325,18 +334,19 @@ class NamedDataset:
         # What --columns renames may be in another dataset of the run, so that it is no doubt here.
         absent = frozenset(result.absent)
         result.absent = []
-        if is_of_others:  # what that reward pays besides is not the run's
+        is_of_task = is_of_others or not rewards
+        if is_of_task:  # what that verifier pays besides is not the run's
             result.earned = []
 
         report, said = _judged(result)
         if report is passed:
             said += ", every gold "
-            said += "can be read" if is_of_others else "earns the full reward"
+            said += "can be read" if is_of_task else "earns the full reward"
         for name, count in result.shared.items():
             if count:
                 report = failed if report is failed else warning
                 said += f"; {rows_text(count)} are also in {name}, on which the run trains"
-        if is_guess and is_of_others and not self.launch.parsed.paid:
+        if is_guess and is_of_task and not self.launch.parsed.paid:
             report = warning
             said += ", what the rewards pay was not tried"
         if is_guess and report is failed:
@@ -365,6 +375,7 @@ class NamedDataset:
                 other = read_by_ms_swift(name, self.launch) or readable(name, self.launch)
                 # Rows that ms-swift reads are told apart by other texts.
                 if type(other) is type(source) and other.task.columns == source.task.columns:
+                    list(other.rows())  # its own check says what cannot be read
                     others.append(other)
         return others
 

@@ -210,13 +210,13 @@ def idle(launch: Launch) -> Iterator[CheckResult]:
     rewards, _ = build(launch)
     if not rewards:
         return
-    rows = row_of_each_task(launch)
+    tasks = list(dict.fromkeys(map(task_of, asked_rows(launch))))
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
-    report = failed if datasets == rows.keys() else warning
-    for reward, remedy in rewards_without_rows(rewards, list(rows)):
+    report = failed if datasets == {*tasks} else warning
+    for reward, remedy in rewards_without_rows(rewards, tasks):
         if reward.role != VERIFIER:
-            yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
+            yield report("grades", f"{reward.name} grades no row of {', '.join(tasks)}", remedy)
 
 
 def sandbox(launch: Launch) -> Iterator[CheckResult]:
@@ -314,7 +314,11 @@ def together(launch: Launch) -> Iterator[CheckResult]:
         compared.setdefault(task_of(asked), []).append(ComparedRow(asked, right, wrong))
 
     has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
-    if not has_verifier and _is_nothing_paid(tried, values):
+    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
+    # not known may want what no reference here shows: of these a 0 says nothing.
+    is_telling = all(asked.graded is not None and asked.form is not None for asked in tried)
+    all_paid = set(chain.from_iterable(values.values()))
+    if not has_verifier and is_telling and all_paid in ({0}, {0, None}):
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
         report = warning if is_guess(launch, tried[0]) else failed
         yield report("grading", f"{message}: nothing is learned", _OF_ROWS)
@@ -322,18 +326,6 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     for rows in compared.values():
         yield _judge_rows(launch, rows)
     yield from _formats_not_earned(launch, list(chain.from_iterable(compared.values())))
-
-
-def _is_nothing_paid(
-    tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
-) -> bool:
-    """Whether completions that are known to be right earn 0 of every reward, as wrong ones do."""
-    for asked in tried:
-        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that
-        # is not known may want what no reference here shows: of these a 0 says nothing.
-        if asked.graded is None or asked.form is None:
-            return False
-    return {value for column in values.values() for value in column} in ({0}, {0, None})
 
 
 @dataclass(frozen=True)
@@ -443,14 +435,6 @@ def _total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> fl
 def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> str:
     parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
     return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
-
-
-def row_of_each_task(launch: Launch) -> dict[str, AskedRow]:
-    """The first row of each task in the data, by task."""
-    rows: dict[str, AskedRow] = {}
-    for asked in asked_rows(launch):
-        rows.setdefault(task_of(asked), asked)
-    return rows
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:

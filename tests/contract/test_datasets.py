@@ -453,6 +453,12 @@ def test_of_two_answers_one_may_be_guessed(tmp_path):
     assert not check_dataset(parse_source(f"qa:{write(tmp_path / 'rows.jsonl', rows)}")).doubts
 
 
+def test_what_pays_on_the_one_row_that_it_applies_to_is_no_doubt(tmp_path):
+    rows = [{"problem": f"Which {word}?", "answer": f"a {word}"} for word in ("cat", "dog", "fox")]
+    rows.append({"problem": "Which year comes after 1999, or is it 2000?", "answer": "2000"})
+    assert not check_dataset(parse_source(f"qa:{write(tmp_path / 'rows.jsonl', rows)}")).doubts
+
+
 def test_a_reward_is_handed_the_level_of_a_row(tmp_path):
     """As in a training, where a curriculum needs it."""
     by_level = tmp_path / "by_level.py"

@@ -333,12 +333,13 @@ class Findings:
                 f"{len(AT_LENGTH):,} characters earns {wrong:g} of all rewards together, and a short right "
                 f"one {right:g}"
             )
+        # Of all rows: what applies to a few, such as the number in the question, says little.
         without_work = [earned for earned in self.earned if not earned.strategy.knows_gold]
-        if without_work and without_work[0].mean > self.guessing_limit:
-            best = without_work[0]
+        best = max(without_work, key=lambda earned: earned.total, default=None)
+        if best is not None and best.total > self.guessing_limit * self.attacked:
             yield (
-                f"{rows_text(len(best.paid))} of {best.rows:,}: {best.strategy.name} is paid, without any "
-                f"work: {best.mean:.2f} a row"
+                f"{rows_text(len(best.paid))} of {self.attacked:,}: {best.strategy.name} is paid, without "
+                f"any work: {best.total / self.attacked:.2f} a row"
             )
         unstated = [earned for earned in self.earned if earned.strategy.knows_gold]
         for earned in unstated[:_SHOWN_UNSTATED]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from datasets import Dataset, DatasetDict
@@ -426,7 +427,74 @@ def test_a_verifier_that_pays_what_does_not_state_the_answer_is_a_doubt(tmp_path
     path = write(tmp_path / "rows.jsonl", [{"problem": "What is 40 + 2?", "answer": "42"}])
     reward = import_reward(f"{lenient}:contains")()
     found = check_dataset(parse_source(f"math:{path}"), rewards=[reward])
-    assert any("'denial: not RIGHT' is paid" in doubt for doubt in found.doubts)
+    assert any("RIGHT" in doubt and "is paid" in doubt for doubt in found.doubts)
+    # One line for all the others.
+    assert sum("paid" in doubt for doubt in found.doubts) <= 4
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "way"),
+    [
+        ("What is {n} + {n}? It is {twice}.", "{twice}", "the last number of the question"),
+        ("What is {n} - {n}?", "0", "the constant 0"),
+    ],
+)
+def test_rows_that_guessing_solves_are_a_doubt(tmp_path, question, gold, way):
+    rows = []
+    for n in range(11, 41):
+        values = {"n": n, "twice": 2 * n}
+        rows.append({"problem": question.format(**values), "answer": gold.format(**values)})
+    found = check_dataset(parse_source(f"math:{write(tmp_path / 'rows.jsonl', rows)}"))
+    assert any(f"30 rows of 30: {way} is paid" in doubt for doubt in found.doubts), found.doubts
+
+
+def test_of_two_answers_one_may_be_guessed(tmp_path):
+    rows = [{"problem": f"Is {n} odd?", "answer": "yes" if n % 2 else "no"} for n in range(30)]
+    assert not check_dataset(parse_source(f"qa:{write(tmp_path / 'rows.jsonl', rows)}")).doubts
+
+
+def test_what_pays_on_the_one_row_that_it_applies_to_is_no_doubt(tmp_path):
+    rows = [{"problem": f"Which {word}?", "answer": f"a {word}"} for word in ("cat", "dog", "fox")]
+    rows.append({"problem": "Which year comes after 1999, or is it 2000?", "answer": "2000"})
+    assert not check_dataset(parse_source(f"qa:{write(tmp_path / 'rows.jsonl', rows)}")).doubts
+
+
+def test_a_reward_is_handed_the_level_of_a_row(tmp_path):
+    """As in a training, where a curriculum needs it."""
+    by_level = tmp_path / "by_level.py"
+    by_level.write_text(
+        "def hard(completions, solution, level):\n"
+        "    return [float(s in c and each == 'hard') for c, s, each in zip(completions, solution, level)]\n"
+        "hard.role = 'verifier'\n"
+    )
+    row = {"problem": "What is 40 + 2?", "answer": "42", "level": "hard"}
+    path = write(tmp_path / "rows.jsonl", [row])
+    reward = import_reward(f"{by_level}:hard")()
+    found = check_dataset(parse_source(f"math:{path}"), rewards=[reward])
+    assert not found.bad and not found.unread
+
+
+def test_a_verifier_that_pays_less_than_it_declares_is_told_so(tmp_path):
+    halves = tmp_path / "halves.py"
+    halves.write_text(
+        "def half(completion, solution):\n    return 0.5 * (f'<answer>{solution}' in completion)\n"
+        "half.role = 'verifier'\n"
+    )
+    path = write(tmp_path / "rows.jsonl", [{"problem": "What is 40 + 2?", "answer": "42"}])
+    reward = import_reward(f"{halves}:half")()
+    found = check_dataset(parse_source(f"math:{path}"), rewards=[reward])
+    ((_, problem),) = found.problems
+    assert "a wrong answer 0; its full_reward is 1" in problem
+
+
+def test_an_answer_that_is_in_no_column_of_a_reward_is_none(tmp_path):
+    """As ms-swift leaves `answer`: it is the assistant's turn, and there is no `solution`."""
+    question = {"role": "user", "content": "1 + 1? End with \\boxed{}."}
+    answered = [question, {"role": "assistant", "content": "2"}]
+    task = replace(TASKS["math"], preprocess=lambda row: {"messages": [question]})
+    path = write(tmp_path / "rows.jsonl", [{"messages": answered}] * 2)
+    found = check_dataset(replace(parse_source(f"math:{path}"), task=task))
+    assert found.bad == 2
 
 
 @pytest.mark.parametrize(("repeated", "doubted"), [(7, True), (3, False)])
@@ -565,7 +633,7 @@ def test_a_task_of_a_mixed_file_that_nobody_grades_is_named(tmp_path):
     rows = []
     for n in range(12):
         rows.append({"task": "math", "question": f"{n} + 1?", "answer": str(n + 1)})
-        rows.append({"task": "qa", "question": f"Which river, {n}?", "answer": "Rhine"})
+        rows.append({"task": "qa", "question": f"Which river, {n}?", "answer": f"Rhine {n}"})
     dataset = f"mixed:{write(tmp_path / 'rows.jsonl', rows)}"
     rewards = ["external_accuracy", "external_format"]
     flags = [word for name in rewards for word in ("--reward_funcs", name)]

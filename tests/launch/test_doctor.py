@@ -1337,6 +1337,84 @@ def test_rows_that_show_no_right_completion_say_nothing_of_the_pay(tmp_path):
     assert status == "warning"
 
 
+def test_a_few_rows_that_cannot_be_graded_end_no_launch():
+    """A gold that a verifier of others cannot read: its row teaches nothing, the others do."""
+    status, message = graded_together(("accuracy", [0.0, 0.0, 1.0, 0.0]))
+    assert status == "warning" and "line 1 (countdown) 0 (1 of 2 rows that were tried" in message
+    status, message = graded_together(("accuracy", [1.0, 0.0, 1.0, 0.0]))
+    assert status == "passed" and "2 rows were tried" in message
+
+
+def test_what_a_verifier_of_others_pays_at_most_is_what_it_declares():
+    words = ["--dataset", f"{TINY_ROWS}#2", "--reward_funcs", "accuracy"]
+    paid = {"accuracy": [0.5, 0.0] * 2}
+    found, said = outcome(rewards.together, *words, paid=paid)
+    assert found == "failed" and "0.5, and a wrong one 0; its full_reward is 1" in said
+    assert outcome(rewards.together, *words, paid=paid, full={"accuracy": 0.5})[0] == "passed"
+
+
+def test_rows_are_tried_from_all_over_a_file(tmp_path):
+    rows = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(100)]
+    path = write(tmp_path / "rows.jsonl", *rows)
+    tried = rewards.tried_rows(Launch(planned(CPU, "--dataset", f"math:{path}")))
+    assert [asked.line for asked in tried] == list(range(1, 101, 4))
+
+
+def test_a_verifier_in_a_prompt_without_a_form_may_want_another_answer(tmp_path):
+    rows = []
+    for n in range(4):
+        asked = {"role": "user", "content": f"What is {n} + 4?"}
+        messages = [{"role": "system", "content": "You are a calculator."}, asked]
+        rows.append({"messages": messages, "solution": str(n + 4)})
+    path = write(tmp_path / "rows.jsonl", *rows)
+    status, message = graded_together(("accuracy", [0.0] * 4), of=f"math:{path}")
+    assert status == "warning" and "does not say what the answer looks like" in message
+
+
+def test_a_format_that_no_prompt_asks_for_is_named(tmp_path):
+    rows = [
+        {"problem": f"What is {n} + 1? Put it in \\boxed{{}}.", "answer": n + 1} for n in (1, 2)
+    ]
+    path = write(tmp_path / "rows.jsonl", *rows)
+    paid = ("accuracy", [1.0, 0.0] * 2), ("format", [0.0] * 4)
+    status, message = graded_together(*paid, of=f"math:{path}")
+    assert status == "warning" and "asks for \\boxed{}, so format can hardly be earned" in message
+
+
+def test_a_reward_that_changes_what_others_are_handed_is_named():
+    words = ["--dataset", f"{TINY_ROWS}#2", "--reward_funcs", "mine", "external_countdown"]
+    paid = {"mine": [1.0, 0.0] * 2, "external_countdown": [1.0, 0.0] * 2}
+    found, said = outcome(rewards.together, *words, paid=paid, changed={"mine": "nums"})
+    assert found == "warning" and "mine changes its argument 'nums'" in said
+
+
+def test_rewards_of_others_are_not_said_to_pay_golds(tmp_path):
+    """What ms-swift's pay is asked of ms-swift; `external_format` is not in the run."""
+    rows = [
+        {"problem": f"What is {n} + 1? Put it in \\boxed{{}}.", "answer": n + 1} for n in range(12)
+    ]
+    path = write(tmp_path / "rows.jsonl", *rows)
+    words = ["--callbacks", "reward_reasons", "--dataset", f"math:{path}", "--reward_funcs"]
+    found, said = outcome(data.datasets, *words, "accuracy")
+    assert found == "passed" and "every gold can be read" in said and "external_" not in said
+    # Nor is it missed that a verifier of others judges the answers beside a format of ours.
+    found, said = outcome(data.datasets, *words, "accuracy", "external_format")
+    assert "no verifier has graded" not in said
+
+
+def test_rows_to_evaluate_on_that_are_trained_on_are_named(tmp_path):
+    rows = [{"problem": f"What is {n} + 1?", "answer": n + 1} for n in range(12)]
+    trained = f"math:{write(tmp_path / 'train.jsonl', *rows)}"
+    held_out = f"math:{write(tmp_path / 'test.jsonl', *rows[:3])}"
+    words = ["--callbacks", "reward_reasons", "--reward_funcs", "external_accuracy"]
+    words += ["--dataset", trained, "--val_dataset"]
+    found, said = outcome(data.datasets, *words, held_out)
+    assert found == "warning" and "3 rows are also in" in said
+    others = [{"problem": f"What is {n} + 2?", "answer": n + 2} for n in range(12)]
+    apart = f"math:{write(tmp_path / 'apart.jsonl', *others)}"
+    assert outcome(data.datasets, *words, apart)[0] == "passed"
+
+
 def test_each_task_of_a_mixed_file_is_graded(tmp_path):
     rows = [{**TASK, "task": "countdown"}, {**WORD_PROBLEM, "task": "gsm8k"}]
     path = write(tmp_path / "mixed.jsonl", *rows)

@@ -1,6 +1,7 @@
 """Datasets that ms-swift reads by itself: what the doctor makes of the rows that it has read."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,12 @@ def test_a_preprocessor_may_choose_rows():
     assert statuses(launch_with(FirstRows(skipped=200, are_all=True))) == ["failed"]
 
 
+def test_a_preprocessor_that_takes_long_is_named():
+    (late,) = data.without_task(launch_with(FirstRows(late="mine.py, line 4")))
+    assert late.status == "warning" and "was at mine.py, line 4" in late.message
+    assert statuses(launch_with(FirstRows(sums(), late="mine.py, line 4"))) == ["warning", "passed"]
+
+
 def test_a_dataset_without_rows_fails():
     assert statuses(launch_with(FirstRows(are_all=True))) == ["failed"]
 
@@ -155,6 +162,54 @@ def test_what_was_not_read_is_not_green():
     assert statuses(launch_with(None)) == ["warning"]
     checks = doctor.check_data(launch_with(None).plan)  # a dry run, which asks no ms-swift
     assert "warning" in [result.status for result in checks if result.name == "dataset"]
+
+
+def graded(*paid: float | None, question: str = BOXED) -> list[tuple[str, str]]:
+    """What is said of rows of which a reward of one's own is paid this, by turns for right and wrong
+    completions.
+    """
+    launch = launch_with(FirstRows(sums(question=question), are_all=True), "mine.py:f")
+    parsed = replace(launch.parsed, paid={"mine.py:f": list(paid) * 30})
+    launch = replace(launch, parsed=parsed)
+    results = [*rewards.together(launch), *data.without_task(launch)]
+    return [(result.status, result.message) for result in results]
+
+
+def test_a_reward_of_ones_own_is_held_against_the_golds_that_columns_name():
+    """Of which it may want others: what is only guessed ends no launch."""
+    (paid, rows) = graded(1.0, 0.0)
+    assert paid[0] == rows[0] == "passed"
+    (paid, _) = graded(0.0, 0.0)
+    assert paid[0] == "warning" and "the columns' names alone tell what is right" in paid[1]
+    (paid, _) = graded(1.0, 1.0)
+    assert paid[0] == "warning" and "no more" in paid[1]
+    launch = launch_with(FirstRows(sums()), "mine.py:f")
+    (untried,) = data.without_task(launch)
+    assert untried.status == "warning" and "was not tried" in untried.message
+
+
+def test_choices_that_only_the_prompt_shows_are_no_column():
+    rows = sums(question="A) 1 B) 2. Put the letter in \\boxed{}.")
+    for number, row in enumerate(rows):
+        row["solution"] = "AB"[number % 2]
+    (untried,) = data.without_task(launch_with(FirstRows(rows), "mine.py:f"))
+    assert untried.status == "warning"
+
+
+def test_rows_of_which_few_have_a_gold_are_not_guessed_at():
+    rows = sums()
+    for row in rows[:20]:
+        del row["solution"]
+    (unknown,) = data.without_task(launch_with(FirstRows(rows), "mine.py:f"))
+    assert unknown.status == "warning" and "usual names" in unknown.message
+
+
+def test_a_system_prompt_that_rows_do_not_get_is_named():
+    rows = sums()
+    for row in rows:
+        row["messages"].insert(0, {"role": "system", "content": "You are a calculator."})
+    (lost,) = data.system(launch_with(FirstRows(rows)))
+    assert lost.status == "warning" and "--system is not used for 30 rows" in lost.message
 
 
 def test_the_rewards_are_tried_on_these_rows():

@@ -24,23 +24,23 @@ from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.sources import UnitTest
 
-PLUS = "def plus(a, b):\n    return a + b"
-TESTS = ["assert plus(1, 2) == 3", "assert plus(-1, 1) == 0", "assert plus('a', 'b') == 'ab'"]
+ADD = "def add(a, b):\n    return a + b"
+TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add('a', 'b') == 'ab'"]
 CASES = [{"input": "1 2\n", "output": "3\n"}, {"input": "-1 1\n", "output": "0\n"}]
 PROGRAM = "print(sum(map(int, input().split())))"
-PLUS_CALLS, FIRST_CALL = "plus(1, 2) json 3; plus(0, 0) json 0", "plus(1, 2) json 3"
-PLUS_ASSERTS, FIRST_ASSERT = "plus(1, 2) == 3; plus(0, 0) == 0", "plus(1, 2) == 3"
-ASSERTS = ["assert plus(1, 2) == 3", "assert plus(0, 0) == 0"]
+ADD_CALLS, FIRST_CALL = "add(1, 2) json 3; add(0, 0) json 0", "add(1, 2) json 3"
+ADD_ASSERTS, FIRST_ASSERT = "add(1, 2) == 3; add(0, 0) == 0", "add(1, 2) == 3"
+ASSERTS = ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
 STDIN, FIRST_STDIN = "input '1 2' output '3'; input '' output '0'", "input '1 2' output '3'"
-CALLS_IN_LINES = {"fn_name": "plus", "inputs": ["1\n2", "0\n0\n"], "outputs": ["3", "0"]}
+CALLS_IN_LINES = {"fn_name": "add", "inputs": ["1\n2", "0\n0\n"], "outputs": ["3", "0"]}
 STDIN_IN_LISTS = {"inputs": ["1 2", None], "outputs": ["3", "0"]}
 FIRST, SECOND = {"input": [1, 2], "output": 3}, {"inputs": ["", "0\n0"], "outputs": [None, "0"]}
 CHECK = "def check(c):\n    assert c({}, {}) == {}\ncheck(add)"  # each is its own
 CALL = {"fn_name": "f"}
 WITH_INT_KEYS = {"fn_name": "f", "inputs": [[{"-1": 2}]], "outputs": [{"0": [2]}]}
 FUNCTIONAL = [
-    {"input": "1\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "plus"}},
-    {"input": "0\n0", "output": "0", "testtype": "functional", "metadata": {"func_name": "plus"}},
+    {"input": "1\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "add"}},
+    {"input": "0\n0", "output": "0", "testtype": "functional", "metadata": {"func_name": "add"}},
 ]
 STDIN_STDOUT = [
     {"input": "1 2", "output": "3", "type": "stdin_stdout", "fn_name": None},

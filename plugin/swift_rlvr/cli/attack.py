@@ -104,8 +104,9 @@ def _print_conclusions(console: Console, result: Attack) -> None:
     reward = result.reward
     if result.without_work and result.without_work[0].paid:
         best = result.without_work[0]
-        style = "red" if best.mean > result.limit else ""
-        text = f"The best policy without work, {best.strategy.name}, earns {best.mean:.3f} a row."
+        mean = best.total / result.rows
+        style = "red" if mean > result.limit else ""
+        text = f"The best policy without work, {best.strategy.name}, earns {mean:.3f} a row."
         console.print(text, style=style)
     if result.unstated:
         names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in result.unstated)

@@ -6,6 +6,7 @@ name it among others, deny it, or leave it in the thinking. The first kind tells
 on these rows; of the second kind nothing should ever be paid.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -444,13 +445,20 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
 
 
 def default_limit(rows: Sequence[Target]) -> float:
-    """The mean reward that guessing may earn: more where rows, or their choices, are few."""
+    """The mean reward that guessing may earn: more where rows, their choices or their golds are few."""
     fewest = 0
     for row in rows:
         choices = choices_by_label(row.asked.row.get("options"))
         if choices:
             fewest = min(fewest or len(choices), len(choices))
-    return 1.5 / fewest if fewest else max(0.1, 3 / len(rows))
+    golds = {row.gold for row in rows if row.gold}
+    if not fewest and len(golds) < 2:
+        return max(0.1, 3 / len(rows))
+    chance = 1 / (fewest or len(golds))
+    # Of few rows one of several constants is right more often than by chance.
+    deviation = math.sqrt(chance * (1 - chance) / len(rows))
+    limit = max(1.5 * chance, chance + 3 * deviation)
+    return limit if fewest else max(limit, 0.1, 3 / len(rows))
 
 
 def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
@@ -561,8 +569,9 @@ class Attack:
     def failed(self) -> bool:
         if not self.graded:
             return True
-        best = max((each.mean for each in self.without_work), default=0.0)
-        return self.is_silent or bool(self.unstated) or best > self.limit
+        # Of all rows: what applies to one of them and is paid there says little.
+        best = max((each.total for each in self.without_work), default=0.0)
+        return self.is_silent or bool(self.unstated) or best > self.limit * self.rows
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -590,7 +599,7 @@ def attack_reward(
     earned = []
     for strategy in progress(strategies(rows, reward.runs_code)):
         earned.append(try_strategy(reward, strategy, rows))
-    earned.sort(key=lambda each: -each.mean)
+    earned.sort(key=lambda each: -each.total)
     return Attack(
         reward,
         rows=len(rows),

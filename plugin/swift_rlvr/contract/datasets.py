@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.attack import grades_of, paid_by
+from swift_rlvr.contract.attack import default_limit, grades_of, paid_by, targets
 from swift_rlvr.contract.findings import RELATIVE_SIDE, SHOWN, Findings, Problem
 from swift_rlvr.contract.graders import Graders, graded_rows
 from swift_rlvr.evaluation.grade_samples import BATCH
@@ -87,6 +87,8 @@ def check_dataset(
         findings.total = rows_without_reading(source)
     findings.absent = [name for name in source.columns if name not in renamed]
     findings.earned = paid_by(check.attacked)
+    limits = [default_limit(targets(rows)) for rows in check.attacked.values() if rows]
+    findings.guessing_limit = max(limits, default=1.0)
     return findings
 
 
@@ -220,7 +222,7 @@ class SeenQuestions:
                 findings.contradictions.append((line, golds))
         elif asked.gold is not None:
             columns = REWARDS[asked.task.verifier or ""].columns
-            verified = {name: asked.row[name] for name in columns}
+            verified = {name: asked.row.get(name) for name in columns}
             self._first_golds[identity] = KnownGold(_gold_in_words(asked), verified)
         for name, identities in self.elsewhere.items():
             if identity in identities:
@@ -269,11 +271,12 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
     if asked.gold is None:
         return
     answer = asked.gold.answer.strip()
-    if asked.task.name == "choice":
+    choices = asked.row.get("options")
+    if asked.task.name == "choice" and choices:
         is_first = LETTERS[0] in answer
         findings.first_letters += is_first
         findings.other_letters += not is_first
-        findings.expected_first += 1 / len(asked.row["options"])
+        findings.expected_first += 1 / len(choices)
     # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5
     is_mathematics = asked.task.verifier == AccuracyReward.name
     if is_mathematics and with_decimal_comma(tidy(answer)) is not None:

@@ -22,6 +22,8 @@ SHOWN = 10
 # before it says something that no box goes beyond it.
 RELATIVE_SIDE = 1000
 _SEEN_PICTURES = 10
+# Answers that do not state the right one and are paid; a reward that pays one mostly pays all like it.
+_SHOWN_UNSTATED = 3
 # That no first choice is right is chance once in 400 datasets where so many would be.
 _EXPECTED_FIRST = 6
 # How a reference passes its tests: in a process of its own, only in one with them, or not at all.
@@ -148,6 +150,8 @@ class Findings:
     # tried.
     earned: list[Earned] = field(default_factory=list)
     attacked: int = 0
+    # The mean that one without work may earn.
+    guessing_limit: float = 1.0
 
     def count(self, graded: GradedRow) -> str:
         """Count what a reward gives the right answer of a row; returns what is wrong with the row, empty
@@ -329,10 +333,21 @@ class Findings:
                 f"{len(AT_LENGTH):,} characters earns {wrong:g} of all rewards together, and a short right "
                 f"one {right:g}"
             )
-        for earned in self.earned:
-            if earned.strategy.knows_gold:
-                problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
-                yield f"{rows_text(len(earned.paid))}: {problem}"
+        # Of all rows: what applies to a few, such as the number in the question, says little.
+        without_work = [earned for earned in self.earned if not earned.strategy.knows_gold]
+        best = max(without_work, key=lambda earned: earned.total, default=None)
+        if best is not None and best.total > self.guessing_limit * self.attacked:
+            yield (
+                f"{rows_text(len(best.paid))} of {self.attacked:,}: {best.strategy.name} is paid, without "
+                f"any work: {best.total / self.attacked:.2f} a row"
+            )
+        unstated = [earned for earned in self.earned if earned.strategy.knows_gold]
+        for earned in unstated[:_SHOWN_UNSTATED]:
+            problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
+            yield f"{rows_text(len(earned.paid))}: {problem}"
+        if len(unstated) > _SHOWN_UNSTATED:
+            others = len(unstated) - _SHOWN_UNSTATED
+            yield f"{others} more such answers are paid; `swift-rlvr attack` lists them"
 
     def _doubts_of_coverage(self) -> Iterator[str]:
         """Rows of which no verifier has graded a right answer, or that cannot be used."""

@@ -59,7 +59,7 @@ class Graders:
             column = missing_column(reward, asked.row)
             if column is not None:
                 present = ", ".join(name for name in asked.row if name != "messages")
-                problem = f"needs the column {column!r}; rows of {asked.task.name} have {present}"
+                problem = f"needs the column {column!r}; rows of {asked.task.name} have {present or 'none'}"
                 raise InputError(f"{reward.name} {problem}", "--reward_funcs")
             graders.append(reward)
         return graders
@@ -145,7 +145,12 @@ class GradedRow:
         """What is wrong with a row whose right answer is not paid in full."""
         name, grade = self.reward.name, self.grade
         if grade.reward is not None:
-            return f"{name} gives the gold {grade.reward:g}: {grade.reason}"
+            problem = f"{name} gives the gold {grade.reward:g}: {grade.reason}"
+            guess = self.guess.reward
+            if name not in REWARDS and guess is not None and guess < grade.reward:
+                # It tells them apart, so that only what it is said to pay at most may be wrong.
+                problem += f", and a wrong answer {guess:g}; its full_reward is {self.reward.full_reward:g}"
+            return problem
         if grade.reason == ONLY_TOGETHER:
             return f"the reference passes only with {name}'s together=true"
         outcome = (

@@ -116,7 +116,7 @@ def ask(
     """
     system = system or default_system(task)
     own = task.of(raw)
-    prepared = task.preprocess(raw)
+    prepared = task.preprocess_for_training(raw)
     messages = with_tools(system.on(prepared["messages"]), prepared)
     system_from = system.found_in
     if prepared["messages"][0]["role"] == "system":

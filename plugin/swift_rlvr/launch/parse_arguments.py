@@ -31,7 +31,7 @@ from unittest import mock
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.runs.folder import as_json
-from swift_rlvr.success import role_of
+from swift_rlvr.success import FULL, role_of
 from swift_rlvr.training.ms_swift.first_rows import FirstRows
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
@@ -90,6 +90,10 @@ class Parsed:
     # By name, what each reward of the run pays for the rows that were tried, or the error that it
     # raises. Empty where none was tried.
     paid: dict[str, list[float | None] | str] = field(default_factory=dict)
+    # By name, what each reward of the run pays at most, as it declares.
+    full: dict[str, float] = field(default_factory=dict)
+    # By name of a reward that changes an argument of all rewards, the argument.
+    changed: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_read(self) -> bool:
@@ -234,8 +238,11 @@ def parse(
         refused += untrained(arguments)
         end_of_answer = end_without_token(arguments)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
+    trial = try_rewards(known_rewards, arguments, rows(_first_rows(arguments)))
     return Parsed(
-        paid=try_rewards(known_rewards, arguments, rows(_first_rows(arguments))),
+        paid=trial.paid,
+        changed=trial.changed,
+        full={name: getattr(orms[name], "full_reward", FULL) for name in known_rewards},
         unknown=unknown,
         settings=known,
         unusable=refused,

@@ -276,7 +276,7 @@ def unread_columns(task: Task, row: Row) -> list[str]:
     """
     try:
         own = task.of(row)
-        prepared = own.preprocess(row)
+        prepared = own.preprocess_for_training(row)
         gold = own.gold(row)  # a reference solution, which only checks read
     except RowError:
         return []

@@ -111,3 +111,17 @@ def test_hubs_and_tasks_of_ours_are_not_read(ms_swift, tmp_path):
     write(tmp_path / "sums.jsonl", [{"query": "1 + 1?", "solution": "2"}])
     done = ms_swift.run(code, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_preprocessor_that_never_ends(read, tmp_path):
+    """The rows before that are read, and the line at which it was is named."""
+    plugin = tmp_path / "waits.py"
+    text = REGISTERED.replace("PATH", repr(str(tmp_path / "sums.jsonl")))
+    waits = "        if row['gold'] == '3':\n            while True: pass\n        question"
+    text = text.replace("        question", waits)
+    limit = "from swift_rlvr.training.ms_swift import first_rows\nfirst_rows.SECONDS = 3\n"
+    plugin.write_text(limit + text)
+    write(tmp_path / "sums.jsonl", [{"question": f"{n}?", "gold": str(n)} for n in range(9)])
+    _, first = read("sums", 200, plugin)
+    assert "waits.py, line 1" in first["late"] and not first["refused"] and not first["problem"]
+    assert [row["solution"] for row in first["rows"]] in ([], ["1", "2"])

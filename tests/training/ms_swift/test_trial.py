@@ -47,9 +47,25 @@ def test_one_batch_with_all_columns(monkeypatch):
         monkeypatch.setitem(orms, name, reward)
     right, wrong = rows("<answer>1+2</answer>", "<answer>1-2</answer>")
     right |= {"nums": [1, 2], "target": 3.0, "task": "countdown"}
-    paid = try_rewards(["ours", *others], object(), [right, {**wrong, "task": "gsm8k"}])
+    paid = try_rewards(["ours", *others], object(), [right, {**wrong, "task": "gsm8k"}]).paid
     assert paid["ours"] == [1.0, None]
     assert paid["targets"] == [3.0, None]
     assert paid["later"] == [20.0, 20.0]
     assert paid["ends"] == "SystemExit: 3"
     assert "missing 1 required positional argument: 'gold'" in paid["fails"]
+
+
+class Empties(ORM):
+    def __call__(self, completions, **kwargs):
+        paid = [float(len(text)) for text in completions]
+        completions[:] = [""] * len(completions)
+        return paid
+
+
+def test_a_reward_that_changes_its_arguments_is_named(monkeypatch):
+    """Those after it get what it has left, as in a training."""
+    for name, reward in {"empties": Empties, "lengths": Empties, "targets": Targets}.items():
+        monkeypatch.setitem(orms, name, reward)
+    trial = try_rewards(["empties", "lengths"], object(), rows("a", "ab"))
+    assert trial.paid == {"empties": [1.0, 2.0], "lengths": [0.0, 0.0]}
+    assert trial.changed == {"empties": "completions"}

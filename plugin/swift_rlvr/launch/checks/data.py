@@ -145,5 +145,5 @@ def system(launch: Launch) -> Iterator[CheckResult]:
         yield warning("system", message, remedy)
 
 
-CHECKS = (files, lengths, steps, warmup, evaluation, datasets, system)
-AFTER_MS_SWIFT = (without_task, prompts, pictures)
+CHECKS = (files, lengths, steps, warmup, evaluation, datasets)
+AFTER_MS_SWIFT = (without_task, system, prompts, pictures)

@@ -1,22 +1,32 @@
 """Checks of the datasets of a launch: what is read of each, and whether its golds can be graded."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from swift_rlvr.contract import datasets as checking
+from swift_rlvr.contract.findings import rows_text
 from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, last_folder, passed, warning
 from swift_rlvr.launch.checks.rewards import build, weights_by_name
-from swift_rlvr.launch.checks.rows import ReadRows, read_by_ms_swift, readable, system_prompt
+from swift_rlvr.launch.checks.rows import (
+    ReadRows,
+    read_by_ms_swift,
+    readable,
+    system_prompt,
+    verified_tasks,
+)
 from swift_rlvr.launch.estimate import local_file, task_in
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
+from swift_rlvr.success import FORMAT, SHAPING, role_of
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.files import UnreadableRow
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source, file_rows, parse_columns, parse_source, with_columns
-from swift_rlvr.training.ms_swift.first_rows import FirstRows
+from swift_rlvr.training.ms_swift.first_rows import SECONDS, FirstRows
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl
 
@@ -148,6 +158,13 @@ class NamedDataset:
                 self.setting, message, "correct the file, or the preprocessor that reads it"
             )
             return
+        if first.late:
+            message = (
+                f"{self.name}: ms-swift has read {rows_text(first.looked_at)} of it in {SECONDS} seconds, and "
+                f"was at {first.late}"
+            )
+            remedy = "correct the preprocessor, if it never ends: the training would wait for it"
+            yield warning(self.setting, message, remedy)
         yield from self.left_out(first)
         if not first.rows:
             return
@@ -158,8 +175,8 @@ class NamedDataset:
                 yield result
             return
         message = (
-            f"ms-swift reads {self.name} itself; whether its rows can be graded was not checked, since none "
-            "of the run's rewards is a verifier of a task of this package, which would know the right answers"
+            f"ms-swift reads {self.name} itself; whether its rows can be graded was not checked, since no "
+            "right answers are in columns with usual names"
         )
         remedy = f"--{self.setting} math:FILE where they have right answers, or choice or qa"
         yield warning(self.setting, message, remedy)
@@ -169,7 +186,7 @@ class NamedDataset:
         of_all = f"of the first {first.looked_at:,} rows"
         if first.are_all:
             of_all = f"of {first.looked_at:,} rows"
-        if not first.looked_at:
+        if not first.looked_at and not first.late:
             yield failed(self.setting, f"{self.name} has no rows", "a dataset with rows")
         if first.refused:
             report = failed if 2 * first.refused > first.looked_at else warning
@@ -283,33 +300,84 @@ class NamedDataset:
         all rows, if it is known.
         """
         rewards, _ = build(self.launch)
-        if isinstance(source, ReadRows):
+        task = source.task
+        is_read = isinstance(source, ReadRows)
+        is_guess = is_read and not verified_tasks(self.launch)
+        if is_read:
             # Its rows do not name their task, by which the others would skip them.
-            name = source.task.name
-            rewards = [each for each in rewards if not each.own_tasks or name in each.own_tasks]
+            rewards = [
+                each for each in rewards if not each.own_tasks or task.name in each.own_tasks
+            ]
+        # What rewards of others pay is told by ms-swift's process (`together`); where they alone judge the
+        # answers, whether these can be read is told by the task's verifier.
+        built = {each.name for each in rewards}
+        others = [name for name in self.launch.listed("reward_funcs") if name not in built]
+        are_formats = all(each.role in (FORMAT, SHAPING) for each in rewards)
+        is_of_others = are_formats and any(
+            role_of(name) not in (FORMAT, SHAPING) for name in others
+        )
+        if is_of_others and rewards and task.verifier:
+            rewards.append(REWARDS[task.verifier]())
+        elif not rewards:
+            source = replace(source, task=replace(task, further_rewards=()))
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
-            system = system_prompt(self.launch)
             result = checking.check_dataset(
-                source, rewards=rewards or None, system=system, weights=weights_by_name(self.launch)
+                source,
+                against=self.trained_on(source),
+                rewards=rewards or None,
+                system=system_prompt(self.launch),
+                weights=weights_by_name(self.launch),
             )
         except InputError as error:
             return self.failed(str(error).replace(str(source), str(named)), _EXPLAINS)
         # What --columns renames may be in another dataset of the run, so that it is no doubt here.
         absent = frozenset(result.absent)
         result.absent = []
+        is_of_task = is_of_others or not rewards
+        if is_of_task:  # what that verifier pays besides is not the run's
+            result.earned = []
 
         report, said = _judged(result)
+        if report is passed:
+            said += ", every gold "
+            said += "can be read" if is_of_task else "earns the full reward"
+        for name, count in result.shared.items():
+            if count:
+                report = failed if report is failed else warning
+                said += f"; {rows_text(count)} are also in {name}, on which the run trains"
+        if is_guess and is_of_task and not self.launch.parsed.paid:
+            report = warning
+            said += ", what the rewards pay was not tried"
+        if is_guess and report is failed:
+            report = warning
+            said += "; the columns' names alone tell what is right"
         text = f"{named}: {self.rows_in_words(source, result.rows, total)}{said}"
         remedy = ""
         if report is not passed:
-            name = source.task.name
+            name = task.name
             if source.path is not None:
                 name += f":{source.path}"
             remedy = f"`swift-rlvr dataset check {name}` shows more"
-            if isinstance(source, ReadRows):
+            if is_read:
                 remedy = "correct the rows, or the preprocessor that reads them"
         return Checked(report(self.setting, text, remedy), absent)
+
+    def trained_on(self, source: Source) -> list[Source]:
+        """The datasets of the training with the same columns, none of whose rows should be among those
+        that are evaluated on.
+        """
+        others: list[Source] = []
+        if self.setting == "dataset":
+            return others
+        for name in self.launch.listed("dataset"):
+            with suppress(InputError):
+                other = read_by_ms_swift(name, self.launch) or readable(name, self.launch)
+                # Rows that ms-swift reads are told apart by other texts.
+                if type(other) is type(source) and other.task.columns == source.task.columns:
+                    list(other.rows())  # its own check says what cannot be read
+                    others.append(other)
+        return others
 
     def rows_in_words(self, source: Source, rows: int, total: int | None) -> str:
         """Which rows of the dataset were looked at. total: of all rows, if it is known."""
@@ -352,7 +420,7 @@ def _judged(findings: checking.Findings) -> tuple[Callable[..., CheckResult], st
         duplicates = f", {findings.duplicates:,} duplicate questions"
     if findings.doubts:
         return warning, f"{duplicates}; {'; '.join(findings.doubts)}"
-    return passed, f"{duplicates}, every gold earns the full reward"
+    return passed, duplicates
 
 
 def _problems(findings: checking.Findings) -> str:

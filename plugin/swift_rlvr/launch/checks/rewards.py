@@ -1,32 +1,35 @@
 """Checks by what ms-swift makes of the arguments, and of the rewards: names, parameters, what they pay."""
 
+import math
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from swift_rlvr.contract.attack import GUESS
+from swift_rlvr.contract.findings import form_text
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.rows import asked_rows, task_of, tasks_of_data
+from swift_rlvr.launch.checks.rows import asked_rows, is_guess, task_of, tasks_of_data
 from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class, rewards_without_rows
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.imported import FIELD, is_import_path
 from swift_rlvr.rewards.parameters import flag_elsewhere, stray_variables
-from swift_rlvr.success import FULL, ROLES_VARIABLE, VERIFIER, role_of
+from swift_rlvr.success import FORMAT, FULL, ROLES_VARIABLE, VERIFIER, role_of
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
-# Rows of a task on which the rewards are tried together.
-TRIED_ROWS = 4
+# Rows of a task on which the rewards are tried together: with two completions each, as many as a small
+# batch of the training, which may ask a model as a judge.
+TRIED_ROWS = 32
 _OF_ROWS = "check its parameters, and the row with `swift-rlvr dataset check`"
 
 
@@ -207,13 +210,13 @@ def idle(launch: Launch) -> Iterator[CheckResult]:
     rewards, _ = build(launch)
     if not rewards:
         return
-    rows = row_of_each_task(launch)
+    tasks = list(dict.fromkeys(map(task_of, asked_rows(launch))))
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
-    report = failed if datasets == rows.keys() else warning
-    for reward, remedy in rewards_without_rows(rewards, list(rows)):
+    report = failed if datasets == {*tasks} else warning
+    for reward, remedy in rewards_without_rows(rewards, tasks):
         if reward.role != VERIFIER:
-            yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
+            yield report("grades", f"{reward.name} grades no row of {', '.join(tasks)}", remedy)
 
 
 def sandbox(launch: Launch) -> Iterator[CheckResult]:
@@ -248,14 +251,16 @@ def sandbox(launch: Launch) -> Iterator[CheckResult]:
 
 
 def tried_rows(launch: Launch) -> list[AskedRow]:
-    """The first rows of each task, on which the rewards of the run are tried together."""
-    tried: list[AskedRow] = []
-    rows = Counter[str]()
+    """The rows on which the rewards of the run are tried together: up to TRIED_ROWS of each task, from
+    all over those that are looked at.
+    """
+    of_tasks: dict[str, list[AskedRow]] = {}
     for asked in asked_rows(launch):
-        task = task_of(asked)
-        rows[task] += 1
-        if rows[task] <= TRIED_ROWS:
-            tried.append(asked)
+        of_tasks.setdefault(task_of(asked), []).append(asked)
+    tried: list[AskedRow] = []
+    for rows in of_tasks.values():
+        step = math.ceil(len(rows) / TRIED_ROWS)
+        tried += rows[::step]
     return tried
 
 
@@ -292,76 +297,99 @@ def together(launch: Launch) -> Iterator[CheckResult]:
     is_verified = all(result.status != "failed" for result in verifiers(launch))
     if len(values) < len(paid) or not is_verified:
         return
-    has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
-    if not has_verifier and _is_nothing_paid(tried, values):
-        message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
-        yield failed("grading", f"{message}: nothing is learned", _OF_ROWS)
-        return
-    yield from _compare_rows(launch, tried, values)
+    for name, argument in launch.parsed.changed.items():
+        if len(paid) > 1:
+            message = f"{name} changes its argument {argument!r}, and the rewards after it get that"
+            yield warning("grading", message, "a copy of it in that function")
 
-
-def _is_nothing_paid(
-    tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
-) -> bool:
-    """Whether completions that are known to be right earn 0 of every reward, as wrong ones do."""
-    for asked in tried:
-        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that
-        # is not known may want what no reference here shows: of these a 0 says nothing.
-        if asked.graded is None or asked.form is None:
-            return False
-    return {value for column in values.values() for value in column} in ({0}, {0, None})
-
-
-def _compare_rows(
-    launch: Launch, tried: Sequence[AskedRow], values: Mapping[str, Sequence[float | None]]
-) -> Iterator[CheckResult]:
-    """Compare the pay of each row's two completions: the first row of each task, or the first at fault.
-
-    values: by reward, of all completions.
-    """
-    names = list(values)
-    weights = weights_by_name(launch)
-    # What each verifier pays for a right completion.
-    roles = launch.parsed.rewards
-    full = {name: FULL for name in names if roles[name] == VERIFIER}
-    for reward in build(launch)[0]:
-        if reward.name in full:
-            full[reward.name] = reward.full_reward
-    shown_tasks = set()
+    compared: dict[str, list[ComparedRow]] = {}
     place = 0  # in what was graded, where a row has two completions, or one without a gold
     for asked in tried:
         if asked.graded is None:
             place += 1
             continue
-        right = {name: values[name][place] for name in names}
-        wrong = {name: values[name][place + 1] for name in names}
+        right = {name: values[name][place] for name in values}
+        wrong = {name: values[name][place + 1] for name in values}
         place += 2
-        outcome = _compare_pay(asked, right, wrong, weights, full)
-        if outcome.status != "passed":
-            yield outcome
-            return
-        if task_of(asked) not in shown_tasks:
-            shown_tasks.add(task_of(asked))
-            yield outcome
+        compared.setdefault(task_of(asked), []).append(ComparedRow(asked, right, wrong))
+
+    has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
+    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
+    # not known may want what no reference here shows: of these a 0 says nothing.
+    is_telling = all(asked.graded is not None and asked.form is not None for asked in tried)
+    all_paid = set(chain.from_iterable(values.values()))
+    if not has_verifier and is_telling and all_paid in ({0}, {0, None}):
+        message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
+        report = warning if is_guess(launch, tried[0]) else failed
+        yield report("grading", f"{message}: nothing is learned", _OF_ROWS)
+        return
+    for rows in compared.values():
+        yield _judge_rows(launch, rows)
+    yield from _formats_not_earned(launch, list(chain.from_iterable(compared.values())))
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """What each reward pays for a right and for a wrong completion of a row."""
+
+    asked: AskedRow
+    right: Mapping[str, float | None]
+    wrong: Mapping[str, float | None]
+
+
+def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
+    """The first row of a task that is at fault, and how many are; else what the first row earns."""
+    weights = weights_by_name(launch)
+    # What each verifier pays for a right completion.
+    roles = launch.parsed.rewards
+    verifying = [name for name in rows[0].right if roles[name] == VERIFIER]
+    full = {name: launch.parsed.full.get(name, FULL) for name in verifying}
+    for reward in build(launch)[0]:
+        if reward.name in full:
+            full[reward.name] = reward.full_reward
+
+    outcomes = [_compare_pay(row, weights, full) for row in rows]
+    at_fault = [outcome for outcome in outcomes if outcome.status != "passed"]
+    if not at_fault:
+        first = outcomes[0]
+        return replace(first, message=f"{first.message}; {len(rows):,} rows were tried")
+    first = at_fault[0]
+    message = first.message
+    if len(rows) > 1:
+        message += f" ({len(at_fault):,} of {len(rows):,} rows that were tried are at fault)"
+    # Where what is right, or in which form, is a guess, the guess may be wrong.
+    asked = rows[0].asked
+    guessed = ""
+    if asked.form is None:
+        guessed = "the prompt does not say what the answer looks like"
+    elif is_guess(launch, asked):
+        guessed = "the columns' names alone tell what is right"
+    if guessed and first.status == "failed":
+        message += f"; {guessed}, so that this may be meant"
+    is_most = 2 * len(at_fault) > len(rows)
+    report = failed if first.status == "failed" and is_most and not guessed else warning
+    return report("grading", message, first.remedy)
 
 
 def _compare_pay(
-    asked: AskedRow,
-    right: Mapping[str, float | None],
-    wrong: Mapping[str, float | None],
-    weights: Mapping[str, float],
-    full: Mapping[str, float],
+    row: ComparedRow, weights: Mapping[str, float], full: Mapping[str, float]
 ) -> CheckResult:
     """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
     verifier pays for a right one.
     """
+    asked, right, wrong = row.asked, row.right, row.wrong
     where = f"the right completion of line {asked.line} ({task_of(asked)})"
     graded = [name for name in full if right[name] is not None]
     if full and not graded:
         return failed("grading", f"no verifier grades {where}", _OF_ROWS)
     for name in graded:
         if (right[name] or 0.0) < full[name]:
-            return failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
+            message = f"{name} gives {where} {right[name]:g}"
+            if (wrong[name] or 0.0) < (right[name] or 0.0):
+                message += (
+                    f", and a wrong one {wrong[name] or 0:g}; its full_reward is {full[name]:g}"
+                )
+            return failed("grading", message, _OF_ROWS)
     earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
     if _total(right, weights) > _total(wrong, weights):
         return passed("grading", f"{where} earns {earned}")
@@ -369,6 +397,22 @@ def _compare_pay(
     report = failed if full else warning
     remedy = "a reward that verifies answers, or other reward_weights"
     return report("grading", f"{where} earns {earned}: no more", remedy)
+
+
+def _formats_not_earned(launch: Launch, rows: Sequence[ComparedRow]) -> Iterator[CheckResult]:
+    """Warn of format rewards of others that pay nothing for what the prompts ask for; the check of a
+    dataset sees that of ours.
+    """
+    ours = {reward.name for reward in build(launch)[0]}
+    known = [row for row in rows if row.asked.form is not None]
+    for name, role in launch.parsed.rewards.items():
+        if not known or name in ours or role != FORMAT or name not in known[0].right:
+            continue
+        if not any(row.right[name] or row.wrong[name] for row in known):
+            asked = form_text(known[0].asked.form or "")
+            message = f"the prompt asks for {asked}, so {name} can hardly be earned"
+            remedy = f"leave {name} out, or ask for its form in the prompt"
+            yield warning("grading", message, remedy)
 
 
 def weights_by_name(launch: Launch) -> dict[str, float]:
@@ -391,14 +435,6 @@ def _total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> fl
 def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> str:
     parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
     return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
-
-
-def row_of_each_task(launch: Launch) -> dict[str, AskedRow]:
-    """The first row of each task in the data, by task."""
-    rows: dict[str, AskedRow] = {}
-    for asked in asked_rows(launch):
-        rows.setdefault(task_of(asked), asked)
-    return rows
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:

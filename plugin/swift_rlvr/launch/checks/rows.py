@@ -16,6 +16,9 @@ from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import Row, normalised, prompt_text, tasks_of
 from swift_rlvr.utils.errors import InputError
 
+# Tasks whose right answers are looked for in rows of which nobody says whose they are, one that wants
+# more columns first.
+GUESSED = ("choice", "math", "qa")
 # Rows that are looked at; `swift-rlvr dataset check` looks at all.
 FIRST = 200
 
@@ -51,12 +54,17 @@ class ReadRows(Source):
 
 def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
     """The rows of a dataset that ms-swift has read by itself, of the task whose right answers most of
-    them have; None if there are none, or no verifier of the run is for a task of ours.
+    them have; None if there are none, or only a few have any.
     """
     first = launch.read.get(name)
-    tasks = verified_tasks(launch)
-    if first is None or not first.rows or not tasks:
+    if first is None or not first.rows or not launch.listed("reward_funcs"):
         return None
+    tasks = verified_tasks(launch)
+    least = 0
+    if not tasks:
+        # Nobody says whose rows they are: their columns' names have to, of most of them.
+        tasks = [TASKS[task] for task in GUESSED]
+        least = len(first.rows) // 2
     # At a draw the task for anybody's rows wins: what it says of them fits best.
     tasks.sort(key=lambda task: not task.any_columns)
     best, most = tasks[0], 0
@@ -68,6 +76,8 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
                 usable += 1
         if usable > most:
             best, most = task, usable
+    if most < least:
+        return None
     # ms-swift adds no prompt and no column of the task, and the question is in the messages alone.
     # A prompt of the user's own promises nothing to the task's other rewards.
     as_read = replace(
@@ -79,6 +89,13 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
         further_rewards=(),
     )
     return ReadRows(as_read, name=name, raw=tuple(first.rows))
+
+
+def is_guess(launch: Launch, asked: AskedRow) -> bool:
+    """Whether only the names of its columns tell what is right for a row: ms-swift reads it by itself,
+    and no reward of the run verifies a task of ours.
+    """
+    return "task" not in asked.row and not verified_tasks(launch)
 
 
 def verified_tasks(launch: Launch) -> list[Task]:

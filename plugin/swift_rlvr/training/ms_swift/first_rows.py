@@ -1,5 +1,6 @@
 """The first rows of datasets that ms-swift reads by itself, as its training will have them."""
 
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from unittest import mock
 
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import located
+
+# How long the first rows of a dataset are waited for.
+SECONDS = 90
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class FirstRows:
     skipped: int = 0
     are_all: bool = False
     problem: str = ""
+    late: str = ""
 
     @property
     def looked_at(self) -> int:
@@ -69,8 +74,9 @@ def read_first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstR
     refused = left_out.refused
     rows: list[dict[str, Any]] = []
     are_all = True
+    late = ""
     try:
-        with _noting(left_out):
+        with _noting(left_out), _at_most(SECONDS):
             dataset, _ = load_dataset([name], **{**options, **as_needed})
             for row in dataset:
                 del row["dataset"]  # the name that ms-swift adds
@@ -80,17 +86,44 @@ def read_first_rows(name: str, count: int, options: Mapping[str, Any]) -> FirstR
                     break
     except _Enough:
         are_all = False
+    except _Late as error:
+        are_all = False
+        late = str(error)
     # Of ms-swift, of datasets or of a user's preprocessor, which may end the program.
     except (Exception, SystemExit) as error:
         # Where no row is left, the error is about that alone.
         nothing_left = refused and not rows
         return FirstRows(problem=refused[0] if nothing_left else located(error))
     why = refused[0] if refused else ""
-    return FirstRows(rows, len(refused), why, left_out.skipped, are_all)
+    return FirstRows(rows, len(refused), why, left_out.skipped, are_all, late=late)
 
 
 class _Enough(Exception):
     """So many rows were left out that no more need to be read."""
+
+
+class _Late(BaseException):
+    """The time is over; with the place that was reached. It is no Exception, which would be taken for a
+    row that is refused.
+    """
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raises _Late inside the `with` block where that takes longer, as a preprocessor that waits for a
+    server may. In the main thread alone.
+    """
+
+    def end(number: int, frame: Any) -> None:
+        raise _Late(f"{frame.f_code.co_filename}, line {frame.f_lineno}")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass

@@ -1,15 +1,29 @@
 """The run's own rewards on a few completions, called as ms-swift's trainer calls them."""
 
+import copy
 import math
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 
-def try_rewards(
-    names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str, Any]]
-) -> dict[str, list[float | None] | str]:
-    """By name, what each reward pays for each row, or the error that it raises.
+@dataclass(frozen=True)
+class Trial:
+    """What the rewards of a run make of some completions.
+
+    paid: by name, what each reward pays for each row, or the error that it raises. changed: by the
+    name of a reward that changes what it is handed, the argument; the rewards after it get that.
+    """
+
+    paid: dict[str, list[float | None] | str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
+
+
+def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str, Any]]) -> Trial:
+    """Grade rows with all rewards of a run in one call, as the trainer does, so that they share their
+    arguments.
 
     rows: with `messages`, of which the last is the completion, and the other columns. All of them
     make one batch, in which a column is None in rows that lack it.
@@ -24,35 +38,74 @@ def try_rewards(
         from swift.rl_core.data import GRPOSample
         from swift.rl_core.grpo_algorithm import compute_rewards_per_func
     except ImportError:  # before 4.5
-        return {}
+        return Trial()
 
     training_arguments = getattr(arguments, "training_args", arguments)
-    samples = []
-    for number, row in enumerate(rows):
-        text = row["messages"][-1]["content"]
-        of_the_rollout = {
-            "prompt_id": f"prompt-{number}",
-            "request_id": f"request-{number}",
-            "finish_reason": "stop",
-            "rollout_infos": {},
-            # As many as a text of this length has, about.
-            "response_token_ids": [0] * (len(text) // 4 + 1),
-        }
-        samples.append(GRPOSample.from_row({**row, **of_the_rollout}))
 
-    results: dict[str, list[float | None] | str] = {}
+    def paid_by(rewards: Sequence[Any]) -> list[list[float | None]]:
+        samples = []
+        for number, row in enumerate(copy.deepcopy(list(rows))):
+            text = row["messages"][-1]["content"]
+            of_the_rollout = {
+                "prompt_id": f"prompt-{number}",
+                "request_id": f"request-{number}",
+                "finish_reason": "stop",
+                "rollout_infos": {},
+                # As many as a text of this length has, about.
+                "response_token_ids": [0] * (len(text) // 4 + 1),
+            }
+            samples.append(GRPOSample.from_row({**row, **of_the_rollout}))
+        paid = compute_rewards_per_func(
+            samples, list(rewards), None, torch.device("cpu"), trainer_state=TrainerState()
+        )
+        return [
+            [None if math.isnan(value) else value for value in values] for values in paid.T.tolist()
+        ]
+
+    rewards: dict[str, Any] = {}
+    paid: dict[str, list[float | None] | str] = {}
     for name in names:
         try:
-            reward = orms[name](args=training_arguments)
-            paid = compute_rewards_per_func(
-                samples, [reward], None, torch.device("cpu"), trainer_state=TrainerState()
-            )
-        except (Exception, SystemExit) as error:  # of somebody else's function, whatever it is
-            results[name] = _described(error)
-        else:
-            values = paid[:, 0].tolist()
-            results[name] = [None if math.isnan(value) else value for value in values]
-    return results
+            rewards[name] = orms[name](args=training_arguments)
+        except (Exception, SystemExit) as error:  # of somebody else's class, whatever it is
+            paid[name] = _described(error)
+    # A reward after each one that sees what it has done to the arguments of all.
+    before: dict[str, Any] = {}
+    changed: dict[str, str] = {}
+    in_turn = [partial(_note_changes, "", before, changed)]
+    for name, reward in rewards.items():
+        in_turn += [reward, partial(_note_changes, name, before, changed)]
+    try:
+        values = paid_by(in_turn)[1::2]
+    except (Exception, SystemExit):
+        # Which one it was, and what the others pay, is seen of each alone.
+        for name, reward in rewards.items():
+            try:
+                (paid[name],) = paid_by([reward])
+            except (Exception, SystemExit) as error:
+                paid[name] = _described(error)
+        return Trial(paid)
+    paid |= dict(zip(rewards, values, strict=True))
+    return Trial(paid, changed)
+
+
+def _note_changes(
+    name: str,
+    before: dict[str, Any],
+    changed: dict[str, str],
+    completions: list[str],
+    trainer_state: Any,
+    **columns: Any,
+) -> list[float]:
+    """A reward that pays nothing and compares the arguments of all rewards with what they were before
+    the one of this name; "" is before the first.
+    """
+    now = {"completions": completions, **columns}
+    if now != before:
+        if name:
+            changed[name] = next(each for each in now if now[each] != before[each])
+        before.update(copy.deepcopy(now))
+    return [0.0] * len(completions)
 
 
 def _described(error: BaseException) -> str:

@@ -5,6 +5,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from swift_rlvr.rewards.function import FunctionReward
+
 
 def try_rewards(
     names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str, Any]]
@@ -47,6 +49,8 @@ def try_rewards(
             paid = compute_rewards_per_func(
                 samples, [reward], None, torch.device("cpu"), trainer_state=TrainerState()
             )
+            if isinstance(reward, FunctionReward):
+                reward.end_if_it_only_fails()  # a training would wait for more completions
         except (Exception, SystemExit) as error:  # of somebody else's function, whatever it is
             results[name] = _described(error)
         else:

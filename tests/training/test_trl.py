@@ -69,6 +69,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--top_k 1": "--top_k: must not be 1: all completions of a prompt would be the same",
     "--min_p 1": "--min_p: must not be 1: all completions of a prompt would be the same",
     "--reward_weights 0 0 0": "--reward_weights: must not all be 0",
+    "--reward_weights -1 1 -1": "--reward_weights: the right completion of line 1 (countdown) earns -0.9998",
     "--delta 0.5": "--delta: must be more than 1, got 0.5",
     "--top_entropy_quantile 0": "--top_entropy_quantile: must be more than 0, got 0",
     "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",

@@ -27,6 +27,8 @@ from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 # Before the name of a reward: the seconds that it took in a step.
 GRADING = "grading/"
+# Between a rank and a reward, where that takes long: what a rank writes, and a supervisor looks for.
+STILL_GRADING = "waits for the reward"
 # A step's line names the rewards where grading takes more seconds than this, and this share of the
 # step; of several those that take this share of the grading.
 SLOW_SECONDS, SLOW_SHARE, NAMED_SHARE = 1.0, 0.2, 0.25

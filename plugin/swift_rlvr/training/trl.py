@@ -160,7 +160,8 @@ def load(
         InputError: what cannot be used, or too few rows for a step.
     """
     rewards = build_rewards(arguments.reward_funcs)
-    rows, system = read_data(arguments, rewards, console)
+    weights = config.reward_weights or [1.0] * len(rewards)
+    rows, system = read_data(arguments, rewards, console, weights=weights)
     held_out = held_out_rows(arguments, evaluation, rows, console)
     prompts = config.generation_batch_size // config.num_generations
     if len(rows) < prompts:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from swift_rlvr.contract.attack import GUESS
+from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.rows import asked_rows, task_of, tasks_of_data
@@ -25,8 +25,6 @@ from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
-# Rows of a task on which the rewards are tried together.
-TRIED_ROWS = 4
 _OF_ROWS = "check its parameters, and the row with `swift-rlvr dataset check`"
 
 
@@ -336,7 +334,8 @@ def _compare_rows(
         right = {name: values[name][place] for name in names}
         wrong = {name: values[name][place + 1] for name in names}
         place += 2
-        outcome = _compare_pay(asked, right, wrong, weights, full)
+        where = f"the right completion of line {asked.line} ({task_of(asked)})"
+        outcome = _judged(Pay(where, right, wrong, weights, full))
         if outcome.status != "passed":
             yield outcome
             return
@@ -345,30 +344,15 @@ def _compare_rows(
             yield outcome
 
 
-def _compare_pay(
-    asked: AskedRow,
-    right: Mapping[str, float | None],
-    wrong: Mapping[str, float | None],
-    weights: Mapping[str, float],
-    full: Mapping[str, float],
-) -> CheckResult:
-    """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
-    verifier pays for a right one.
-    """
-    where = f"the right completion of line {asked.line} ({task_of(asked)})"
-    graded = [name for name in full if right[name] is not None]
-    if full and not graded:
-        return failed("grading", f"no verifier grades {where}", _OF_ROWS)
-    for name in graded:
-        if (right[name] or 0.0) < full[name]:
-            return failed("grading", f"{name} gives {where} {right[name]:g}", _OF_ROWS)
-    earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
-    if _total(right, weights) > _total(wrong, weights):
-        return passed("grading", f"{where} earns {earned}")
+def _judged(pay: Pay) -> CheckResult:
+    if problem := pay.why_not_full():
+        return failed("grading", problem, _OF_ROWS)
+    if pay.is_more:
+        return passed("grading", str(pay))
     # Without a verifier it may be meant: a run for the format alone.
-    report = failed if full else warning
+    report = failed if pay.full else warning
     remedy = "a reward that verifies answers, or other reward_weights"
-    return report("grading", f"{where} earns {earned}: no more", remedy)
+    return report("grading", f"{pay}: no more", remedy)
 
 
 def weights_by_name(launch: Launch) -> dict[str, float]:
@@ -381,16 +365,6 @@ def weights_by_name(launch: Launch) -> dict[str, float]:
     for name, value in zip(names, values, strict=False):  # a reward model's come last
         weights[name] += value
     return weights
-
-
-def _total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> float:
-    """The weighted sum, in which what was not graded counts as 0, as in ms-swift."""
-    return sum((value or 0.0) * weights[name] for name, value in paid.items())
-
-
-def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> str:
-    parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
-    return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
 
 
 def row_of_each_task(launch: Launch) -> dict[str, AskedRow]:

@@ -8,15 +8,17 @@ and the files of `swift_rlvr.runs.folder`.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import trl
 from datasets import Dataset
 from pyarrow import ArrowException
 from rich.console import Console
@@ -86,7 +88,11 @@ RANGES = {
     "save_steps": Accepts({"more_than": 0}),
     "save_total_limit": Accepts({"at_least": 1}),
     "seed": Accepts({"at_least": 0}),
+    "sapo_temperature_pos": Accepts({"more_than": 0}),
+    "sapo_temperature_neg": Accepts({"more_than": 0}),
 }
+# Settings whose values TRL compares with names, and refuses others in the first step.
+NAMED = ("loss_type", "importance_sampling_level", "scale_rewards", "multi_objective_aggregation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +122,10 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         value = getattr(config, name)
         if value is not None and not accepts.allows(value):
             raise InputError(f"must be {accepts}, got {value!r}", name)
+    for name in NAMED:
+        names, value = names_in_trl(name), getattr(config, name)
+        if names and value not in names:
+            raise InputError(f"must be one of {', '.join(names)}, got {value!r}", name)
     _refuse_to_learn_nothing(config)
     weights, rewards = config.reward_weights, arguments.reward_funcs
     if weights and len(weights) != len(rewards):
@@ -129,6 +139,18 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     return arguments, config, evaluation, drawing
 
 
+@cache
+def names_in_trl(setting: str) -> list[str]:
+    """The names with which the installed TRL compares a setting of its trainer.
+
+    >>> {"group", "batch", "none"} <= {*names_in_trl("scale_rewards")}
+    True
+    """
+    code = Path(trl.__file__).with_name("trainer") / "grpo_trainer.py"
+    compared = re.findall(rf'self\.{setting} (?:==|in) (\[.*?\]|".*?")', code.read_text())
+    return list(dict.fromkeys(re.findall(r'"(\w+)"', " ".join(compared))))
+
+
 def _refuse_to_learn_nothing(config: GRPOConfig) -> None:
     """InputError for settings with which a training runs to its end, and no completion is better than
     another.
@@ -137,6 +159,9 @@ def _refuse_to_learn_nothing(config: GRPOConfig) -> None:
         if getattr(config, name) == 1:
             problem = "must not be 1: all completions of a prompt would be the same"
             raise InputError(problem, name)
+    high = config.epsilon if config.epsilon_high is None else config.epsilon_high
+    if config.loss_type == "cispo" and high == 0:
+        raise InputError("must be more than 0 with loss_type cispo, got 0", "epsilon_high")
     if config.reward_weights and not any(config.reward_weights):
         problem = "must not all be 0: every completion would be worth the same"
         raise InputError(problem, "reward_weights")

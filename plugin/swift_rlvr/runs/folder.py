@@ -20,7 +20,7 @@ from typing import Any
 
 from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.jsonl import read_json
-from swift_rlvr.utils.settings import number
+from swift_rlvr.utils.settings import as_list, number
 
 ARGS = "args.json"
 REWARDS = "rewards.json"
@@ -33,6 +33,20 @@ BEST = "best"
 # Of an evaluation, beside its RECORDS.
 SUMMARY = "summary.json"
 
+# Settings of ms-swift that decide what is learned, on however many GPUs.
+DECIDE = (
+    *(
+        "model",
+        "dataset",
+        "reward_funcs",
+        "reward_weights",
+        "num_generations",
+        "max_completion_length",
+    ),
+    *("temperature", "top_p", "top_k", "loss_type", "advantage_estimator", "scale_rewards", "beta"),
+    *("epsilon", "epsilon_high", "num_iterations", "importance_sampling_level", "learning_rate"),
+    *("lr_scheduler_type", "tuner_type", "seed"),
+)
 # Settings that may differ between a run and its continuation; the others change the result.
 MAY_CHANGE = {
     "output_dir",
@@ -278,6 +292,38 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield from _changes(old, value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name} was {old!r} and is {value!r}"
+
+
+def decided_otherwise(checkpoint: str | Path, settings: Mapping[str, Any]) -> list[str]:
+    """Which of DECIDE a run of ms-swift had otherwise than a launch that goes on from its checkpoint.
+
+    settings: of a recipe and of flags, where a number may still be a text.
+    """
+    _, before = training_args(checkpoint) or ("", {})
+    changes = []
+    for name in DECIDE:
+        if (
+            name in settings
+            and name in before
+            and _comparable(settings[name]) != _comparable(before[name])
+        ):
+            changes.append(f"{name} was {_shown(before[name])} and is {_shown(settings[name])}")
+    return changes
+
+
+def _comparable(value: Any) -> list[Any]:
+    """A value or several, with numbers in place of texts that stand for them."""
+    values: list[Any] = []
+    for each in as_list(value):
+        try:
+            values.append(float(each))
+        except (TypeError, ValueError):
+            values.append(each)
+    return values
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, as_list(value))) or "not set"
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:

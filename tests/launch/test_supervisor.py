@@ -518,8 +518,8 @@ os.kill(int((folder / "pid").read_text()), signal.SIGSTOP)
             r"the server answers, and nothing is stopped; `py-spy dump --pid N` .*: server \d+.*, trainer \d+",
         ),
         (
-            f"print('[WARNING:swift] rank 1 {STILL_GRADING} external_judge for 60 s: what', flush=True)\n",
-            "Warning: rank 1 waits for the reward external_judge for 60 s: what",
+            f"print('[WARNING:swift] rank 1 {STILL_GRADING} external_judge after 60 s: what', flush=True)\n",
+            "Warning: rank 1 still grades with external_judge after 60 s: what",
         ),
     ],
 )

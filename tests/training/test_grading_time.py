@@ -134,8 +134,8 @@ def test_a_reward_that_does_not_return_is_named_meanwhile(monkeypatch, is_async)
     values = trainer.reward_funcs[0](["a"])
     assert (asyncio.run(values) if is_async else values) == [1.0]
     name = "stuck_later" if is_async else "stuck"
-    assert said[0].startswith(f"rank 1 waits for the reward {name} for 0.01 s")
-    assert said[1].startswith(f"rank 1 waits for the reward {name} for 0.02 s")
+    assert said[0].startswith(f"rank 1 still grades with {name} after 0.01 s")
+    assert said[1].startswith(f"rank 1 still grades with {name} after 0.02 s")
 
 
 def test_ms_swift_scores_with_timed_rewards_of_every_shape():

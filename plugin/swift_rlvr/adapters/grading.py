@@ -10,6 +10,7 @@ from typing import Any
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.base import OTHER_TASK, Grade
 from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.rewards.function import FunctionReward
 from swift_rlvr.tasks import TASKS, verifier_of
 from swift_rlvr.tasks.columns import parsed
 from swift_rlvr.tasks.own import golds_in
@@ -228,6 +229,9 @@ def _built(names: tuple[str, ...]) -> list[Reward]:
     rewards = build_rewards(names)
     if len(rewards) != len(names):
         raise InputError(f"a reward is named twice in {', '.join(names)}", "reward_funcs")
+    for reward in rewards:
+        if isinstance(reward, FunctionReward):
+            reward.is_training = True  # a trainer comes back with more completions
     return rewards
 
 

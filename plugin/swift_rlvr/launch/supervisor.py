@@ -40,7 +40,7 @@ PORTS_CLOSE = 5
 
 # [ERROR:swift] Method execution failed: collective_rpc
 _SERVER_FAILED = re.compile(r"Method execution failed: (\w+)")
-# [WARNING:swift_rlvr] rank 1 waits for the reward mine for 60 s: ...
+# rank 1 still grades with external_judge after 60 s: ...
 _STILL_GRADING = re.compile(rf"(rank \d+|the trainer) {STILL_GRADING} .*")
 # failed (exitcode: -9) local_rank: 1 (pid: 4711)
 _RANK_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
@@ -235,7 +235,7 @@ class _Run:
                     how = status_text(int(match[1]))
                     self.failed_rank = f"rank {match[2]} of the trainer {how}"
                 elif match := _STILL_GRADING.search(text):
-                    self.display.print(f"Warning: {match[0]}{self.steps.when()}", "yellow")
+                    self.display.print(f"Warning: {match[0]}", "yellow")
         if cause := self.steps.read():
             self.failure = self.failure or End(1, cause)
         for text in self.alarms.lines():

@@ -13,7 +13,7 @@ import math
 import re
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -220,8 +220,16 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     check_is_folder(folder)
     available = checkpoints(folder)
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
-        _check_holds_no_run(folder, available)
-        return None
+        log = folder / LOG
+        has_steps = log.is_file() and _LOGGED_STEP.search(log.read_bytes())
+        if not has_steps and not available:
+            return None
+        existing = [path.name for path in (folder / ARGS, log, *available) if path.exists()]
+        raise InputError(
+            f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or "
+            "resume that run with --resume_from_checkpoint true",
+            "output_dir",
+        )
     if resume_from_checkpoint.lower() == "true" and available:
         return (whole_checkpoints(folder) or available)[-1]
     for path in available:
@@ -239,19 +247,6 @@ def check_is_folder(folder: Path) -> None:
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
-
-
-def _check_holds_no_run(folder: Path, available: Sequence[Path]) -> None:
-    log = folder / LOG
-    has_steps = log.is_file() and _LOGGED_STEP.search(log.read_bytes())
-    if not has_steps and not available:
-        return
-    existing = [path.name for path in (folder / ARGS, log, *available) if path.exists()]
-    raise InputError(
-        f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume "
-        "that run with --resume_from_checkpoint true",
-        "output_dir",
-    )
 
 
 def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:

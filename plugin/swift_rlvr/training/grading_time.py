@@ -73,7 +73,7 @@ class GradingTime:
                 f"rank {os.environ['LOCAL_RANK']}" if "LOCAL_RANK" in os.environ else "the trainer"
             )
             remedy = "what it asks may need a time limit"
-            _logger.warning(f"{where} {STILL_GRADING} {key} for {waited:g} s: {remedy}")
+            _logger.warning(f"{where} {STILL_GRADING} {key} after {waited:g} s: {remedy}")
 
     def figures(self) -> dict[str, float]:
         """What is to be logged with a step: of each reward the time of the slowest rank, for which

@@ -54,7 +54,15 @@ def read_data(
     for variable in stray_variables(REWARDS):
         problem = "is set, but no reward has this name"
         console.print(f"{variable} {problem}", style="yellow")
-    source, usable = _usable_rows(arguments, console)
+    try:
+        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
+        usable, left_out = source.usable_rows()
+    except InputError as error:
+        if error.field == "columns":
+            raise
+        raise InputError(str(error), "dataset") from error
+    if left_out:
+        console.print(left_out, style="yellow", markup=False)
     rows = [source.task.preprocess_for_training(row) for _, row in usable]
     system = chosen_system(source.task, arguments.system)
     refuse_native_tools(rows, "TRL")
@@ -176,22 +184,6 @@ def _check_what_the_model_sees(
     if unseen:
         text = f"{source}: the model does not see the columns {', '.join(sorted(unseen))}"
         console.print(f"{text}; to use them, train with ms-swift", style="yellow")
-
-
-def _usable_rows(
-    arguments: DataArguments, console: Console
-) -> tuple[Source, list[tuple[int, dict[str, Any]]]]:
-    """The dataset and its raw rows with their lines, without those that cannot be used."""
-    try:
-        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
-        rows, left_out = source.usable_rows()
-    except InputError as error:
-        if error.field == "columns":
-            raise
-        raise InputError(str(error), "dataset") from error
-    if left_out:
-        console.print(left_out, style="yellow", markup=False)
-    return source, rows
 
 
 def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:

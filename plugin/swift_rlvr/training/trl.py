@@ -126,13 +126,25 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         names, value = names_in_trl(name), getattr(config, name)
         if names and value not in names:
             raise InputError(f"must be one of {', '.join(names)}, got {value!r}", name)
-    _refuse_to_learn_nothing(config)
     weights, rewards = config.reward_weights, arguments.reward_funcs
     if weights and len(weights) != len(rewards):
         problem = f"must be one for each of {', '.join(rewards)}, got {len(weights)}"
         raise InputError(problem, "reward_weights")
+
+    # Settings with which a training runs to its end, and no completion is better than another.
+    for name in ("top_k", "min_p"):
+        if getattr(config, name) == 1:
+            problem = "must not be 1: all completions of a prompt would be the same"
+            raise InputError(problem, name)
+    high = config.epsilon if config.epsilon_high is None else config.epsilon_high
+    if config.loss_type == "cispo" and high == 0:
+        raise InputError("must be more than 0 with loss_type cispo, got 0", "epsilon_high")
+    if weights and not any(weights):
+        problem = "must not all be 0: every completion would be worth the same"
+        raise InputError(problem, "reward_weights")
     if config.max_steps == 0:
         raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
+
     if arguments.warmup_ratio:
         # transformers takes a number below 1 as a share.
         config.warmup_steps = arguments.warmup_ratio
@@ -149,22 +161,6 @@ def names_in_trl(setting: str) -> list[str]:
     code = Path(trl.__file__).with_name("trainer") / "grpo_trainer.py"
     compared = re.findall(rf'self\.{setting} (?:==|in) (\[.*?\]|".*?")', code.read_text())
     return list(dict.fromkeys(re.findall(r'"(\w+)"', " ".join(compared))))
-
-
-def _refuse_to_learn_nothing(config: GRPOConfig) -> None:
-    """InputError for settings with which a training runs to its end, and no completion is better than
-    another.
-    """
-    for name in ("top_k", "min_p"):
-        if getattr(config, name) == 1:
-            problem = "must not be 1: all completions of a prompt would be the same"
-            raise InputError(problem, name)
-    high = config.epsilon if config.epsilon_high is None else config.epsilon_high
-    if config.loss_type == "cispo" and high == 0:
-        raise InputError("must be more than 0 with loss_type cispo, got 0", "epsilon_high")
-    if config.reward_weights and not any(config.reward_weights):
-        problem = "must not all be 0: every completion would be worth the same"
-        raise InputError(problem, "reward_weights")
 
 
 class RunData(NamedTuple):
@@ -257,8 +253,14 @@ def run(command: Command, console: Console) -> str:
             write_json(folder / ARGS, info)
         text = f"{len(rows):,} rows, {config.generation_batch_size} completions a step"
         console.print(f"{text} in groups of {config.num_generations}", soft_wrap=True)
-        with _named_divergence(trainer, folder):
+        try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        except RuntimeError as error:
+            # What torch says where the logits are not finite.
+            if "probability tensor" not in str(error):
+                raise
+            step = trainer.state.global_step + 1
+            raise diverged(folder, step, "the logits are not finite") from error
     trainer.save_model(str(folder))
     return str(folder)
 
@@ -393,18 +395,6 @@ def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
             problem = f"the column {name!r} needs values of one type in all rows"
             raise InputError(f"{problem}: {error}", "dataset") from error
     return Dataset.from_dict(columns)
-
-
-@contextmanager
-def _named_divergence(trainer: Any, folder: Path) -> Iterator[None]:
-    """DivergedError in place of what torch says where the logits are not finite."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "probability tensor" not in str(error):
-            raise
-        step = trainer.state.global_step + 1
-        raise diverged(folder, step, "the logits are not finite") from error
 
 
 def trainer_class_of(use_vllm: bool) -> Any:

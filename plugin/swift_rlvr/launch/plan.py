@@ -18,7 +18,7 @@ from swift_rlvr.launch.commands import Process, as_flags, devices, server_proces
 from swift_rlvr.launch.gpus import Sharing
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.servers import Server, rollout_servers
-from swift_rlvr.launch.settings import ACCUMULATION, GrpoSettings
+from swift_rlvr.launch.settings import ACCUMULATION, BATCH, GrpoSettings
 from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
@@ -128,8 +128,11 @@ def make_plan(
     completions = settings.completions(all_processes)
     at_once = settings.sampled_at_once(all_processes)
     if at_once % settings.num_generations:
-        problem = f"must divide the {at_once} completions that are sampled at once"
-        raise InputError(f"{problem}, got {settings.num_generations}", "num_generations")
+        raise InputError(
+            f"must divide the {at_once} completions that are sampled at once (processes x {BATCH} x "
+            f"{ACCUMULATION}), got {settings.num_generations}",
+            "num_generations",
+        )
 
     # The recipe's variables that are not set already, without where ranks meet, which follows.
     is_set = {*environ, *RENDEZVOUS}

@@ -35,17 +35,10 @@ SUMMARY = "summary.json"
 
 # Settings of ms-swift that decide what is learned, on however many GPUs.
 DECIDE = (
-    *(
-        "model",
-        "dataset",
-        "reward_funcs",
-        "reward_weights",
-        "num_generations",
-        "max_completion_length",
-    ),
-    *("temperature", "top_p", "top_k", "loss_type", "advantage_estimator", "scale_rewards", "beta"),
-    *("epsilon", "epsilon_high", "num_iterations", "importance_sampling_level", "learning_rate"),
-    *("lr_scheduler_type", "tuner_type", "seed"),
+    *("model", "tuner_type", "dataset", "seed", "reward_funcs", "reward_weights"),
+    *("num_generations", "max_completion_length", "temperature", "top_p", "top_k"),
+    *("loss_type", "advantage_estimator", "scale_rewards", "importance_sampling_level"),
+    *("beta", "epsilon", "epsilon_high", "num_iterations", "learning_rate", "lr_scheduler_type"),
 )
 # Settings that may differ between a run and its continuation; the others change the result.
 MAY_CHANGE = {
@@ -297,11 +290,9 @@ def decided_otherwise(checkpoint: str | Path, settings: Mapping[str, Any]) -> li
     _, before = training_args(checkpoint) or ("", {})
     changes = []
     for name in DECIDE:
-        if (
-            name in settings
-            and name in before
-            and _comparable(settings[name]) != _comparable(before[name])
-        ):
+        if name not in settings or name not in before:
+            continue
+        if _comparable(settings[name]) != _comparable(before[name]):
             changes.append(f"{name} was {_shown(before[name])} and is {_shown(settings[name])}")
     return changes
 

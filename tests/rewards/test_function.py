@@ -194,6 +194,11 @@ def test_a_training_whose_first_completions_a_reward_cannot_read_goes_on():
         assert strict(["seven"], gold=["7"]) == [0.0]
     assert strict(["so 7", "seven"], gold=["7"] * 2) == [1.0, 0.0]
     assert strict(["seven"] * ENOUGH, gold=["7"] * ENOUGH) == [0.0] * ENOUGH
+    # So does one that another reward asks.
+    asked, asking = made("decorated", own_kinds.always_raises), made("decorated", own_kinds.single)
+    asking.ask(asked)
+    assert asking(["so 7"], gold=["7"]) == [1.0]
+    assert asked.grades(["7"] * 2, gold=["7"] * 2) == [(0.0, RAISED)] * 2
 
 
 @pytest.mark.parametrize(

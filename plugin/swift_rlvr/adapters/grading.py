@@ -10,7 +10,6 @@ from typing import Any
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.base import OTHER_TASK, Grade
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.rewards.function import FunctionReward
 from swift_rlvr.tasks import TASKS, verifier_of
 from swift_rlvr.tasks.columns import parsed
 from swift_rlvr.tasks.own import golds_in
@@ -230,8 +229,7 @@ def _built(names: tuple[str, ...]) -> list[Reward]:
     if len(rewards) != len(names):
         raise InputError(f"a reward is named twice in {', '.join(names)}", "reward_funcs")
     for reward in rewards:
-        if isinstance(reward, FunctionReward):
-            reward.is_training = True  # a trainer comes back with more completions
+        reward.is_training = True
     return rewards
 
 

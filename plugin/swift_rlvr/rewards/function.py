@@ -75,21 +75,9 @@ class FunctionReward(Reward):
         self.has_graded = False
         self.failed = 0
         self.first_failure: Exception | None = None
-        # Whether a trainer calls it, which comes back with more completions.
-        self.is_training = False
 
     def takes(self, name: str) -> bool:
         return super().takes(name) or self.signature.takes(name)
-
-    def __call__(self, completions: Sequence, **handed: Any) -> list[float | None]:
-        self.is_training = True
-        return super().__call__(completions, **handed)
-
-    def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
-        grades = super().grades(completions, **columns)
-        if not self.is_training:
-            self.end_if_it_only_fails()
-        return grades
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         columns = {name: [value] for name, value in row.items()}
@@ -116,7 +104,7 @@ class FunctionReward(Reward):
         asked = [index for index, explanation in enumerate(refused) if explanation is None]
         outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
         self._count(outcomes)
-        self.end_if_it_only_fails(ENOUGH)
+        self.end_if_it_only_fails(ENOUGH if self.is_training else 2)
         self._warn(outcomes)
 
         grades = [Grade(*each[:2]) if each is not None else Grade(0.0, RAISED) for each in refused]

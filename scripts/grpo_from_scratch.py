@@ -11,9 +11,9 @@
 Read it from top to bottom: formulas, model, loop, settings. tests/grpo compares its advantages, loss
 and gradient with TRL's and ms-swift's own trainers; examples/grpo_walkthrough.ipynb goes through the
 formulas with numbers and pictures. Two things differ on purpose: a completion to which no reward
-applies (all None) counts for nothing, where TRL and ms-swift take its reward for 0; and k3 is not
-clamped, as ms-swift's is. Left out: several GPUs, vLLM, LoRA, resumption, held-out evaluation, the
-curriculum. `swift-rlvr train` has them, with ms-swift or TRL.
+applies (all None) counts for nothing, where ms-swift, and TRL before 1.6, take its reward for 0; and
+k3 is not clamped, as ms-swift's is. Left out: several GPUs, vLLM, LoRA, resumption, held-out
+evaluation, the curriculum. `swift-rlvr train` has them, with ms-swift or TRL.
 
 Papers: GRPO is DeepSeekMath (arXiv 2402.03300); an equation without a name is one of its. PPO
 (1707.06347), DAPO (2503.14476), Dr.GRPO (2503.20783), GSPO (2507.18071).

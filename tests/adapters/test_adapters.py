@@ -463,3 +463,13 @@ def test_the_page_shows_what_grade_returns():
     )
     test = doctest.DocTestParser().get_doctest(example, {}, "example", str(page), 0)
     assert len(test.examples) == 2 and doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_function_that_raises_on_the_first_completions_does_not_end_the_training(tmp_path):
+    """A trainer hands them over one by one, and the first are those of an untrained model."""
+    (tmp_path / "mine.py").write_text(
+        "import json\ndef f(completion):\n    return float(json.loads(completion)['ok'])\n"
+    )
+    reward = f"{tmp_path}/mine.py:f"
+    scores = [grade(text, {}, [reward])["score"] for text in ("no", "no", '{"ok": 1}')]
+    assert scores == [0.0, 0.0, 1.0]

@@ -30,6 +30,7 @@ def planned(tmp_path, monkeypatch):
             "dataset": "math:rows.jsonl",
             "reward_funcs": ["external_accuracy", "external_format"],
             "output_dir": "out",
+            "per_device_train_batch_size": 8,
         }
         Path("mine.yaml").write_text(yaml.safe_dump(values | settings))
         env = {**WIDE, "DRY_RUN": "1", "CUDA_VISIBLE_DEVICES": ""}

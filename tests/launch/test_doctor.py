@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -42,6 +43,7 @@ from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.success import role_of
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.training.recipes import read_recipe
+from swift_rlvr.utils.jsonl import write_json
 from swift_rlvr.utils.network import free_port
 from swift_rlvr.verifiers.code import SandboxError
 
@@ -926,6 +928,16 @@ def test_a_folder_that_is_used(monkeypatch, tmp_path):
         status == "passed"
         and "has no checkpoint to resume from, so the run starts at step 0" in message
     )
+    checkpoint = tmp_path / "run" / "checkpoint-1"
+    write_json(checkpoint / "trainer_state.json", {"global_step": 1})
+    write_json(checkpoint / "args.json", {"beta": 0.5})
+    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+        zipfile.ZipFile(checkpoint / name, "w").close()
+    words = ("--output_dir", tmp_path / "run", "--beta")
+    status, message = outcome(machine.folder, *words, 0.5)
+    assert status == "passed" and f"resumes from {checkpoint}" in message
+    status, message = outcome(machine.folder, *words, 0.04)
+    assert status == "warning" and "with other settings: beta was 0.5 and is 0.04" in message
     with (tmp_path / "run" / "trainer.log").open("ab") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
         status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")

@@ -514,6 +514,26 @@ def write_checkpoint(step: int, *, is_whole: bool = True) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("words", "fits"),
+    [
+        ((), True),
+        (("--num_generations", 3), False),
+        (("--num_generations", 3, "--gradient_accumulation_steps", 9), True),
+        (("--num_generations", 3, "--generation_batch_size", 48), True),
+    ],
+)
+def test_groups_that_are_not_whole_are_refused(recipe, words, fits):
+    def planned_here():
+        return planned(recipe(), *words, machine=machine(3), environ={})
+
+    if fits:
+        assert planned_here().completions % 16 == 0
+        return
+    with pytest.raises(InputError, match="num_generations: must divide the 128 completions .* 3$"):
+        planned_here()
+
+
 def test_resume_auto_goes_on_from_a_whole_checkpoint_and_begins_anew_without_one(recipe):
     """What a job that is queued again meets: nothing, logs, half a checkpoint, whole ones."""
     Path("out").mkdir()

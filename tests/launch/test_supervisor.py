@@ -28,6 +28,7 @@ from swift_rlvr.launch.plan import Plan, Process, Server
 from swift_rlvr.launch.supervisor import supervise
 from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import LOG
+from swift_rlvr.runs.log import STILL_GRADING
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.network import free_port
 
@@ -515,6 +516,10 @@ os.kill(int((folder / "pid").read_text()), signal.SIGSTOP)
         (
             "",
             r"the server answers, and nothing is stopped; `py-spy dump --pid N` .*: server \d+.*, trainer \d+",
+        ),
+        (
+            f"print('[WARNING:swift] rank 1 {STILL_GRADING} external_judge after 60 s: what', flush=True)\n",
+            "Warning: rank 1 still grades with external_judge after 60 s: what",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from rewards import function_rewards, own_kinds
 from rewards.function_rewards import careless, short, word_count
 from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
-from swift_rlvr.rewards.function import as_messages
+from swift_rlvr.rewards.function import ENOUGH, as_messages
 from swift_rlvr.rewards.imported import _reward_class
 from swift_rlvr.success import RAISED, role_of
 from swift_rlvr.utils.errors import InputError, NotInstalledError
@@ -170,18 +170,35 @@ def test_every_kind_of_function_earns_the_same_in_both_trainers(function, how):
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("function", own_kinds.ONLY_FAIL)
-def test_a_function_that_fails_on_every_row_ends_the_run(function, how):
+def test_a_function_that_only_fails_ends_the_run(function, how):
     for call in (as_ms_swift_calls, as_trl_calls):
+        reward = made(how, function)
         with pytest.raises(ValueError, match="raised on every completion so far: .*Error") as info:
-            call(made(how, function))
+            for _ in range(ENOUGH):
+                call(reward)
         assert info.value.__cause__ is not None, "its traceback"
+        assert reward.failed >= ENOUGH
 
 
-def test_it_ends_the_run_also_where_one_row_is_graded_at_a_time():
-    always = made("decorated", own_kinds.always_raises)
-    assert always(["7"], gold=["7"]) == [0.0], "which may be what the model wrote"
+def test_a_command_ends_where_a_training_waits_for_more_completions():
+    reward = made("decorated", own_kinds.always_raises)
+    assert reward.grades(["7"], gold=["7"]) == [(0.0, RAISED)], "which may be what the model wrote"
     with pytest.raises(ValueError, match="on every completion so far: ZeroDivisionError"):
-        always(["7"], gold=["7"])
+        reward.grades(["7"], gold=["7"])
+    assert reward.__getstate__()["first_failure"] is None, "which may not pickle"
+
+
+def test_a_training_whose_first_completions_a_reward_cannot_read_goes_on():
+    strict = made("decorated", own_kinds.raises_sometimes)
+    for _ in range(ENOUGH - 1):
+        assert strict(["seven"], gold=["7"]) == [0.0]
+    assert strict(["so 7", "seven"], gold=["7"] * 2) == [1.0, 0.0]
+    assert strict(["seven"] * ENOUGH, gold=["7"] * ENOUGH) == [0.0] * ENOUGH
+    # So does one that another reward asks.
+    asked, asking = made("decorated", own_kinds.always_raises), made("decorated", own_kinds.single)
+    asking.ask(asked)
+    assert asking(["so 7"], gold=["7"]) == [1.0]
+    assert asked.grades(["7"] * 2, gold=["7"] * 2) == [(0.0, RAISED)] * 2
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from swift_rlvr.runs.folder import (
     check_same_settings,
     checkpoint_to_resume,
     checkpoints,
+    decided_otherwise,
     diverged,
     is_finished,
     missing,
@@ -24,6 +25,7 @@ from swift_rlvr.runs.folder import (
     whole_checkpoints,
 )
 from swift_rlvr.utils.errors import DivergedError, InputError
+from swift_rlvr.utils.jsonl import write_json
 
 
 @pytest.fixture
@@ -118,6 +120,24 @@ def test_settings_that_change_the_result_must_stay(run):
         check_same_settings(run / "checkpoint-2", {**same, "beta": 0.1, "rewards": {"x": {"n": 2}}})
     with pytest.raises(InputError, match="seed was None and is 7"):
         check_same_settings(run, {**same, "seed": 7})
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes"),
+    [
+        ({"beta": "1e-3", "reward_funcs": "format", "dataset": ["math:a.jsonl"]}, []),
+        ({"beta": 0.5}, ["beta was 0.001 and is 0.5"]),
+        ({"reward_funcs": ["format", "code"]}, ["reward_funcs was format and is format, code"]),
+        ({"epsilon_high": 0.28}, ["epsilon_high was not set and is 0.28"]),
+        ({"save_steps": 7, "unknown": 1}, []),
+    ],
+)
+def test_settings_that_decide_what_is_learned_are_compared(tmp_path, settings, changes):
+    args = {"beta": 0.001, "reward_funcs": ["format"], "dataset": ["math:a.jsonl"]}
+    write_json(tmp_path / "args.json", {**args, "epsilon_high": None, "save_steps": 5})
+    assert decided_otherwise(tmp_path / "checkpoint-1", settings) == []
+    (tmp_path / "checkpoint-1").mkdir()
+    assert decided_otherwise(tmp_path / "checkpoint-1", settings) == changes
 
 
 def test_the_args_of_a_checkpoint_are_its_own_or_those_of_its_run(run):

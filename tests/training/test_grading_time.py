@@ -19,6 +19,7 @@ from swift_rlvr.training import grading_time
 from swift_rlvr.training.grading_time import GradingTime
 from swift_rlvr.training.reason_callback import ReasonCallback
 from test_success import trainer_of
+from waiting import wait_until
 
 SLOW = 3.0  # seconds of the clock below
 
@@ -113,6 +114,28 @@ def test_every_shape_of_reward_is_timed_and_stays_what_it_is(key):
     assert grading.figures() == {f"grading/{key}": SLOW}
     grading.clear()
     assert grading.figures() == {}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_reward_that_does_not_return_is_named_meanwhile(monkeypatch, is_async):
+    monkeypatch.setattr(grading_time, "LONG", 0.01)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    said = []
+    monkeypatch.setattr(grading_time._logger, "warning", said.append)
+
+    def stuck(completions, **columns):
+        wait_until(lambda: len(said) == 2, "two lines")  # the second after twice the time
+        return [1.0]
+
+    async def stuck_later(completions, **columns):
+        return stuck(completions)
+
+    trainer, _ = watched(stuck_later if is_async else stuck)
+    values = trainer.reward_funcs[0](["a"])
+    assert (asyncio.run(values) if is_async else values) == [1.0]
+    name = "stuck_later" if is_async else "stuck"
+    assert said[0].startswith(f"rank 1 still grades with {name} after 0.01 s")
+    assert said[1].startswith(f"rank 1 still grades with {name} after 0.02 s")
 
 
 def test_ms_swift_scores_with_timed_rewards_of_every_shape():

@@ -228,6 +228,8 @@ def _built(names: tuple[str, ...]) -> list[Reward]:
     rewards = build_rewards(names)
     if len(rewards) != len(names):
         raise InputError(f"a reward is named twice in {', '.join(names)}", "reward_funcs")
+    for reward in rewards:
+        reward.is_training = True
     return rewards
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
+from swift_rlvr.evaluation.pay import GUESS
 from swift_rlvr.evaluation.prompts import AskedRow, ask
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import Grade
@@ -31,10 +32,6 @@ from swift_rlvr.verifiers.code.cases import read_form
 from swift_rlvr.verifiers.instructions import read_constraints
 from swift_rlvr.verifiers.instructions.conflicts import texts_of
 
-# An answer that is right for no row. A gold that cannot be read still equals itself, so the right
-# answer alone would not show it; a reward that gives this one None cannot grade what a policy writes
-# for the row, and one that pays it pays everything.
-GUESS = "271828183"
 # How many of the lines that were paid are named.
 SHOWN = 10
 # How many of the most frequent golds are tried as constants.

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.contract.attack import GUESS, grades_of, guess_of
+from swift_rlvr.contract.attack import grades_of, guess_of
+from swift_rlvr.evaluation.pay import GUESS
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import OTHER_TASK, Grade

@@ -76,7 +76,24 @@ def choose_recipe(
         # LoRA's recipe has LoRA's learning rate.
         of_tuner = [each for each in candidates if each.recipe.settings["tuner_type"] == tuner]
         candidates = of_tuner or candidates
-    return _first_that_fits(candidates, flags, machine, environ)
+
+    # The first that fits, with a note why it is not the first of all; else the last.
+    chosen = candidates[0]
+    problem = ""  # of the first one
+    for candidate in candidates:
+        try:
+            needed = candidate.memory(flags, machine, environ)
+        except InputError as error:  # such as TRAIN_GPUS that leave no GPU for a server
+            problem = problem or f"chosen because of {error}"
+            continue
+        chosen = candidate
+        if needed.fits:
+            break
+        path = candidate.recipe.path
+        problem = problem or f"chosen by memory: with {path} as it is: {needed.text}"
+    if chosen is candidates[0]:
+        return chosen
+    return chosen._replace(recipe=chosen.recipe._replace(note=problem))
 
 
 class Candidate(NamedTuple):
@@ -99,28 +116,3 @@ class Candidate(NamedTuple):
         # A hub's model is first judged by its name, so that the choice stays when it has been downloaded.
         size = None if Path(named).is_dir() else size_in_name(named)
         return memory(plan, size or model_size(named) or model_size(recipes_own))
-
-
-def _first_that_fits(
-    candidates: Sequence[Candidate],
-    flags: Sequence[str],
-    machine: Machine,
-    environ: Mapping[str, str],
-) -> Candidate:
-    """The first candidate that fits, with a note why it is not the first of all; else the last."""
-    chosen = candidates[0]
-    problem = ""  # of the first one
-    for candidate in candidates:
-        try:
-            needed = candidate.memory(flags, machine, environ)
-        except InputError as error:  # such as TRAIN_GPUS that leave no GPU for a server
-            problem = problem or f"chosen because of {error}"
-            continue
-        chosen = candidate
-        if needed.fits:
-            break
-        path = candidate.recipe.path
-        problem = problem or f"chosen by memory: with {path} as it is: {needed.text}"
-    if chosen is candidates[0]:
-        return chosen
-    return chosen._replace(recipe=chosen.recipe._replace(note=problem))

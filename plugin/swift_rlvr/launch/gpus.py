@@ -53,17 +53,34 @@ class Sharing:
     def share(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the trainers' GPUs and the server's, which are never the same."""
         visible = [gpu.index for gpu in self.machine.gpus]
-        self._refuse_named_gpus(visible)
+        train, server = self.variables.train_gpus, self.variables.rollout_gpus
+        for name, gpus in (("TRAIN_GPUS", train), ("ROLLOUT_GPUS", server)):
+            for gpu in gpus:
+                if gpu not in visible:
+                    listed = ", ".join(visible) or "none"
+                    raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
+        if server and not self.has_server:
+            problem = f"is set, and {self.recipe.path} needs no server on this machine"
+            raise InputError(problem, "ROLLOUT_GPUS")
         if not visible:
             return (), ()
-        train, server = self.variables.train_gpus, self.variables.rollout_gpus
+
         tensor = self.settings.vllm_tensor_parallel_size
         needed = self.least_for_server
         free = tuple(gpu for gpu in visible if gpu not in train and gpu not in server)
         if not train:
             count = self._number_of_trainers(len(free) - needed)
             train, free = free[:count], free[count:]
-        self._refuse_nproc_per_node(train)
+        asked = self.variables.nproc_per_node
+        if asked not in (None, len(train)):
+            problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
+            if self.variables.train_gpus:
+                problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
+            elif needed:
+                problem += (
+                    "; the server has the others (a recipe with vllm_mode: colocate has none)"
+                )
+            raise InputError(problem, "NPROC_PER_NODE")
         if not train or len(free) < needed:
             raise self._too_few_gpus(len(visible))
 
@@ -73,32 +90,6 @@ class Sharing:
         if needed:
             server = free[-needed:]
         return train, server
-
-    def _refuse_named_gpus(self, visible: Sequence[str]) -> None:
-        """Raise InputError if TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
-        variables = self.variables
-        named = {"TRAIN_GPUS": variables.train_gpus, "ROLLOUT_GPUS": variables.rollout_gpus}
-        for name, gpus in named.items():
-            for gpu in gpus:
-                if gpu not in visible:
-                    listed = ", ".join(visible) or "none"
-                    raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
-        if variables.rollout_gpus and not self.has_server:
-            problem = f"is set, and {self.recipe.path} needs no server on this machine"
-            raise InputError(problem, "ROLLOUT_GPUS")
-
-    def _refuse_nproc_per_node(self, train: Sequence[str]) -> None:
-        """Raise InputError if NPROC_PER_NODE asks for another number of trainers than have GPUs."""
-        asked = self.variables.nproc_per_node
-        if asked not in (None, len(train)):
-            problem = f"is {asked}, and {len(train)} GPUs are free for trainers"
-            if self.variables.train_gpus:
-                problem = f"is {asked}, and TRAIN_GPUS names {len(train)}: leave one of the two out"
-            elif self.least_for_server:
-                problem += (
-                    "; the server has the others (a recipe with vllm_mode: colocate has none)"
-                )
-            raise InputError(problem, "NPROC_PER_NODE")
 
     def _number_of_trainers(self, available: int) -> int:
         """NPROC_PER_NODE says how many, as far as there are GPUs. Without it this is the largest number

@@ -191,6 +191,8 @@ def parse(
     from swift.cli.main import parse_yaml_args
     from swift.rewards import ORM, AsyncORM, orms
 
+    from swift_rlvr.launch.checks.rows import FIRST
+    from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
     from swift_rlvr.training.ms_swift.unusable import (
@@ -237,8 +239,15 @@ def parse(
     else:
         refused += untrained(arguments)
         end_of_answer = end_without_token(arguments)
+    options = arguments.get_dataset_kwargs()
+    read = {
+        name: read_first_rows(name, FIRST, options)
+        for name in names_to_read(
+            [*arguments.dataset, *arguments.val_dataset], bool(arguments.use_hf)
+        )
+    }
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
-    trial = try_rewards(known_rewards, arguments, rows(_first_rows(arguments)))
+    trial = try_rewards(known_rewards, arguments, rows(read))
     return Parsed(
         paid=trial.paid,
         changed=trial.changed,
@@ -254,19 +263,6 @@ def parse(
         late=late(arguments.reward_funcs),
         sees_pictures=sees_pictures(named_model),
     )
-
-
-def _first_rows(arguments: Any) -> dict[str, FirstRows]:
-    """The first rows of each dataset that ms-swift reads by itself, by what the launch names."""
-    from swift_rlvr.launch.checks.rows import FIRST
-    from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
-
-    names = [*arguments.dataset, *arguments.val_dataset]
-    options = arguments.get_dataset_kwargs()
-    return {
-        name: read_first_rows(name, FIRST, options)
-        for name in names_to_read(names, bool(arguments.use_hf))
-    }
 
 
 def sees_pictures(model: str) -> bool | None:

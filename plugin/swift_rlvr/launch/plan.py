@@ -18,7 +18,7 @@ from swift_rlvr.launch.commands import Process, as_flags, devices, server_proces
 from swift_rlvr.launch.gpus import Sharing
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.servers import Server, rollout_servers
-from swift_rlvr.launch.settings import ACCUMULATION, GrpoSettings
+from swift_rlvr.launch.settings import ACCUMULATION, BATCH, GrpoSettings
 from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
@@ -126,6 +126,13 @@ def make_plan(
     values = values | derived
     settings = GrpoSettings.read(values)
     completions = settings.completions(all_processes)
+    at_once = settings.sampled_at_once(all_processes)
+    if at_once % settings.num_generations:
+        raise InputError(
+            f"must divide the {at_once} completions that are sampled at once (processes x {BATCH} x "
+            f"{ACCUMULATION}), got {settings.num_generations}",
+            "num_generations",
+        )
 
     # The recipe's variables that are not set already, without where ranks meet, which follows.
     is_set = {*environ, *RENDEZVOUS}
@@ -258,21 +265,13 @@ def _derived(
         derived["vllm_server_timeout"] = variables.server_timeout
     lacking, added = additions(values)
     derived |= lacking
-    if has_engine:
-        derived |= _engine_context(sharing.recipe, settings, overrides)
+
+    # The context that vLLM needs is the sum of prompt and completion, where a flag changes these. A recipe
+    # whose context is not the sum of its own lengths keeps it.
+    context = "vllm_max_model_len"
+    changes_lengths = any(length in overrides for length in _LENGTHS)
+    if has_engine and changes_lengths and context not in overrides:
+        recipe = sharing.recipe.settings
+        if recipe.get(context) in (None, GrpoSettings.read(recipe).longest_row):
+            derived[context] = settings.longest_row
     return derived, added
-
-
-def _engine_context(
-    recipe: Recipe, settings: GrpoSettings, overrides: Mapping[str, Any]
-) -> dict[str, int]:
-    """The context that vLLM needs if a flag changes the lengths: the sum of prompt and completion. A
-    recipe whose context is not the sum of its own lengths keeps it.
-    """
-    name = "vllm_max_model_len"
-    if name in overrides or not any(length in overrides for length in _LENGTHS):
-        return {}
-    recipes_own = GrpoSettings.read(recipe.settings)
-    if recipe.settings.get(name) not in (None, recipes_own.longest_row):
-        return {}
-    return {name: settings.longest_row}

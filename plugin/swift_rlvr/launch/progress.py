@@ -90,21 +90,13 @@ def last_lines(
         of_rank = [line for line in lines if line.startswith(f"[rank{failed[1]}]")]
         if of_rank:
             return of_rank[-count:]
-    return _up_to_error(lines, first_error)[-count:]
-
-
-def _up_to_error(lines: list[str], first: bool) -> list[str]:
-    """Lines to the end of the first or last error: what follows is of programs that were stopped
-    because of it.
-    """
+    # What follows the error is of programs that were stopped because of it.
     errors = [index for index, line in enumerate(lines) if _EXCEPTION.match(line)]
-    if not errors:
-        return lines
-    if first:
-        return lines[: errors[0] + 1]
-    if len(lines) - errors[-1] < WENT_ON:
-        return lines[: errors[-1] + 1]
-    return lines
+    if errors and first_error:
+        lines = lines[: errors[0] + 1]
+    elif errors and len(lines) - errors[-1] < WENT_ON:
+        lines = lines[: errors[-1] + 1]
+    return lines[-count:]
 
 
 def exception(lines: list[str]) -> str | None:

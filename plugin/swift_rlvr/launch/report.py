@@ -75,7 +75,23 @@ def report(end: End, plan: Plan, console: Console) -> int:
         say(console, f"The end of {end.log}:")
         for text in lines:
             say(console, f"  {text}", "dim")
-    _report_continuation(plan, has_diverged, console)
+
+    # From which checkpoint the run goes on, and which are skipped.
+    complete = whole_checkpoints(plan.output)
+    for path in reversed(checkpoints(plan.output)):
+        if path in complete:
+            break
+        say(console, f"{path} is skipped: it lacks {missing(path)}")
+    if has_diverged and complete:
+        say(console, f"the last checkpoint is {complete[-1]}")
+    elif has_diverged:
+        say(console, "there is no checkpoint to resume from")
+    elif complete:
+        command = command_to_resume(sys.argv, os.environ)
+        say(console, f"To resume from {complete[-1]}, run:\n  {command}")
+    else:
+        hint = "start again in another folder, or in this one with RESUME=auto."
+        say(console, f"There is no checkpoint to resume from; {hint}")
     return 3 if has_diverged else end.status
 
 
@@ -99,25 +115,6 @@ def _why_not_written(text: str, folder: Path, has_error: bool) -> str:
     if has_no_space or free < _NEARLY_FULL:
         return f"The disk is full, or a quota is used up: {where}"
     return f"A file could not be written, and {where}: a quota, or `ulimit -f`, may be in the way"
-
-
-def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> None:
-    """Say from which checkpoint the run goes on, and which are skipped."""
-    complete = whole_checkpoints(plan.output)
-    for path in reversed(checkpoints(plan.output)):
-        if path in complete:
-            break
-        say(console, f"{path} is skipped: it lacks {missing(path)}")
-    if has_diverged and complete:
-        say(console, f"the last checkpoint is {complete[-1]}")
-    elif has_diverged:
-        say(console, "there is no checkpoint to resume from")
-    elif complete:
-        command = command_to_resume(sys.argv, os.environ)
-        say(console, f"To resume from {complete[-1]}, run:\n  {command}")
-    else:
-        hint = "start again in another folder, or in this one with RESUME=auto."
-        say(console, f"There is no checkpoint to resume from; {hint}")
 
 
 def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ from swift_rlvr.launch.progress import Display, Tail, say
 from swift_rlvr.launch.report import End, report
 from swift_rlvr.launch.steps import Steps
 from swift_rlvr.runs.folder import ALARMS, LOG, whole_checkpoints
-from swift_rlvr.runs.log import cut_logs
+from swift_rlvr.runs.log import STILL_GRADING, cut_logs
 from swift_rlvr.training.ms_swift import SUPERVISOR
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, parse_object
@@ -40,6 +40,8 @@ PORTS_CLOSE = 5
 
 # [ERROR:swift] Method execution failed: collective_rpc
 _SERVER_FAILED = re.compile(r"Method execution failed: (\w+)")
+# rank 1 still grades with external_judge after 60 s: ...
+_STILL_GRADING = re.compile(rf"(rank \d+|the trainer) {STILL_GRADING} .*")
 # failed (exitcode: -9) local_rank: 1 (pid: 4711)
 _RANK_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
 
@@ -232,6 +234,8 @@ class _Run:
                 elif match := _RANK_FAILED.search(text):
                     how = status_text(int(match[1]))
                     self.failed_rank = f"rank {match[2]} of the trainer {how}"
+                elif match := _STILL_GRADING.search(text):
+                    self.display.print(f"Warning: {match[0]}", "yellow")
         if cause := self.steps.read():
             self.failure = self.failure or End(1, cause)
         for text in self.alarms.lines():

@@ -163,6 +163,8 @@ class Reward:
         self.neutral: float | None = None
         # The reward that this one asks whether an answer is right.
         self.verifier: Reward | None = None
+        # Whether a trainer calls it, which comes back with more completions; a command asks once.
+        self.is_training = False
 
     def ask(self, verifier: Reward) -> None:
         """Let `verifier` say whether answers are right; its columns are then needed too."""
@@ -247,6 +249,8 @@ class Reward:
 
         ValueError if a needed column is missing, or a column has another length.
         """
+        for reward in filter(None, (self, self.verifier)):
+            reward.is_training = True
         handed = dict(columns)
         if log_extra is not None:
             handed["log_extra"] = log_extra

@@ -39,6 +39,9 @@ NOT_GRADED, NO_TEXT = "not graded", "no text"
 # Modules of files: ours that come by a path, and those of ms-swift's --external_plugins. Another
 # process does not find them by these names.
 OF_FILES = ("swift_rlvr_file_", "_swift_external_")
+# A function that raises on so many of a training's first completions, in one process, cannot work. One that reads them
+# with json.loads raises on most of what an untrained model writes, and is right to.
+ENOUGH = 64
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +61,8 @@ class FunctionReward(Reward):
       in a tensor.
     - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
       it. A warning shows the first error.
-    - If it has raised on every completion so far, and on more than one, InputError ends the run.
+    - If it has raised on every completion so far, InputError ends the run: in a training after
+      ENOUGH completions, in a command after two.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -67,9 +71,10 @@ class FunctionReward(Reward):
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
-        # Whether it has graded a completion, and on how many it had raised before that.
+        # Whether it has graded a completion, and on how many it had raised before that, the first time how.
         self.has_graded = False
         self.failed = 0
+        self.first_failure: Exception | None = None
 
     def takes(self, name: str) -> bool:
         return super().takes(name) or self.signature.takes(name)
@@ -98,7 +103,8 @@ class FunctionReward(Reward):
         refused = [self._refused(text, columns, index) for index, text in enumerate(texts)]
         asked = [index for index, explanation in enumerate(refused) if explanation is None]
         outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
-        self._end_if_it_only_fails(outcomes)
+        self._count(outcomes)
+        self.end_if_it_only_fails(ENOUGH if self.is_training else 2)
         self._warn(outcomes)
 
         grades = [Grade(*each[:2]) if each is not None else Grade(0.0, RAISED) for each in refused]
@@ -298,22 +304,29 @@ class FunctionReward(Reward):
                 reason = NO_REWARD
         return Grade(reward, reason)
 
-    def _end_if_it_only_fails(self, outcomes: Sequence[Grade | Exception]) -> None:
-        """InputError if nothing was graded so far, and it is not for one strange completion."""
+    def _count(self, outcomes: Sequence[Grade | Exception]) -> None:
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if len(failures) < len(outcomes):
             self.has_graded = True
-        if self.has_graded or not failures:
+        if self.has_graded:
+            self.first_failure = None  # its traceback keeps a batch in memory
+        elif failures:
+            self.failed += len(failures)
+            self.first_failure = self.first_failure or failures[0]
+
+    def end_if_it_only_fails(self, enough: int = 2) -> None:
+        """InputError if it has raised on so many completions, and nothing was graded so far. One alone
+        may be a strange one.
+        """
+        error = self.first_failure
+        if error is None or self.failed < enough:
             return
-        self.failed += len(failures)
-        if self.failed > 1:
-            error = failures[0]
-            shape = "messages" if self.signature.messages else "texts"
-            where = where_raised(error, _file(type(self)))
-            problem = f"raised on every completion so far: {type(error).__name__}: {error}"
-            raise InputError(
-                f"{self.name} {problem} ({where}; it is handed {shape}; `messages` says otherwise)"
-            ) from error
+        shape = "messages" if self.signature.messages else "texts"
+        where = where_raised(error, _file(type(self)))
+        problem = f"raised on every completion so far: {type(error).__name__}: {error}"
+        raise InputError(
+            f"{self.name} {problem} ({where}; it is handed {shape}; `messages` says otherwise)"
+        ) from error
 
     def _warn(self, outcomes: Sequence[Grade | Exception]) -> None:
         """Log the first error of all, once."""
@@ -341,7 +354,8 @@ class FunctionReward(Reward):
         return object.__new__, (cls,), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "__wrapped__"}
+        state = {name: value for name, value in vars(self).items() if name != "__wrapped__"}
+        return {**state, "first_failure": None}  # somebody's exception may not pickle
 
 
 def _of_path(path: str) -> Reward:

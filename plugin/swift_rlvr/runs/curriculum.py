@@ -88,7 +88,18 @@ class Curriculum:
         self.levels = levels
         self.settings = settings
         self.seed = seed
-        self.rows = _rows_by_level(levels)
+        rows: dict[int, list[int]] = {}
+        for number, level in enumerate(levels):
+            if isinstance(level, bool) or not isinstance(level, int):
+                raise InputError(
+                    f"curriculum needs the column {COLUMN!r} with a whole number in every row, got "
+                    f"{level!r} in row {number + 1}; `swift-rlvr dataset make countdown --levels` "
+                    "writes one",
+                    "dataset",
+                )
+            rows.setdefault(level, []).append(number)
+        # The numbers of the rows of each level, the lowest level first.
+        self.rows = {level: rows[level] for level in sorted(rows)}
         if len(self.rows) < 2:
             raise InputError(
                 f"curriculum needs rows of several levels, got only {list(self.rows)}", "dataset"
@@ -222,18 +233,3 @@ class Curriculum:
             self.drawn[level] = drawn
             self.right[level] = right
             self.graded[level] = graded
-
-
-def _rows_by_level(levels: Sequence[Any]) -> dict[int, list[int]]:
-    """The numbers of the rows of each level, the lowest level first."""
-    rows: dict[int, list[int]] = {}
-    for number, level in enumerate(levels):
-        if isinstance(level, bool) or not isinstance(level, int):
-            raise InputError(
-                f"curriculum needs the column {COLUMN!r} with a whole number in every row, got "
-                f"{level!r} in row {number + 1}; `swift-rlvr dataset make countdown --levels` "
-                "writes one",
-                "dataset",
-            )
-        rows.setdefault(level, []).append(number)
-    return {level: rows[level] for level in sorted(rows)}

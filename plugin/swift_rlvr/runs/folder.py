@@ -13,14 +13,14 @@ import math
 import re
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.jsonl import read_json
-from swift_rlvr.utils.settings import number
+from swift_rlvr.utils.settings import as_list, number
 
 ARGS = "args.json"
 REWARDS = "rewards.json"
@@ -33,6 +33,13 @@ BEST = "best"
 # Of an evaluation, beside its RECORDS.
 SUMMARY = "summary.json"
 
+# Settings of ms-swift that decide what is learned, on however many GPUs.
+DECIDE = (
+    *("model", "tuner_type", "dataset", "seed", "reward_funcs", "reward_weights"),
+    *("num_generations", "max_completion_length", "temperature", "top_p", "top_k"),
+    *("loss_type", "advantage_estimator", "scale_rewards", "importance_sampling_level"),
+    *("beta", "epsilon", "epsilon_high", "num_iterations", "learning_rate", "lr_scheduler_type"),
+)
 # Settings that may differ between a run and its continuation; the others change the result.
 MAY_CHANGE = {
     "output_dir",
@@ -206,8 +213,16 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     check_is_folder(folder)
     available = checkpoints(folder)
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
-        _check_holds_no_run(folder, available)
-        return None
+        log = folder / LOG
+        has_steps = log.is_file() and _LOGGED_STEP.search(log.read_bytes())
+        if not has_steps and not available:
+            return None
+        existing = [path.name for path in (folder / ARGS, log, *available) if path.exists()]
+        raise InputError(
+            f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or "
+            "resume that run with --resume_from_checkpoint true",
+            "output_dir",
+        )
     if resume_from_checkpoint.lower() == "true" and available:
         return (whole_checkpoints(folder) or available)[-1]
     for path in available:
@@ -225,19 +240,6 @@ def check_is_folder(folder: Path) -> None:
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
-
-
-def _check_holds_no_run(folder: Path, available: Sequence[Path]) -> None:
-    log = folder / LOG
-    has_steps = log.is_file() and _LOGGED_STEP.search(log.read_bytes())
-    if not has_steps and not available:
-        return
-    existing = [path.name for path in (folder / ARGS, log, *available) if path.exists()]
-    raise InputError(
-        f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume "
-        "that run with --resume_from_checkpoint true",
-        "output_dir",
-    )
 
 
 def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:
@@ -278,6 +280,36 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield from _changes(old, value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name} was {old!r} and is {value!r}"
+
+
+def decided_otherwise(checkpoint: str | Path, settings: Mapping[str, Any]) -> list[str]:
+    """Which of DECIDE a run of ms-swift had otherwise than a launch that goes on from its checkpoint.
+
+    settings: of a recipe and of flags, where a number may still be a text.
+    """
+    _, before = training_args(checkpoint) or ("", {})
+    changes = []
+    for name in DECIDE:
+        if name not in settings or name not in before:
+            continue
+        if _comparable(settings[name]) != _comparable(before[name]):
+            changes.append(f"{name} was {_shown(before[name])} and is {_shown(settings[name])}")
+    return changes
+
+
+def _comparable(value: Any) -> list[Any]:
+    """A value or several, with numbers in place of texts that stand for them."""
+    values: list[Any] = []
+    for each in as_list(value):
+        try:
+            values.append(float(each))
+        except (TypeError, ValueError):
+            values.append(each)
+    return values
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, as_list(value))) or "not set"
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:

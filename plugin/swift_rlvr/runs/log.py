@@ -27,6 +27,8 @@ from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 # Before the name of a reward: the seconds that it took in a step.
 GRADING = "grading/"
+# Between a rank and a reward that takes long: what the rank writes, and a supervisor looks for.
+STILL_GRADING = "still grades with"
 # A step's line names the rewards where grading takes more seconds than this, and this share of the
 # step; of several those that take this share of the grading.
 SLOW_SECONDS, SLOW_SHARE, NAMED_SHARE = 1.0, 0.2, 0.25
@@ -211,15 +213,12 @@ class RunLog(ExitStack):
                 memorised.append(float(is_memorised))
         if memorised:
             figures["memorised"] = memorised
-        return figures | self._shares_of_reasons(records)
 
-    def _shares_of_reasons(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """By the name under which it is logged, the share of each reason among those of its reward."""
+        # The share of each reason among those of its reward.
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
-        figures = {}
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)
@@ -282,7 +281,14 @@ def line(row: Mapping[str, Any]) -> str:
         seconds = known.get("step_time", known.get("train_speed(s/it)"))
         if seconds is not None:
             parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
-            parts += _slow_grading(known, seconds)
+            # Which rewards grading waited for, where that is a good part of the step.
+            grading = _without_prefix(GRADING, known)
+            total = sum(grading.values())
+            if total > max(SLOW_SECONDS, SLOW_SHARE * seconds):
+                slowest_first = sorted(grading, key=lambda name: -grading[name])
+                slow = [name for name in slowest_first if grading[name] >= NAMED_SHARE * total]
+                names = ", ".join(slow or slowest_first[:1])
+                parts.append(f"grading {total:.1f} s ({names})")
     return " ".join(parts).rstrip()
 
 
@@ -326,17 +332,6 @@ def _step_parts(known: Mapping[str, float]) -> list[str]:
     if errors:
         parts.append(f"errors {max(errors.values()):.2f} ({', '.join(errors)})")
     return parts
-
-
-def _slow_grading(known: Mapping[str, float], step_seconds: float) -> list[str]:
-    """How long grading took and which rewards it was, where that is a good part of the step."""
-    grading = _without_prefix(GRADING, known)
-    total = sum(grading.values())
-    if total <= max(SLOW_SECONDS, SLOW_SHARE * step_seconds):
-        return []
-    slowest_first = sorted(grading, key=lambda name: -grading[name])
-    named = [name for name in slowest_first if grading[name] >= NAMED_SHARE * total]
-    return [f"grading {total:.1f} s ({', '.join(named or slowest_first[:1])})"]
 
 
 def clock(seconds: float) -> str:

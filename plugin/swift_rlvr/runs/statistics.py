@@ -96,20 +96,51 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
     >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0
     """
+    successes_by_row = by_row(records)
     success, success_interval = _estimate(_shares(records))
     strict, strict_interval = _estimate(_shares(records, strict=True))
     summary: dict[str, Any] = {
-        "tasks": len(by_row(records)),
+        "tasks": len(successes_by_row),
         "completions": len(records),
         "ungraded": sum(record.success is None for record in records),
         "success": success,
         "success_interval": success_interval,
         "strict": strict,
         "strict_interval": strict_interval,
-        **_pass_at_powers_of_two(records),
-        **_success_by_task(records),
+        "pass_at_k": {},
+        "pass_at_k_interval": {},
+        "success_by_task": {},
+        "success_by_task_interval": {},
     }
-    seeds = _success_by_seed(records)
+
+    k = 1
+    most_samples = max(map(len, successes_by_row.values()), default=0)
+    while k <= most_samples:
+        estimates = []
+        for successes in successes_by_row.values():
+            if len(successes) >= k:
+                estimates.append(pass_at_k(len(successes), sum(successes), k))
+        share, interval = _estimate(estimates)
+        summary["pass_at_k"][str(k)] = share
+        summary["pass_at_k_interval"][str(k)] = interval
+        k *= 2
+
+    by_task: dict[str, list[Record]] = defaultdict(list)
+    by_seed: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        by_task[record.task or "unknown task"].append(record)
+        if record.seed is not None:
+            by_seed[record.seed].append(record)
+    if len(by_task) > 1:
+        for task in sorted(by_task):
+            share, interval = _estimate(_shares(by_task[task]))
+            summary["success_by_task"][task] = share
+            summary["success_by_task_interval"][task] = interval
+    seeds = {}
+    for seed in sorted(by_seed):
+        shares = _shares(by_seed[seed])
+        if shares:
+            seeds[str(seed)] = fmean(shares)
     if len(seeds) > 1:
         summary["seeds"] = seeds
         summary["seed_spread"] = stdev(seeds.values())
@@ -125,48 +156,6 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         "cut_off": fmean(ends) if ends else None,
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
-
-
-def _pass_at_powers_of_two(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    successes_by_row = by_row(records).values()
-    most_samples = max(map(len, successes_by_row), default=0)
-    shares: dict[str, Any] = {}
-    intervals: dict[str, Any] = {}
-    k = 1
-    while k <= most_samples:
-        estimates = []
-        for successes in successes_by_row:
-            if len(successes) >= k:
-                estimates.append(pass_at_k(len(successes), sum(successes), k))
-        shares[str(k)], intervals[str(k)] = _estimate(estimates)
-        k *= 2
-    return {"pass_at_k": shares, "pass_at_k_interval": intervals}
-
-
-def _success_by_task(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """The success of each kind of task; empty if all records are of one kind."""
-    by_task: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_task[record.task or "unknown task"].append(record)
-    shares: dict[str, Any] = {}
-    intervals: dict[str, Any] = {}
-    if len(by_task) > 1:
-        for task in sorted(by_task):
-            shares[task], intervals[task] = _estimate(_shares(by_task[task]))
-    return {"success_by_task": shares, "success_by_task_interval": intervals}
-
-
-def _success_by_seed(records: Sequence[Record]) -> dict[str, float]:
-    by_seed: dict[int, list[Record]] = defaultdict(list)
-    for record in records:
-        if record.seed is not None:
-            by_seed[record.seed].append(record)
-    success = {}
-    for seed in sorted(by_seed):
-        shares = _shares(by_seed[seed])
-        if shares:
-            success[str(seed)] = fmean(shares)
-    return success
 
 
 def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:

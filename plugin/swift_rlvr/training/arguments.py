@@ -142,7 +142,9 @@ def _converted(value: Any, hint: Any, name: str) -> Any:
 
     What a hint such as `dict | str` accepts is left to the class.
     """
-    kinds = _alternatives(hint)
+    kinds = [hint]
+    if get_origin(hint) in (Union, UnionType):  # such as `int | None`
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Enum):
             accepted = [member.value for member in kind]
@@ -160,13 +162,6 @@ def _converted(value: Any, hint: Any, name: str) -> Any:
             value = [_text(item) for item in as_list(value)]
         return as_type(value, kind, name)
     return value
-
-
-def _alternatives(hint: Any) -> list[Any]:
-    """The types of a hint such as `int | None`, without None."""
-    if get_origin(hint) in (Union, UnionType):
-        return [kind for kind in get_args(hint) if kind is not NoneType]
-    return [hint]
 
 
 def _text(value: Any) -> Any:

@@ -1,20 +1,31 @@
 """Measures how long each reward of a trainer takes, so that a slow one can be named.
 
 ms-swift and TRL call `trainer.reward_funcs` one after another, and log no time under ms-swift. Here
-each entry is replaced with one that counts its seconds and is otherwise the same.
+each entry is replaced with one that counts its seconds and is otherwise the same. One that does not
+return, such as one that asks a server without a time limit, is named while it is waited for.
 """
 
 import functools
 import inspect
+import logging
+import os
+import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from accelerate.utils import gather_object
 from torch import nn
 
-from swift_rlvr.runs.log import GRADING
+from swift_rlvr.runs.log import GRADING, STILL_GRADING
 from swift_rlvr.success import key_of, logged_name
+
+# Seconds after which a reward that has not returned is named, and again after twice the time.
+LONG = 60.0
+
+_logger = logging.getLogger(__name__)
 
 
 class GradingTime:
@@ -22,6 +33,8 @@ class GradingTime:
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        # Seconds after which the next line about a reward is due.
+        self._limits: defaultdict[str, float] = defaultdict(lambda: LONG)
         self._is_watching = False
 
     def clear(self) -> None:
@@ -35,9 +48,32 @@ class GradingTime:
         plugins = getattr(trainer, "reward_model_plugins", None)
         for index, reward in enumerate(trainer.reward_funcs):
             if not isinstance(reward, nn.Module):
-                trainer.reward_funcs[index] = _timed(reward, key_of(reward), self.seconds)
+                trainer.reward_funcs[index] = _timed(reward, key_of(reward), self)
             elif plugins and plugins[index] is not None:
-                plugins[index] = _timed(plugins[index], key_of(reward), self.seconds)
+                plugins[index] = _timed(plugins[index], key_of(reward), self)
+
+    @contextmanager
+    def measured(self, key: str) -> Iterator[None]:
+        """Count the seconds of the block as a reward's."""
+        has_returned = threading.Event()
+        threading.Thread(target=self._name_if_long, args=(key, has_returned), daemon=True).start()
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[key] += time.perf_counter() - started
+            has_returned.set()
+
+    def _name_if_long(self, key: str, has_returned: threading.Event) -> None:
+        waited = 0.0
+        while not has_returned.wait(self._limits[key] - waited):
+            waited = self._limits[key]
+            self._limits[key] *= 2
+            where = (
+                f"rank {os.environ['LOCAL_RANK']}" if "LOCAL_RANK" in os.environ else "the trainer"
+            )
+            remedy = "what it asks may need a time limit"
+            _logger.warning(f"{where} {STILL_GRADING} {key} after {waited:g} s: {remedy}")
 
     def figures(self) -> dict[str, float]:
         """What is to be logged with a step: of each reward the time of the slowest rank, for which
@@ -50,7 +86,7 @@ class GradingTime:
         return {f"{GRADING}{key}": value for key, value in slowest.items()}
 
 
-def _timed(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+def _timed(reward: Any, key: str, grading: GradingTime) -> Any:
     """The reward, whose calls are counted. A coroutine counts from its start to its result."""
     is_async = inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(
         getattr(reward, "__call__", None)  # noqa: B004
@@ -58,29 +94,23 @@ def _timed(reward: Any, key: str, seconds: dict[str, float]) -> Any:
     if inspect.isfunction(reward):
         # A function for a function: TRL asks whether it is a coroutine's.
         timed = _timed_coroutine if is_async else _timed_call
-        return functools.wraps(reward)(timed(reward, key, seconds))
+        return functools.wraps(reward)(timed(reward, key, grading))
     cls = _AsyncTimedReward if is_async else _TimedReward
-    return cls(reward, key, seconds)
+    return cls(reward, key, grading)
 
 
-def _timed_call(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+def _timed_call(reward: Any, key: str, grading: GradingTime) -> Any:
     def call(*args: Any, **columns: Any) -> Any:
-        started = time.perf_counter()
-        try:
+        with grading.measured(key):
             return reward(*args, **columns)
-        finally:
-            seconds[key] += time.perf_counter() - started
 
     return call
 
 
-def _timed_coroutine(reward: Any, key: str, seconds: dict[str, float]) -> Any:
+def _timed_coroutine(reward: Any, key: str, grading: GradingTime) -> Any:
     async def call(*args: Any, **columns: Any) -> Any:
-        started = time.perf_counter()
-        try:
+        with grading.measured(key):
             return await reward(*args, **columns)
-        finally:
-            seconds[key] += time.perf_counter() - started
 
     return call
 
@@ -88,10 +118,10 @@ def _timed_coroutine(reward: Any, key: str, seconds: dict[str, float]) -> Any:
 class _TimedReward:
     """Stands for a reward that is an object: its attributes, its name, and a timed call."""
 
-    def __init__(self, reward: Any, key: str, seconds: dict[str, float]):
+    def __init__(self, reward: Any, key: str, grading: GradingTime):
         self.__name__ = logged_name(reward)
         self._reward = reward
-        self._call = _timed_call(reward, key, seconds)
+        self._call = _timed_call(reward, key, grading)
 
     @property  # type: ignore[misc]  # object's can be set too
     def __class__(self) -> Any:
@@ -109,9 +139,9 @@ class _TimedReward:
 class _AsyncTimedReward(_TimedReward):
     """The same for an object whose call is a coroutine."""
 
-    def __init__(self, reward: Any, key: str, seconds: dict[str, float]):
-        super().__init__(reward, key, seconds)
-        self._call = _timed_coroutine(reward, key, seconds)
+    def __init__(self, reward: Any, key: str, grading: GradingTime):
+        super().__init__(reward, key, grading)
+        self._call = _timed_coroutine(reward, key, grading)
 
     async def __call__(self, *args: Any, **columns: Any) -> Any:
         return await self._call(*args, **columns)

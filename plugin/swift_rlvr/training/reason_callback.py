@@ -83,11 +83,10 @@ class ReasonCallback(TrainerCallback):
         # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
             raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
-        if self.log.stop_on_alarm:
-            self._stop_on_alarm(args, state, control)
 
-    def _stop_on_alarm(self, args, state, control) -> None:
-        """End the run on all ranks where the log of one of them says so, with a checkpoint."""
+        # The log of one rank says it; all ranks end, with a checkpoint.
+        if not self.log.stop_on_alarm:
+            return
         reasons = [reason for reason in gather_object([self.log.stop]) if reason]
         if not reasons:
             return

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from transformers import TrainerState
 
-from swift_rlvr.evaluation.prompts import chosen_system
+from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay
+from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, chosen_system
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import THINKING_OPENED
 from swift_rlvr.rewards.build import missing_column, rewards_without_rows
+from swift_rlvr.rewards.function import FunctionReward, as_messages
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
 from swift_rlvr.success import VERIFIER
@@ -35,6 +38,7 @@ def read_data(
     console: Console,
     all_columns: bool = False,
     with_pictures: bool = False,
+    weights: Sequence[float] | None = None,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and
     their system prompt.
@@ -50,7 +54,16 @@ def read_data(
     for variable in stray_variables(REWARDS):
         problem = "is set, but no reward has this name"
         console.print(f"{variable} {problem}", style="yellow")
-    source, rows = _usable_rows(arguments, console)
+    try:
+        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
+        usable, left_out = source.usable_rows()
+    except InputError as error:
+        if error.field == "columns":
+            raise
+        raise InputError(str(error), "dataset") from error
+    if left_out:
+        console.print(left_out, style="yellow", markup=False)
+    rows = [source.task.preprocess_for_training(row) for _, row in usable]
     system = chosen_system(source.task, arguments.system)
     refuse_native_tools(rows, "TRL")
     messages = [system.on(row["messages"]) for row in rows]
@@ -70,7 +83,86 @@ def read_data(
     prompts = []
     for turns, row in zip(messages, rows, strict=True):
         prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
+    if weights is not None:
+        _try_rewards(source, usable, system, prompts, rewards, weights, console)
     return prompts, first["content"] if first["role"] == "system" else None
+
+
+def _try_rewards(
+    source: Source,
+    usable: Sequence[tuple[int, dict[str, Any]]],
+    system: SystemPrompt,
+    rows: Sequence[dict[str, Any]],
+    rewards: Sequence[Reward],
+    weights: Sequence[float],
+    console: Console,
+) -> None:
+    """Call the rewards as TRL calls them, with the right completion and a wrong one of the first rows of
+    each task; InputError where the right one earns no more. `rows` are what `usable` became.
+    """
+    asked_rows: list[AskedRow] = []
+    batch: list[dict[str, Any]] = []
+    completions: list[str] = []
+    tried = Counter[str]()
+    for (line, raw), row in zip(usable, rows, strict=True):
+        task = source.task.of(raw).name
+        if tried[task] == TRIED_ROWS:
+            continue
+        tried[task] += 1
+        asked = ask(source.task, raw, line, system)
+        if asked.ideal is not None:
+            asked_rows.append(asked)
+            batch += [row, row]
+            completions += [asked.ideal, asked.answering(GUESS)]
+    if not batch:
+        return
+
+    columns = {name: [row[name] for row in batch] for name in batch[0]}
+    prompts = columns.pop("prompt")
+    paid: dict[str, list[float | None]] = {}
+    for reward in rewards:
+        try:
+            paid[reward.name] = reward(
+                prompts=prompts,
+                completions=list(map(as_messages, completions)),
+                completion_ids=[[0] * (len(text) // 4 + 1) for text in completions],
+                trainer_state=TrainerState(),
+                **columns,
+            )
+            if isinstance(reward, FunctionReward):
+                reward.end_if_it_only_fails()
+        except InputError as error:
+            raise InputError(error.problem, error.field or "reward_funcs") from error
+        except Exception as error:  # it may be anyone's
+            problem = f"{reward.name} cannot grade the first rows: {type(error).__name__}: {error}"
+            raise InputError(problem, "reward_funcs") from error
+
+    by_name: dict[str, float] = dict.fromkeys(paid, 0.0)
+    for reward, weight in zip(rewards, weights, strict=True):
+        by_name[reward.name] += weight
+    full = {reward.name: reward.full_reward for reward in rewards if reward.role == VERIFIER}
+    faults: list[tuple[str, str]] = []  # with the setting that is to blame
+    for number, asked in enumerate(asked_rows):
+        right = {name: values[2 * number] for name, values in paid.items()}
+        wrong = {name: values[2 * number + 1] for name, values in paid.items()}
+        where = f"the right completion of line {asked.line} ({asked.task.name})"
+        pay = Pay(where, right, wrong, by_name, full)
+        if problem := pay.why_not_full():
+            remedy = f"check the row with `swift-rlvr dataset check {source}`"
+            faults.append((f"{problem}: {remedy}", "reward_funcs"))
+        elif not pay.is_more:
+            faults.append((f"{pay}: no more", "reward_weights"))
+    if not faults:
+        return
+    problem, setting = faults[0]
+    if len(asked_rows) > 1:
+        problem += f" ({len(faults):,} of {len(asked_rows):,} rows that were tried are at fault)"
+    # Without a verifier it may be a run for the format alone, and where no prompt says what the answer
+    # looks like, the completion that was tried may not be right.
+    is_known = bool(full) and asked_rows[0].form is not None
+    if is_known and 2 * len(faults) > len(asked_rows):
+        raise InputError(problem, setting)
+    console.print(problem, style="yellow", markup=False)
 
 
 def _warn_of_tasks_that_nobody_verifies(
@@ -99,20 +191,6 @@ def _check_what_the_model_sees(
     if unseen:
         text = f"{source}: the model does not see the columns {', '.join(sorted(unseen))}"
         console.print(f"{text}; to use them, train with ms-swift", style="yellow")
-
-
-def _usable_rows(arguments: DataArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
-    """The dataset and its preprocessed rows, without those that cannot be used."""
-    try:
-        source = parse_source(arguments.dataset, arguments.use_hf, arguments.columns)
-        rows, left_out = source.usable_rows()
-    except InputError as error:
-        if error.field == "columns":
-            raise
-        raise InputError(str(error), "dataset") from error
-    if left_out:
-        console.print(left_out, style="yellow", markup=False)
-    return source, [source.task.preprocess_for_training(row) for _, row in rows]
 
 
 def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:

@@ -8,15 +8,17 @@ and the files of `swift_rlvr.runs.folder`.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import trl
 from datasets import Dataset
 from pyarrow import ArrowException
 from rich.console import Console
@@ -86,7 +88,11 @@ RANGES = {
     "save_steps": Accepts({"more_than": 0}),
     "save_total_limit": Accepts({"at_least": 1}),
     "seed": Accepts({"at_least": 0}),
+    "sapo_temperature_pos": Accepts({"more_than": 0}),
+    "sapo_temperature_neg": Accepts({"more_than": 0}),
 }
+# Settings whose values TRL compares with names, and refuses others in the first step.
+NAMED = ("loss_type", "importance_sampling_level", "scale_rewards", "multi_objective_aggregation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,30 +122,45 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         value = getattr(config, name)
         if value is not None and not accepts.allows(value):
             raise InputError(f"must be {accepts}, got {value!r}", name)
-    _refuse_to_learn_nothing(config)
+    for name in NAMED:
+        names, value = names_in_trl(name), getattr(config, name)
+        if names and value not in names:
+            raise InputError(f"must be one of {', '.join(names)}, got {value!r}", name)
     weights, rewards = config.reward_weights, arguments.reward_funcs
     if weights and len(weights) != len(rewards):
         problem = f"must be one for each of {', '.join(rewards)}, got {len(weights)}"
         raise InputError(problem, "reward_weights")
+
+    # Settings with which a training runs to its end, and no completion is better than another.
+    for name in ("top_k", "min_p"):
+        if getattr(config, name) == 1:
+            problem = "must not be 1: all completions of a prompt would be the same"
+            raise InputError(problem, name)
+    high = config.epsilon if config.epsilon_high is None else config.epsilon_high
+    if config.loss_type == "cispo" and high == 0:
+        raise InputError("must be more than 0 with loss_type cispo, got 0", "epsilon_high")
+    if weights and not any(weights):
+        problem = "must not all be 0: every completion would be worth the same"
+        raise InputError(problem, "reward_weights")
     if config.max_steps == 0:
         raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
+
     if arguments.warmup_ratio:
         # transformers takes a number below 1 as a share.
         config.warmup_steps = arguments.warmup_ratio
     return arguments, config, evaluation, drawing
 
 
-def _refuse_to_learn_nothing(config: GRPOConfig) -> None:
-    """InputError for settings with which a training runs to its end, and no completion is better than
-    another.
+@cache
+def names_in_trl(setting: str) -> list[str]:
+    """The names with which the installed TRL compares a setting of its trainer.
+
+    >>> {"group", "batch", "none"} <= {*names_in_trl("scale_rewards")}
+    True
     """
-    for name in ("top_k", "min_p"):
-        if getattr(config, name) == 1:
-            problem = "must not be 1: all completions of a prompt would be the same"
-            raise InputError(problem, name)
-    if config.reward_weights and not any(config.reward_weights):
-        problem = "must not all be 0: every completion would be worth the same"
-        raise InputError(problem, "reward_weights")
+    code = Path(trl.__file__).with_name("trainer") / "grpo_trainer.py"
+    compared = re.findall(rf'self\.{setting} (?:==|in) (\[.*?\]|".*?")', code.read_text())
+    return list(dict.fromkeys(re.findall(r'"(\w+)"', " ".join(compared))))
 
 
 class RunData(NamedTuple):
@@ -160,7 +181,8 @@ def load(
         InputError: what cannot be used, or too few rows for a step.
     """
     rewards = build_rewards(arguments.reward_funcs)
-    rows, system = read_data(arguments, rewards, console)
+    weights = config.reward_weights or [1.0] * len(rewards)
+    rows, system = read_data(arguments, rewards, console, weights=weights)
     held_out = held_out_rows(arguments, evaluation, rows, console)
     prompts = config.generation_batch_size // config.num_generations
     if len(rows) < prompts:
@@ -231,8 +253,14 @@ def run(command: Command, console: Console) -> str:
             write_json(folder / ARGS, info)
         text = f"{len(rows):,} rows, {config.generation_batch_size} completions a step"
         console.print(f"{text} in groups of {config.num_generations}", soft_wrap=True)
-        with _named_divergence(trainer, folder):
+        try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        except RuntimeError as error:
+            # What torch says where the logits are not finite.
+            if "probability tensor" not in str(error):
+                raise
+            step = trainer.state.global_step + 1
+            raise diverged(folder, step, "the logits are not finite") from error
     trainer.save_model(str(folder))
     return str(folder)
 
@@ -367,18 +395,6 @@ def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
             problem = f"the column {name!r} needs values of one type in all rows"
             raise InputError(f"{problem}: {error}", "dataset") from error
     return Dataset.from_dict(columns)
-
-
-@contextmanager
-def _named_divergence(trainer: Any, folder: Path) -> Iterator[None]:
-    """DivergedError in place of what torch says where the logits are not finite."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "probability tensor" not in str(error):
-            raise
-        step = trainer.state.global_step + 1
-        raise diverged(folder, step, "the logits are not finite") from error
 
 
 def trainer_class_of(use_vllm: bool) -> Any:

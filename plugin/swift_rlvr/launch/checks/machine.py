@@ -14,7 +14,7 @@ from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed
 from swift_rlvr.launch.machine import MIB
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
-from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume
+from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume, decided_otherwise
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT, existing_folder
@@ -242,6 +242,10 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         text = f"{plan.output} is free"
         if plan.resume:
             text = f"resumes from {plan.resume}"
+            if changes := decided_otherwise(plan.resume, plan.settings):
+                message = f"{text} with other settings: {'; '.join(changes)}"
+                yield warning("folder", message, "leave them as they were, unless that is meant")
+                return
         elif plan.variables.resume == "auto":
             text = f"{plan.output} has no checkpoint to resume from, so the run starts at step 0"
         yield passed("folder", text)

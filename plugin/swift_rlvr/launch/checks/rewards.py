@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from swift_rlvr.contract.attack import GUESS
 from swift_rlvr.contract.findings import form_text
+from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.rows import asked_rows, is_guess, task_of, tasks_of_data
@@ -27,9 +27,6 @@ from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.verifiers.code import SandboxError, leaves_no_trace
 
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
-# Rows of a task on which the rewards are tried together: with two completions each, as many as a small
-# batch of the training, which may ask a model as a judge.
-TRIED_ROWS = 32
 _OF_ROWS = "check its parameters, and the row with `swift-rlvr dataset check`"
 
 
@@ -348,7 +345,10 @@ def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
         if reward.name in full:
             full[reward.name] = reward.full_reward
 
-    outcomes = [_compare_pay(row, weights, full) for row in rows]
+    outcomes: list[CheckResult] = []
+    for row in rows:
+        where = f"the right completion of line {row.asked.line} ({task_of(row.asked)})"
+        outcomes.append(_judged(Pay(where, row.right, row.wrong, weights, full)))
     at_fault = [outcome for outcome in outcomes if outcome.status != "passed"]
     if not at_fault:
         first = outcomes[0]
@@ -371,32 +371,15 @@ def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
     return report("grading", message, first.remedy)
 
 
-def _compare_pay(
-    row: ComparedRow, weights: Mapping[str, float], full: Mapping[str, float]
-) -> CheckResult:
-    """Compare what the rewards pay for the right and the wrong completion of a row. full: what each
-    verifier pays for a right one.
-    """
-    asked, right, wrong = row.asked, row.right, row.wrong
-    where = f"the right completion of line {asked.line} ({task_of(asked)})"
-    graded = [name for name in full if right[name] is not None]
-    if full and not graded:
-        return failed("grading", f"no verifier grades {where}", _OF_ROWS)
-    for name in graded:
-        if (right[name] or 0.0) < full[name]:
-            message = f"{name} gives {where} {right[name]:g}"
-            if (wrong[name] or 0.0) < (right[name] or 0.0):
-                message += (
-                    f", and a wrong one {wrong[name] or 0:g}; its full_reward is {full[name]:g}"
-                )
-            return failed("grading", message, _OF_ROWS)
-    earned = f"{_shown_total(right, weights)}, and a wrong one {_shown_total(wrong, weights)}"
-    if _total(right, weights) > _total(wrong, weights):
-        return passed("grading", f"{where} earns {earned}")
+def _judged(pay: Pay) -> CheckResult:
+    if problem := pay.why_not_full():
+        return failed("grading", problem, _OF_ROWS)
+    if pay.is_more:
+        return passed("grading", str(pay))
     # Without a verifier it may be meant: a run for the format alone.
-    report = failed if full else warning
+    report = failed if pay.full else warning
     remedy = "a reward that verifies answers, or other reward_weights"
-    return report("grading", f"{where} earns {earned}: no more", remedy)
+    return report("grading", f"{pay}: no more", remedy)
 
 
 def _formats_not_earned(launch: Launch, rows: Sequence[ComparedRow]) -> Iterator[CheckResult]:
@@ -425,16 +408,6 @@ def weights_by_name(launch: Launch) -> dict[str, float]:
     for name, value in zip(names, values, strict=False):  # a reward model's come last
         weights[name] += value
     return weights
-
-
-def _total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> float:
-    """The weighted sum, in which what was not graded counts as 0, as in ms-swift."""
-    return sum((value or 0.0) * weights[name] for name, value in paid.items())
-
-
-def _shown_total(paid: Mapping[str, float | None], weights: Mapping[str, float]) -> str:
-    parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
-    return f"{_total(paid, weights):g} ({', '.join(parts) or 'nothing'})"
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:

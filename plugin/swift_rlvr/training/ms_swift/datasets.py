@@ -118,15 +118,7 @@ class TaskPreprocessor(RowPreprocessor):
             if check.total % REPORTED == 0:
                 logger.info(f"{self.name}: {check.total:,} rows read")
         tables.append(table_of(batch))
-        self._say_what_is_left_out(check, not_used, strict)
-        # Some rows alone have choices, images or the columns of another task: all get all columns.
-        table = pyarrow.concat_tables(tables, promote_options="permissive")
-        if "solution" in table.column_names:
-            # ms-swift copies it to this name, whose type would be that of the first 1,000 rows.
-            table = table.append_column("__#solution", table["solution"])
-        return Dataset(table)
 
-    def _say_what_is_left_out(self, check, not_used, strict):
         for column, count in not_used.items():
             looked_at = min(check.usable, LOOKED_AT)
             where = f"in {count:,} of the first {looked_at:,} rows"
@@ -135,15 +127,21 @@ class TaskPreprocessor(RowPreprocessor):
                 f"the column {column!r} looks like a part of the question, and no prompt shows it"
             )
             logger.warning(f"{self.name}: {text} ({where}); {remedy}")
-        if not check.errors and check.usable:
-            return
-        problems = check.describe(self.name)
-        excess = check.excess(allowed_share(self.task))
-        if excess:
-            raise ValueError(f"{problems}\n{excess}")
-        if strict:
-            raise ValueError(problems)
-        logger.warning(problems)
+        if check.errors or not check.usable:
+            problems = check.describe(self.name)
+            excess = check.excess(allowed_share(self.task))
+            if excess:
+                raise ValueError(f"{problems}\n{excess}")
+            if strict:
+                raise ValueError(problems)
+            logger.warning(problems)
+
+        # Some rows alone have choices, images or the columns of another task: all get all columns.
+        table = pyarrow.concat_tables(tables, promote_options="permissive")
+        if "solution" in table.column_names:
+            # ms-swift copies it to this name, whose type would be that of the first 1,000 rows.
+            table = table.append_column("__#solution", table["solution"])
+        return Dataset(table)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:

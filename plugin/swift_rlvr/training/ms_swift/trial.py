@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from swift_rlvr.rewards.function import FunctionReward
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -58,6 +60,9 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
         paid = compute_rewards_per_func(
             samples, list(rewards), None, torch.device("cpu"), trainer_state=TrainerState()
         )
+        for reward in rewards:
+            if isinstance(reward, FunctionReward):
+                reward.end_if_it_only_fails()  # a training would wait for more completions
         return [
             [None if math.isnan(value) else value for value in values] for values in paid.T.tolist()
         ]

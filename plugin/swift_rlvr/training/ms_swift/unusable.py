@@ -141,7 +141,7 @@ RANGES = (
     Range("epsilon", "the clip range", at_least=0),
     Range("epsilon_high", "the clip range", at_least=0),
     Range("epsilon_high", "the clip range", more_than=0, read_with=("loss_type", "cispo")),
-    # Below 1 it clips the ratio of every token that the policy has sampled itself.
+    # Below 1 it clips the ratio of every token that the policy has just sampled: none becomes likelier.
     Range("delta", "two-sided clipping", more_than=1),
     Range("top_entropy_quantile", "ms-swift", more_than=0),
     Range("rollout_importance_sampling_threshold", "ms-swift", more_than=0),

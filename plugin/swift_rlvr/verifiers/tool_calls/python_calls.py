@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, Call, Tool
+from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, BadCall, Call, Tool
 
 # Constants of Python and of JSON, in any case.
 CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
@@ -69,6 +69,13 @@ class PythonReader:
             return None
         comments = [self._with_names(comment) for comment in _comments(text)]
         return Program(calls, comments) if calls else None
+
+    def value(self, text: str) -> Any:
+        """The literal that a text is; BadCall where it is none."""
+        try:
+            return self._value(ast.parse(text.strip(), mode="eval").body)
+        except _UNREADABLE as error:
+            raise BadCall(f"neither JSON nor a literal of Python: {error}") from None
 
     def _call(self, node: ast.expr) -> Call:
         if not isinstance(node, ast.Call):

@@ -422,6 +422,8 @@ def test_text_around_is_a_setting_and_all_calls_count():
     assert graded(f"I call {BARE} now.", text_around=True) == (1.0, "correct")
     text = f"{json.dumps(WRONG)} or rather {RIGHT}"
     assert graded(text, text_around=True) == (0.0, "unreadable call")
+    for text in (f"I would not call {BARE}", f"{BARE} is wrong.", f"Not ```json\n{BARE}\n```"):
+        assert graded(text, text_around=True) == (0.0, "unreadable call")
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import CLOSE, OPEN, normalised_answer
+from swift_rlvr.verifiers.denials import is_denied
 from swift_rlvr.verifiers.json_values import (
     MOST_CHARS,
+    TEXT_AROUND,
     TOO_LONG,
     TWO_VALUES,
     NotJson,
@@ -102,6 +104,9 @@ def with_tags(text: str) -> str:
     if "<|" in text:
         for token, tag in _TOKENS.items():
             text = text.replace(token, tag)
+        # GLM-4.1V and GLM-4.5V mark their answer, and may do so in the tags that a prompt asks for.
+        tags = ("", "") if OPEN in text else (OPEN, CLOSE)
+        text = text.replace("<|begin_of_box|>", tags[0]).replace("<|end_of_box|>", tags[1])
     return text
 
 
@@ -221,6 +226,8 @@ def read_spots(text: str, text_around: bool = False) -> list[Spot]:
             raise NotJson(TWO_VALUES, "it has boxes in tags and JSON")
         spots = []
         for tagged in _TAGGED.finditer(text):
+            if is_denied(text, *tagged.span()):
+                raise NotJson(TEXT_AROUND, "the words around it take it back")
             spots += _labelled(tagged["tagged"], tagged["label"])
         return spots
     _, value = read_answer(text, text_around)

@@ -5,6 +5,7 @@ stand beside another in secret.
 import re
 from collections.abc import Sequence
 
+from swift_rlvr.verifiers.denials import is_denied
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
 from swift_rlvr.verifiers.tool_calls.formats import FORMATS, GLM_4, MARKS, Format
 from swift_rlvr.verifiers.tool_calls.json_calls import calls_in_a_row, calls_of, json_in
@@ -96,17 +97,18 @@ class _UnmarkedReader:
     def calls(self, text: str) -> list[Call]:
         """The calls of a text; BadCall for text around them where it may not stand."""
         text = _LLAMA_MARK.sub("", text).strip()
-        blocks = _BLOCK.findall(text)
-        around = _BLOCK.sub("\n", text).strip() if blocks else ""
-        if not blocks or (around and not self.text_around):
+        around = _BLOCK.sub("\n", text).strip()
+        if around == text or (around and not self.text_around):
             return self._outside_blocks(text)
         calls = []
         unread = []
-        for block in blocks:
-            in_block = self._outside_blocks(block.strip())
+        for block in _BLOCK.finditer(text):
+            in_block = self._outside_blocks(block[1].strip())
             calls += in_block
             if not in_block:
-                unread.append(block)
+                unread.append(block[1])
+            elif is_denied(text, *block.span()):
+                raise BadCall("the words around a call take it back")
         if calls and self.mentions(around):
             raise BadCall("there are calls in a block and beside it")
         calls += self.calls(around)
@@ -151,6 +153,9 @@ class _UnmarkedReader:
                 calls += calls_of(part)
             except BadCall:
                 continue
+            start = text.index(part)
+            if is_denied(text, start, start + len(part)):
+                raise BadCall("the words around a call take it back")
             rest = rest.replace(part, "\n", 1)
         if not self.python.names_a_tool(rest):
             return calls

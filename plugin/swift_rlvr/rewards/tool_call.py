@@ -152,9 +152,7 @@ class ToolCallReward(Reward):
             return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
         if not golds:
             return _without_right_call(written, tools)
-        return self._beside_golds(written, golds, tools)
 
-    def _beside_golds(self, written: str, golds: list[GoldCall], tools: list[Tool]) -> Explanation:
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
         except BadCall as error:

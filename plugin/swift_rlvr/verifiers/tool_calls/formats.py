@@ -77,6 +77,7 @@ _TAG = r"(?:seed:|longcat_|ifm\|)?tool_call(?::\w+)?"
 _KEY = r"(?:ifm\|)?(?:arg|param)_key(?::\w+)?"
 _VALUE = r"(?:ifm\|)?(?:arg|param)_value(?::\w+)?"
 _TYPE = r"<ifm\|arg_type>(\w+)</ifm\|arg_type>\s*"
+_TOOL_SEP = re.compile(r"<tool_sep(?::\w+)?>")
 # A call ends before the next one begins, so that many that are never closed are read in one pass.
 _TAGGED = re.compile(rf"<({_TAG})>((?:(?!</?{_TAG}>).)*)</\1>", re.DOTALL)
 # MiniMax M1, Jamba and Hunyuan A13B write all calls in one tag.
@@ -90,7 +91,7 @@ _XML_ARGUMENT = re.compile(
     r"<parameter=([^<>\n]+)>\n?((?:(?!</?parameter\b).)*?)\n?</parameter>", re.DOTALL
 )
 _PAIRED_CALL = re.compile(
-    rf"([^\n<>{{}}]*[^\s<>{{}}])\s*(?:<tool_sep(?::\w+)?>\s*)?((?:<{_KEY}>.*</{_VALUE}>)?)",
+    rf"([^\n<>{{}}]*[^\s<>{{}}])\s*(?:{_TOOL_SEP.pattern}\s*)?((?:<{_KEY}>.*</{_VALUE}>)?)",
     re.DOTALL,
 )
 _PAIR = re.compile(
@@ -110,7 +111,7 @@ def _read_tagged(text: str, tools: Tools) -> Reading:
             if around.strip():
                 raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
             calls += inside
-        elif re.search(f"<{_KEY}>", content) or _name_alone(content) in tools:
+        elif re.search(f"<{_KEY}>", content) or _TOOL_SEP.sub("", content).strip() in tools:
             calls.append(_paired_call(content.strip(), tools))
         else:
             calls += calls_in_a_row(content)
@@ -131,10 +132,6 @@ def _read_functions(text: str, tools: Tools) -> Reading:
             raise BadCall(f"the arguments of {name!r:.80} cannot be read")
         calls.append(Call(name, once_each(arguments)))
     return Reading(calls, _XML_CALL.sub("", text))
-
-
-def _name_alone(content: str) -> str:
-    return re.sub(r"<tool_sep(?::\w+)?>", "", content).strip()
 
 
 def _paired_call(content: str, tools: Tools) -> Call:

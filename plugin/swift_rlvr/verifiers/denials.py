@@ -8,7 +8,9 @@ _LONGEST_CONTEXT = 100  # characters on either side
 # What stands between these words and the block: a colon, and marks of Markdown, also a fence's.
 _OPENING_SIGNS = re.compile(r"[\s:：*_`~\"'(>-]*\Z")
 _OPENING_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*\w*\s*\Z")
-_CLOSING_SIGNS = " \t\r\n`~*_\"'.,;)"
+_SENTENCE_END = re.compile(r"[.!?;:。！？：]\s*")
+_MOST_WORDS = 6  # of a sentence that only denies
+_CLOSING_SIGNS = " \t\r\n`~*_\"'.,;()"
 
 
 def is_denied(text: str, start: int, end: int) -> bool:
@@ -22,9 +24,14 @@ def is_denied(text: str, start: int, end: int) -> bool:
     True
     False
     """
-    before = _OPENING_FENCE.sub("", text[max(0, start - _LONGEST_CONTEXT) : start])
-    words = _OPENING_SIGNS.sub("", " ".join(before.lower().split()))
-    if DENIED_AT_END.search(words) or BLOCK_WAS_DENIED.search(words):
+    before = _OPENING_FENCE.sub("", text[max(0, start - _LONGEST_CONTEXT) : start]).lower()
+    line = _OPENING_SIGNS.sub("", before).rpartition("\n")[2]
+    words = " ".join(line.split())
+    # "It is not", but not the end of what the block is for: "the singers who have none, and who do not"
+    sentence = _SENTENCE_END.split(words)[-1]
+    if len(sentence.split()) <= _MOST_WORDS and DENIED_AT_END.search(sentence):
+        return True
+    if BLOCK_WAS_DENIED.search(words):
         return True
     behind = " ".join(text[end : end + _LONGEST_CONTEXT].lower().split())
     return BLOCK_IS_WRONG.match(behind.lstrip(_CLOSING_SIGNS)) is not None

@@ -401,12 +401,13 @@ BOX_IS_WRONG = re.compile(
 )
 # Right before a block of code or data, in lower case: "this query would be wrong", "do not use"
 _WRONG = (
-    r"(?:wrong|incorrect|false|invalid"
+    r"(?:wrong|incorrect|invalid"
     r"|not (?:right|correct|valid|true|what|my answer|an? |the (?:answer|right|correct|solution|query)))"
 )
 _THING = r"(?:query|sql|statement|code|json|object|box|call|answer|solution|attempt|example|output)"
 BLOCK_WAS_DENIED = re.compile(
-    rf"\b(?:is|be|was|are|were|seems|looks) (?:also |clearly |simply |all )?{_WRONG}[\w ]{{0,10}}\Z"
+    # ... not "that was wrong", of what stood before
+    rf"\b(?:is|be|are|seems|looks) (?:also |clearly |simply |all )?{_WRONG}[\w ]{{0,10}}\Z"
     # an incorrect query would be, this wrong query; not "I mend the wrong query"
     r"|(?:\A|[.!?:,] ?|\b(?:an?|this|that|following|such) )(?:the )?(?:wrong|incorrect|false|invalid)"
     rf"(?: {_THING})?(?: (?:would be|is))?\Z"

@@ -67,6 +67,14 @@ BLOCK = "```sql\n{}\n```"
         (f"{BLOCK.format('SELECT 1')}\nor SELECT 2", ["SELECT 1", "SELECT 2"]),
         # Words that deny something else
         (f"This does not count those who are null:\n{BLOCK.format('SELECT 1')}", ["SELECT 1"]),
+        (
+            f"The singers that have songs, and those that do not:\n{BLOCK.format('SELECT 1')}",
+            ["SELECT 1"],
+        ),
+        (
+            f"Voici les chanteurs en France qui n'en ont pas :\n{BLOCK.format('SELECT 1')}",
+            ["SELECT 1"],
+        ),
         (f"I mend the wrong query:\n{BLOCK.format('SELECT 1')}", ["SELECT 1"]),
         (f"If you do not want `LIKE`, use:\n{BLOCK.format('SELECT 1')}", ["SELECT 1"]),
         (f"{BLOCK.format('SELECT 1')}\nIt is not case sensitive.", ["SELECT 1"]),

@@ -203,7 +203,7 @@ def answer_in(text: str) -> str:
         spoken = _ANALYSIS.sub("", text)
         if HARMONY in spoken and spoken.lstrip().startswith(_CHANNELS):
             return without_end_tokens(spoken).strip()
-    scope = without_end_tokens(after_thinking(text)).strip()
+    scope = without_end_tokens(after_thinking(text)).strip().removeprefix("\ufeff")
     block = last_answer(text) if scope.endswith("</answer>") else None
     return scope if block is None else block.strip()
 

@@ -471,7 +471,10 @@ FORMATS = (
         _Between(r"(?:<\|function_call\|>|function call<\|role_sep\|>)"),
     ),
     # Granite 20B and Phi-4-mini
-    Format(("<function_call>",), _Between("<function_call>")),
+    Format(
+        ("<function_call>", "</function_call>"),
+        _Between("<function_call>", "</function_call>|(?=<function_call>)"),
+    ),
     Format(('functools[{"',), _Between(r'functools(?=\[\{")')),
     # Apertus
     Format(

@@ -48,6 +48,9 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     """
     tools_by_name = {tool.name: tool for tool in tools}
     text = text.strip()
+    block = _BLOCK.fullmatch(text)
+    if block and "```" not in block[1]:
+        text = block[1].strip()
     form = _form_of(text)
     if form is None:
         return _UnmarkedReader(tools, text_around).calls(text)

@@ -857,7 +857,7 @@ def test_the_title_of_a_picture_is_cut_and_a_glyph_that_its_font_lacks_is_no_war
 ):
     from matplotlib import pyplot
 
-    figures = []
+    figures: list = []
     monkeypatch.setattr(pyplot, "close", figures.append)
     runs = []
     for number in range(3):

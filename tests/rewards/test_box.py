@@ -50,6 +50,8 @@ def graded(text, gold=GOLD, canvas=(1000, 1000), asks_for=None, **parameters):
         "<box>[100, 200, 300, 600]</box>",
         "<|object_ref_start|>cup<|object_ref_end|><|box_start|>(100,200),(300,600)<|box_end|>",
         "<|box_start|>(100,200),(300,600)<|box_end|><|im_end|>",
+        "The cup is at <|begin_of_box|>[[100, 200, 300, 600]]<|end_of_box|>",
+        "<answer><|begin_of_box|>[100, 200, 300, 600]<|end_of_box|></answer>",
         "[(100,200),(300,600)]",
         "(100, 200), (300.0, 600.0)",
     ],
@@ -377,6 +379,9 @@ def test_text_around_is_a_setting_and_all_boxes_count():
         f"{RIGHT} or <box>(600,200),(800,600)</box>",
         "<box>(100,200),(300,600)</box> or <box>(600,200),(800,600)</box>",
         f"<think>{RIGHT}</think> It is there.",
+        f"It is not {RIGHT}",
+        f"{RIGHT} is wrong.",
+        "Anything but <box>(100,200),(300,600)</box>",
     ):
         assert graded(text, text_around=True)[0] == 0.0
 

@@ -347,6 +347,7 @@ HIDDEN = [
         for sign in "\u200b\u00ad\u034f\u200d\u2060"
     ],
     (ASKS_NO_WATER, RIVERS.replace("water", "w\u0430t\u0435r")),  # Cyrillic
+    (asked_for("keywords:forbidden_words", forbidden_words=["café"]), f"{RIVERS} by a cafe\u0301"),
     (ASKS_NO_WATER, RIVERS.replace("water", "wa**te**r")),
     (ASKS_NO_WATER, RIVERS.replace("water", "w_a_t_e_r")),
     (ASKS_NO_WATER, RIVERS.replace("water", "ｗａｔｅｒ")),

@@ -173,10 +173,18 @@ def test_the_reason_says_what_is_wrong_first():
 def test_text_around_is_a_setting_and_two_values_are_none():
     assert graded(f"Sure: {RIGHT} That is it.", text_around=True) == (1.0, "correct")
     assert graded(f"It is ```json\n{RIGHT}\n```", text_around=True) == (1.0, "correct")
+    unlike = f"Not all is known. What is:\n```json\n{RIGHT}\n```\nIt is not much."
+    assert graded(unlike, text_around=True) == (1.0, "correct")
     for text in (
         f"{OTHER} or {RIGHT}",
         f"{RIGHT} or {OTHER}",
         f"<think>{RIGHT}</think> It is {{x}}",
+        # taken back
+        f"Not {RIGHT}",
+        f"Not ```json\n{RIGHT}\n```",
+        f"This JSON would be wrong: {RIGHT}",
+        f"{RIGHT} is wrong.",
+        f"```json\n{RIGHT}\n```\nNo, that is not the right object.",
     ):
         assert graded(text, text_around=True)[0] == 0.0
 

@@ -318,6 +318,8 @@ UNPAID = [
     f"[TOOL_CALLS]{json.dumps([WEATHER])}{hermes(WRONG)}",
     f"```json\n{BARE}\n```\n```json\n{json.dumps(WRONG)}\n```",
     f"```python\nget_weather(city='Bonn', days=4)\n```\n{BARE}",
+    f"```\n{RIGHT}\n```\n```\n{RIGHT}\n```",
+    f"<function_call>{BARE}<function_call>{BARE}",
     # in the thinking alone
     f"<think>{RIGHT}</think>",
     f"<think>{RIGHT}",
@@ -422,6 +424,8 @@ def test_text_around_is_a_setting_and_all_calls_count():
     assert graded(f"I call {BARE} now.", text_around=True) == (1.0, "correct")
     text = f"{json.dumps(WRONG)} or rather {RIGHT}"
     assert graded(text, text_around=True) == (0.0, "unreadable call")
+    for text in (f"I would not call {BARE}", f"{BARE} is wrong.", f"Not ```json\n{BARE}\n```"):
+        assert graded(text, text_around=True) == (0.0, "unreadable call")
 
 
 @pytest.mark.parametrize(
@@ -606,6 +610,10 @@ def test_a_comment_is_text_around():
         # a decoder leaves special tokens out
         'get_weather.call(city="Bonn", days=3)',
         f"```json\r\n{BARE}\r\n```",
+        f"\ufeff{BARE}",
+        f"```xml\n{RIGHT}\n```",
+        f"```\n{RIGHT}\n```",
+        f"<function_call>{BARE}</function_call>",
     ],
 )
 def test_further_ways_of_one_call_are_read(text):

@@ -120,7 +120,7 @@ def test_every_shape_of_reward_is_timed_and_stays_what_it_is(key):
 def test_a_reward_that_does_not_return_is_named_meanwhile(monkeypatch, is_async):
     monkeypatch.setattr(grading_time, "LONG", 0.01)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    said = []
+    said: list[str] = []
     monkeypatch.setattr(grading_time._logger, "warning", said.append)
 
     def stuck(completions, **columns):

@@ -1,6 +1,7 @@
 """The reward of tool calls: exactly the calls that are right, with the right arguments."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,9 +27,17 @@ from swift_rlvr.verifiers.tool_calls import (
     read_tools,
     with_calls,
 )
+from swift_rlvr.verifiers.tool_calls.formats import HARMONY
 
 # An answer without a call is a sentence, of so many letters at least: no number, yes or dots.
 _FEWEST_LETTERS = 6
+# What gpt-oss thinks, and what its other messages begin with, with its special tokens or without.
+_ANALYSIS = re.compile(
+    r"<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)"
+    r"|\A\s*analysis(?=[A-Z]).*?(?=assistant(?:commentary|final| to=)|\Z)",
+    re.DOTALL,
+)
+_CHANNELS = ("<|start|>", "<|channel|>", "assistant", "commentary", HARMONY.strip())
 # Reason -> what has to hold, in the order in which it is checked.
 RULES = {
     "bad tools": "the column functions is a list of tools",
@@ -143,9 +152,7 @@ class ToolCallReward(Reward):
             return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
         if not golds:
             return _without_right_call(written, tools)
-        return self._beside_golds(written, golds, tools)
 
-    def _beside_golds(self, written: str, golds: list[GoldCall], tools: list[Tool]) -> Explanation:
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
         except BadCall as error:
@@ -191,7 +198,12 @@ def _as_written(completion: Any) -> Any:
 
 def answer_in(text: str) -> str:
     """What of a completion makes calls: what follows the thinking, or the last answer block in it."""
-    scope = without_end_tokens(after_thinking(text)).strip()
+    if HARMONY in text:
+        # gpt-oss calls from its channel commentary, and what ends its thinking is an answer alone.
+        spoken = _ANALYSIS.sub("", text)
+        if HARMONY in spoken and spoken.lstrip().startswith(_CHANNELS):
+            return without_end_tokens(spoken).strip()
+    scope = without_end_tokens(after_thinking(text)).strip().removeprefix("\ufeff")
     block = last_answer(text) if scope.endswith("</answer>") else None
     return scope if block is None else block.strip()
 

@@ -329,9 +329,19 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
 
     question: its column. asked: its text.
     """
+    # What may be the right boxes, the likeliest first; also the assistant's last turn.
+    possible = {}
+    for column in columns_named(GOLDS, row):
+        value = parsed(value_at(row, column))
+        if column != question and value is not None and value != "":
+            possible[column] = value
+    turns = turns_of(parsed(value_at(row, question)))
+    if turns and turns[-1]["role"] == "assistant":
+        possible[question] = turns[-1].get("content")
+
     empty = []
     problems = []
-    for column, value in _possible_golds(row, question).items():
+    for column, value in possible.items():
         if value == []:
             empty.append(column)
             continue
@@ -354,19 +364,6 @@ def _golds_of(row: Row, question: str, asked: str) -> _Written:
     where = ", ".join(map(str, row)) or "none"
     flag = """--columns '{"NAME OF THE BOXES": "boxes"}'"""
     raise RowError("boxes", f"no boxes in the columns {where}; rename them with {flag}")
-
-
-def _possible_golds(row: Row, question: str) -> dict[str, Any]:
-    """What may be the right boxes, by column, the likeliest first; also the assistant's last turn."""
-    values = {}
-    for column in columns_named(GOLDS, row):
-        value = parsed(value_at(row, column))
-        if column != question and value is not None and value != "":
-            values[column] = value
-    turns = turns_of(parsed(value_at(row, question)))
-    if turns and turns[-1]["role"] == "assistant":
-        values[question] = turns[-1].get("content")
-    return values
 
 
 def _spots(value: Any, column: str) -> list[Spot]:

@@ -97,34 +97,28 @@ def _read(row: Row) -> _Asked:
     calls_in_columns = [value_at(row, name) for name in columns_named(CALLS, row)]
     if all(value in (None, "") for value in calls_in_columns):
         native = _up_to_the_last_calls(native, tools)
-    native, last = _without_answer(native)
-    turns = _as_texts(native)
-    if not turns or turns[-1]["role"] != "user":
-        raise RowError("problem", f"expected a question before the calls, got {shown(last)}")
-    golds, said = _golds_of(row, last, tools)
-    asked = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
-    if all(tool.name in asked for tool in tools):
-        return _Asked(turns, None, tools, golds, said)
-    return _Asked(_with_tools(turns, asked, tools), native, tools, golds, said)
-
-
-def _without_answer(native: Sequence[Turn]) -> tuple[list[Turn], Turn | None]:
-    """The turns up to the right answer, and that as one turn; None where they end with no answer."""
+    # The right answer ends the conversation, where that has one.
     before = list(native)
     answer: list[Turn] = []
     while before and before[-1]["role"] in ("assistant", "tool_call"):
         answer.insert(0, before.pop())
     # What the assistant says beside its calls is no part of the right answer.
     calls = [turn for turn in answer if turn["role"] == "tool_call"]
-    return before, _as_texts(calls or answer)[0] if answer else None
+    last = _as_texts(calls or answer)[0] if answer else None
+    turns = _as_texts(before)
+    if not turns or turns[-1]["role"] != "user":
+        raise RowError("problem", f"expected a question before the calls, got {shown(last)}")
+    golds, said = _golds_of(row, last, tools)
 
-
-def _with_tools(turns: list[Turn], system: str, tools: Sequence[Tool]) -> list[Turn]:
-    """The turns with a system turn that says which tools there are, after what it says already."""
+    system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    if all(tool.name in system for tool in tools):
+        return _Asked(turns, None, tools, golds, said)
     descriptions = [json.dumps(tool.as_json(), ensure_ascii=False) for tool in tools]
     words = TOOLS_IN_WORDS.format(tools="\n".join(descriptions))
+    system = f"{system}\n\n{words}" if system else words
     others = [turn for turn in turns if turn["role"] != "system"]
-    return [{"role": "system", "content": f"{system}\n\n{words}" if system else words}, *others]
+    messages = [{"role": "system", "content": system}, *others]
+    return _Asked(messages, before, tools, golds, said)
 
 
 def _turns_of(row: Row) -> list[Turn]:

@@ -16,12 +16,14 @@ A box without width or height, or with its corners turned round, is none.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.answers import CLOSE, OPEN, normalised_answer
+from swift_rlvr.verifiers.denials import is_denied
 from swift_rlvr.verifiers.json_values import (
     MOST_CHARS,
+    TEXT_AROUND,
     TOO_LONG,
     TWO_VALUES,
     NotJson,
@@ -102,6 +104,9 @@ def with_tags(text: str) -> str:
     if "<|" in text:
         for token, tag in _TOKENS.items():
             text = text.replace(token, tag)
+        # GLM-4.1V and GLM-4.5V mark their answer, and may do so in the tags that a prompt asks for.
+        tags = ("", "") if OPEN in text else (OPEN, CLOSE)
+        text = text.replace("<|begin_of_box|>", tags[0]).replace("<|end_of_box|>", tags[1])
     return text
 
 
@@ -137,17 +142,13 @@ def _spot_of(value: Mapping[str, Any]) -> Spot:
     if Spot(at).form != _FORMS[place]:
         count = 4 if _FORMS[place] == BOX else 2
         raise NotBoxes(f"{place} has {count} numbers, got {shortened(value[place])}")
-    return Spot(at, _label_of(value))
-
-
-def _label_of(value: Mapping[str, Any]) -> str | None:
     for name, inner in value.items():
         if name in _LABELS and isinstance(inner, str):
-            return inner
+            return Spot(at, inner)
         # The digit in a picture. A number of a class says nothing to those who have no list of them.
         if name in _WORDS and type(inner) is int:
-            return str(inner)
-    return None
+            return Spot(at, str(inner))
+    return Spot(at)
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -182,27 +183,21 @@ def written_in_tags(text: str) -> list[Spot] | None:
     return spots
 
 
-def _labelled(corners: str, label: str | None) -> Iterator[Spot]:
+def _labelled(corners: str, label: str | None) -> list[Spot]:
+    """The boxes that stand in a tag or as corners, each with the label before them."""
     label = label.strip() if label else None
     if label and _OPENS_BOX.search(label):
         raise NotBoxes(f"{label!r:.40} beside a box must be a text, and no box")
-    for at in _corners(corners):
-        yield Spot(at, label)
-
-
-def _corners(text: str) -> Iterator[tuple[float, ...]]:
-    """The numbers of the boxes that stand in a tag."""
-    text = text.strip()
-    corners = _CORNERS.fullmatch(text)
-    if corners:
-        yield _numbers([float(number) for number in corners.groups() if number is not None])
-        return
+    corners = corners.strip()
+    written = _CORNERS.fullmatch(corners)
+    if written:
+        numbers = [float(number) for number in written.groups() if number is not None]
+        return [Spot(_numbers(numbers), label)]
     try:
-        inner = spots_in(read_json(text))
+        inner = spots_in(read_json(corners))
     except NotJson as error:
-        raise NotBoxes(f"in the tag {text!r:.60}: {error}") from None
-    for spot in inner:
-        yield spot.at
+        raise NotBoxes(f"in the tag {corners!r:.60}: {error}") from None
+    return [Spot(spot.at, label) for spot in inner]
 
 
 def read_spots(text: str, text_around: bool = False) -> list[Spot]:
@@ -221,6 +216,8 @@ def read_spots(text: str, text_around: bool = False) -> list[Spot]:
             raise NotJson(TWO_VALUES, "it has boxes in tags and JSON")
         spots = []
         for tagged in _TAGGED.finditer(text):
+            if is_denied(text, *tagged.span()):
+                raise NotJson(TEXT_AROUND, "the words around it take it back")
             spots += _labelled(tagged["tagged"], tagged["label"])
         return spots
     _, value = read_answer(text, text_around)

@@ -11,6 +11,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from swift_rlvr.verifiers.denials import is_denied
+
 NOT_JSON = "not JSON"
 TWO_VALUES = "several values"
 DUPLICATE_KEY = "duplicate key"
@@ -167,6 +169,9 @@ def read_answer(written: str, text_around: bool) -> tuple[str, Any]:
             raise
         if not text_around:
             raise NotJson(TEXT_AROUND, f"it is not JSON alone: {error}") from None
+        start = written.index(values[0])
+        if is_denied(written, start, start + len(values[0])):
+            raise NotJson(TEXT_AROUND, "the words around it take it back") from None
         return values[0], read_json(values[0])
 
 

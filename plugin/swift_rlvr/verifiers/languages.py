@@ -537,6 +537,29 @@ CORRECTED = re.compile(
     rf"|(?:it|that|this) should (?:be|have been)\s*:?[\s$\\(*]*(?P<due>{_OTHER}))",
     re.IGNORECASE,
 )
+# Right before a block of code or data, in lower case: "this query would be wrong", "do not use"
+_WRONG = (
+    r"(?:wrong|incorrect|invalid"
+    r"|not (?:right|correct|valid|true|what|my answer|an? |the (?:answer|right|correct|solution|query)))"
+)
+_THING = r"(?:query|sql|statement|code|json|object|box|call|answer|solution|attempt|example|output)"
+BLOCK_WAS_DENIED = re.compile(
+    # ... not "that was wrong", of what stood before
+    rf"\b(?:is|be|are|seems|looks) (?:also |clearly |simply |all )?{_WRONG}[\w ]{{0,10}}\Z"
+    # an incorrect query would be, this wrong query; not "I mend the wrong query"
+    r"|(?:\A|[.!?:,] ?|\b(?:an?|this|that|following|such) )(?:the )?(?:wrong|incorrect|false|invalid)"
+    rf"(?: {_THING})?(?: (?:would be|is))?\Z"
+    r"|(?:\bnot|\bnever|n['’]t) (?:to )?(?:use|run|write|call|answer|submit|give|choose|be)"
+    r"(?: (?:this|it|with))?\Z"
+)
+# ... and right behind it: "is wrong", "no, that query isn't right", "or not"
+BLOCK_IS_WRONG = re.compile(
+    rf"(?:(?:no|wait|hmm|but|sorry|actually),? )*(?:(?:this|that|it|which|the)(?: above)?(?: {_THING})? )?"
+    rf"(?:(?:is|was|are|would be|seems|looks) (?:also |clearly |simply |all )?{_WRONG}\b"
+    r"|isn['’]t (?:right|correct|valid|true|what|it\b|the (?:answer|right|correct)))"
+    r"|or (?:not|is it|maybe|perhaps)\b|(?:maybe|perhaps)\b\W*\Z|\?"
+    rf"|(?:{words_of('denied')})"
+)
 # The same in other languages. Kana before it are particles: の答えは.
 ANSWER_IS_OF_OTHERS = re.compile(
     rf"(?<![^\W\d_ぁ-ヿ])(?:{announcing()})(?:\s*[:：])?\*{{0,2}}", re.IGNORECASE

@@ -59,6 +59,14 @@ CASES = [
         ["The sea, and its arts, so."],
         ["The sea and an article."],
     ),
+    # apostrophes and hyphens of typography
+    (
+        "keywords:existence",
+        {"keywords": ["it's", "well-known"]},
+        ["It’s well‑known.", "It's a well‐known sea."],
+        ["Its well known."],
+    ),
+    ("keywords:forbidden_words", {"forbidden_words": ["don't"]}, ["I do not."], ["I don’t."]),
     (
         "keywords:frequency",
         {"keyword": "sea", "frequency": 2, **AT_LEAST},
@@ -234,10 +242,22 @@ CASES = [
         ["What is it?", '"What is it?" A lamp.', "A lamp."],
     ),
     (
+        "combination:repeat_prompt",
+        {"prompt_to_repeat": "What's it?"},
+        ["What’s it? A lamp."],
+        ["What is it? A lamp."],
+    ),
+    (
         "startend:end_checker",
         {"end_phrase": "Stay dry."},
         ["It rains. Stay dry.**", 'It rains. stay dry."'],
         ["Stay dry. Bye."],
+    ),
+    (
+        "startend:end_checker",
+        {"end_phrase": 'That\'s "all".'},
+        ["It rains. That’s “all”."],
+        ["It rains. That is “all”."],
     ),
     ("startend:quotation", {}, ['"It rains."', "“It rains.”"], ['"It rains.', "'It rains.'", '""']),
     (

@@ -7,6 +7,7 @@ Chinese and Japanese. IFEval counts ``\w+``, by which a page of Chinese is one w
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -47,6 +48,8 @@ _LONGEST_TOKEN = 40
 # "1." and "a." at the beginning of a line number a list.
 _LIST_NUMBER = re.compile(r"(?:\A|\n)[ \t>*#_\-]*(?:\d{1,3}|[A-Za-z])\Z")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+# Apostrophes and hyphens that say the same in a word.
+_ALIKE = ("'’ʼ", "-‐‑")
 # What markdown puts before the text of a line.
 _MARKUP = "#>*_-+ \t`"
 # A text that stands in the prompt too is copied from this many words in a row on.
@@ -146,15 +149,26 @@ def _is_abbreviation(token: str, following: str, goes_on: bool) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern_of(phrase: str) -> regex.Pattern[str]:
-    parts = [regex.escape(part) for part in phrase.split()]
+    phrase = unicodedata.normalize("NFC", phrase)
+    parts = [_with_any_marks(part) for part in phrase.split()]
     # A letter next to it would make it part of another word, but not in scripts without spaces.
     before = rf"(?<!{_LETTER})" if regex.match(_LETTER, phrase, regex.V1) else ""
     after = rf"(?!{_LETTER})" if regex.search(rf"{_LETTER}\Z", phrase, regex.V1) else ""
     return regex.compile(before + r"\s+".join(parts) + after, regex.V1 | regex.IGNORECASE)
 
 
+def _with_any_marks(word: str) -> str:
+    """A pattern of a word, with the apostrophes and hyphens of a keyboard or of typography."""
+    pattern = ""
+    for character in word:
+        alike = next((marks for marks in _ALIKE if character in marks), "")
+        pattern += f"[{regex.escape(alike)}]" if alike else regex.escape(character)
+    return pattern
+
+
 def occurrences(phrase: str, text: str) -> int:
-    """How often a word or phrase stands in a text, as whole words, without regard to case.
+    """How often a word or phrase stands in a text, as whole words, without regard to case and to the
+    form of apostrophes and hyphens.
 
     >>> occurrences("art", "Art, not an article: ART"), occurrences("C++", "I like c++."), occurrences("爱", "我爱你")
     (2, 1, 1)

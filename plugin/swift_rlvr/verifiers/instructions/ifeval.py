@@ -52,6 +52,7 @@ _MOST_WITHOUT_MARKS = 0.2
 _KANA = regex.compile(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
 _HAN = regex.compile(r"\p{Script=Han}")
 _QUOTES = ('"', "“", "”", "„", "«", "»")
+_OF_A_KEYBOARD = str.maketrans("“”„’‘ʼ‐‑", "\"\"\"'''--")
 _AT_THE_END = "\"'”’*_ \t\n"
 _SECTION_NUMBER = r"\s*(\d+|[IVXLC]+\b|[A-Z]\b)"
 
@@ -326,6 +327,11 @@ def title(answer: Answer) -> Outcome:
 # --- Combinations
 
 
+def _without_typography(text: str) -> str:
+    """A text on one line, without case, and with the quotes, apostrophes and hyphens of a keyboard."""
+    return " ".join(text.split()).casefold().translate(_OF_A_KEYBOARD)
+
+
 @constraint("combination:two_responses")
 def two_responses(answer: Answer) -> Outcome:
     responses = _between(re.split(r"(?<!\*)\*{6}(?!\*)", answer.text))
@@ -337,8 +343,8 @@ def two_responses(answer: Answer) -> Outcome:
 
 @constraint("combination:repeat_prompt")
 def repeat_prompt(answer: Answer, prompt_to_repeat: str) -> Outcome:
-    expected = " ".join(prompt_to_repeat.split()).casefold()
-    text = " ".join(answer.text.split()).casefold()
+    expected = _without_typography(prompt_to_repeat)
+    text = _without_typography(answer.text)
     if not text.startswith(expected):
         return Outcome(False, "it does not begin with the request, word for word")
     has_answer = has_word(text[len(expected) :])
@@ -350,8 +356,8 @@ def repeat_prompt(answer: Answer, prompt_to_repeat: str) -> Outcome:
 
 @constraint("startend:end_checker")
 def end_checker(answer: Answer, end_phrase: str) -> Outcome:
-    expected = " ".join(end_phrase.split()).casefold()
-    text = " ".join(answer.text.split()).casefold()
+    expected = _without_typography(end_phrase)
+    text = _without_typography(answer.text)
     passed = text.endswith(expected) or text.rstrip(_AT_THE_END).endswith(
         expected.rstrip(_AT_THE_END)
     )

@@ -68,7 +68,7 @@ def _without_hidden(text: str) -> str:
 def _with_usual_letters(text: str) -> str:
     if text.isascii():
         return text
-    text = _JOINERS.sub("", _INVISIBLE.sub("", text))
+    text = unicodedata.normalize("NFC", _JOINERS.sub("", _INVISIBLE.sub("", text)))
     text = _STYLED.sub(lambda letter: unicodedata.normalize("NFKC", letter[0]), text)
     if _LOOKS_LATIN.search(text):
         text = _WORD.sub(_of_one_script, text)

@@ -77,7 +77,15 @@ def _parts(text: str) -> list[Part]:
     name, _, query = text.partition("?")
     tasks = tasks_of(name)
     several = tasks != [name]
-    settings = _texts(text, query)
+    settings: dict[str, Text] = {}
+    for pair in query.split("&") if query else ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"reasoning_gym:{text}: expected SETTING=VALUE, got {pair!r}")
+        if key in settings:
+            raise InputError(f"reasoning_gym:{text}: a setting is given twice")
+        settings[key] = Text(unquote(value))
+
     insists = as_type(settings.pop("refused", Text("no")), bool, "reasoning_gym: refused")
     seed = as_type(settings.pop("seed", Text("0")), int, "reasoning_gym: seed")
     parts = []
@@ -94,21 +102,6 @@ def _parts(text: str) -> list[Part]:
     if not parts:
         raise InputError(f"reasoning_gym:{name}: all its tasks are refused")
     return parts
-
-
-def _texts(text: str, query: str) -> dict[str, Text]:
-    """The settings of ``SETTING=VALUE&SETTING=VALUE``, as they are written."""
-    settings: dict[str, Text] = {}
-    if not query:
-        return settings
-    for pair in query.split("&"):
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError(f"reasoning_gym:{text}: expected SETTING=VALUE, got {pair!r}")
-        if key in settings:
-            raise InputError(f"reasoning_gym:{text}: a setting is given twice")
-        settings[key] = Text(unquote(value))
-    return settings
 
 
 def _settings(name: str, texts: Mapping[str, Text], several: bool) -> dict[str, Any]:
@@ -170,12 +163,9 @@ def _level(name: str, text: Text, several: bool) -> dict[str, Any]:
     highest = max((len(attribute.levels) for attribute in attributes.values()), default=0) - 1
     if level < 0 or (level > highest and not several):
         raise InputError(f"reasoning_gym:{name}: level must be from 0 to {highest}, got {level}")
-    return _fields_at(curriculum, level) if curriculum else {}
+    if curriculum is None:
+        return {}
 
-
-def _fields_at(curriculum: Any, level: int) -> dict[str, Any]:
-    """The config fields that a level of a curriculum sets, or its highest one."""
-    attributes = curriculum.attributes
     for attribute_name, attribute in attributes.items():
         curriculum.set_attr_level(attribute_name, min(level, len(attribute.levels) - 1))
     config = vars(curriculum.generate_configuration())

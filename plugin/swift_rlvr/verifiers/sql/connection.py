@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.verifiers.sql.clock import asks_clock, stop_clock
-from swift_rlvr.verifiers.sql.results import Result
+from swift_rlvr.verifiers.sql.results import Result, Row
 
 # What SQLite calls when it compiles a query (sqlite.org/c3ref/c_alter_table.html).
 _PRAGMA, _READ, _SELECT, _ATTACH, _DETACH, _FUNCTION, _RECURSIVE = 19, 20, 21, 24, 25, 31, 33
@@ -165,7 +165,18 @@ class Reader:
             if cursor.description is None:
                 raise QueryError(DOES_NOT_RUN, "there is no query in it")
             columns = tuple(column[0] for column in cursor.description)
-            return Result(columns, self._fetched(cursor, most_rows))
+            rows: list[Row] = []
+            characters = 0
+            while batch := cursor.fetchmany(_BATCH):
+                rows += batch
+                if len(rows) > most_rows:
+                    raise QueryError(TOO_LARGE, f"more than {most_rows:,} rows")
+                for row in batch:
+                    texts = [value for value in row if isinstance(value, (str, bytes))]
+                    characters += sum(map(len, texts))
+                if characters > _MOST_CHARACTERS:
+                    raise QueryError(TOO_LARGE, f"more than {_MOST_CHARACTERS:,} characters")
+            return Result(columns, rows)
         except _ERRORS as error:
             raise self._query_error(error) from None
         finally:
@@ -183,19 +194,6 @@ class Reader:
                     source.backup(connection)
             self._twin = Reader(connection, clock_stands=True)
         return self._twin
-
-    def _fetched(self, cursor: sqlite3.Cursor, most_rows: int) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = []
-        characters = 0
-        while batch := cursor.fetchmany(_BATCH):
-            rows += batch
-            if len(rows) > most_rows:
-                raise QueryError(TOO_LARGE, f"more than {most_rows:,} rows")
-            for row in batch:
-                characters += sum(len(value) for value in row if isinstance(value, (str, bytes)))
-            if characters > _MOST_CHARACTERS:
-                raise QueryError(TOO_LARGE, f"more than {_MOST_CHARACTERS:,} characters")
-        return rows
 
     def _query_error(self, error: Exception) -> QueryError:
         if self.refused:

@@ -197,23 +197,21 @@ def _fault_on(
     differences = [comparison.difference(each, result) for each in place.expected]
     if not all(differences):
         return None
-    return _verdict_on_rows(place.expected[0].result, result, str(differences[0]))
 
-
-def _verdict_on_rows(gold: Result, answer: Result, reason: str) -> dict[str, Any]:
-    """The verdict on an answer whose result differs from the gold's, for this reason."""
+    gold = place.expected[0].result
+    reason = str(differences[0])
     if reason == WRONG_COLUMNS:
-        return _verdict(reason, f"{len(answer.columns)}, and the gold gives {len(gold.columns)}")
+        return _verdict(reason, f"{len(result.columns)}, and the gold gives {len(gold.columns)}")
     if reason == WRONG_ROWS:
-        count = len(answer.rows)
+        count = len(result.rows)
         rows = f"{count:,} row{'' if count == 1 else 's'}"
-        missing, more = rows_that_differ(gold.rows, answer.rows, _SHOWN)
+        missing, more = rows_that_differ(gold.rows, result.rows, _SHOWN)
         return {
             **_verdict(reason, f"{rows}, and the gold gives {len(gold.rows):,}"),
             "missing": list(map(_shown, missing)),
             "further": list(map(_shown, more)),
         }
-    for expected, got in zip(gold.rows, answer.rows, strict=True):
+    for expected, got in zip(gold.rows, result.rows, strict=True):
         if expected != got:
             return _verdict(reason, f"first {_shown(expected)}, got {_shown(got)}")
     return _verdict(reason)

@@ -44,8 +44,12 @@ def read_rows(
     for _ in range(3):
         for reference in references:
             child, parent = tables[reference.child], tables[reference.parent]
+            present = {*_values(parent.rows, reference.parent_column)}
             referred = _values(child.rows[: _FIRST // 2], reference.column)
-            _add_rows(reader, parent, reference.parent_column, referred)
+            missing = [value for value in referred if value not in present]
+            condition = _is_one_of(parent, reference.parent_column, missing)
+            rows = _rows_where(reader, parent, *condition, _FIRST)
+            parent.rows = parent.rows + [row for row in rows if row not in parent.rows]
 
 
 def _put_first(reader: Reader, table: Table, condition: str, values: Sequence[Any]) -> None:
@@ -53,14 +57,6 @@ def _put_first(reader: Reader, table: Table, condition: str, values: Sequence[An
     rows = _rows_where(reader, table, condition, values, _FITTING)
     table.rows = rows + [row for row in table.rows if row not in rows]
     table.fitting = len(rows)
-
-
-def _add_rows(reader: Reader, table: Table, column: int, values: Sequence[Any]) -> None:
-    """Add the rows with those of some values that no row has yet."""
-    present = {*_values(table.rows, column)}
-    missing = [value for value in values if value not in present]
-    rows = _rows_where(reader, table, *_is_one_of(table, column, missing), _FIRST)
-    table.rows = table.rows + [row for row in rows if row not in table.rows]
 
 
 def _rows_where(

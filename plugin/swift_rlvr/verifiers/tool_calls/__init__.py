@@ -1,9 +1,7 @@
 """Calls of tools: read in the ways in which models write them, and compared with the right ones.
 
-Read are Hermes's and Qwen's ``<tool_call>`` with JSON, Qwen3-Coder's with ``<function=...>``, GLM's
-with ``<arg_key>``, Gemma's ``call:name{...}``, DeepSeek's, between tokens and in DSML, Kimi's,
-MiniMax's ``<invoke name="...">``, ``<|tool_call|>`` of Phi-4 and Granite, Mistral's ``[TOOL_CALLS]``
-(a reader each in `formats`), Llama's JSON with ``parameters``, a list or objects of JSON alone
+`formats` has a table of the ways that begin with a mark, such as Hermes's and Qwen's ``<tool_call>``, with a
+reader for each. Without a mark are Llama's JSON with ``parameters``, a list or objects of JSON alone
 (`json_calls`), and Python calls, which are parsed and never evaluated (`python_calls`).
 
 `reading.calls_in` says which calls a text makes, `rows` what the tools and the right calls of a row are,

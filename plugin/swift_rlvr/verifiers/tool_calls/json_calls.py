@@ -6,9 +6,10 @@ from typing import Any
 from swift_rlvr.verifiers.json_values import NotJson, read_json, shortened, values_in
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call
 
-# What models call the arguments; Llama says parameters.
+# What models call the arguments; Llama says parameters. Command A says tool_name.
 _ARGUMENTS = ("arguments", "parameters", "args")
-_KNOWN_KEYS = {"name", "id", "type", *_ARGUMENTS}
+_NAMES = ("name", "tool_name")
+_KNOWN_KEYS = {"id", "tool_call_id", "type", *_NAMES, *_ARGUMENTS}
 # What stands around a call of OpenAI's.
 _WRAPPER = {"function", "id", "type", "index"}
 
@@ -27,17 +28,18 @@ def call_of(value: Any) -> Call:
         if not set(value) <= _WRAPPER:
             raise BadCall(f"expected a function alone, got the keys {', '.join(value):.80}")
         value = value["function"]
-    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+    names = [value[key] for key in _NAMES if key in value] if isinstance(value, Mapping) else []
+    if len(names) != 1 or not isinstance(names[0], str):
         raise BadCall(f"expected a call, got {shortened(value)}")
 
     written = [value[key] for key in _ARGUMENTS if key in value]
     if len(written) > 1 or not set(value) <= _KNOWN_KEYS:
         raise BadCall(f"expected name and arguments, got the keys {', '.join(value):.80}")
     if written:
-        return Call(value["name"], arguments_of(written[0]))
+        return Call(names[0], arguments_of(written[0]))
     if len(value) > 1:
         raise BadCall(f"expected name and arguments, got {shortened(value)}")
-    return Call(value["name"], {})
+    return Call(names[0], {})
 
 
 def arguments_of(written: Any) -> dict[str, Any]:

@@ -5,11 +5,11 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, Call, Tool
+from swift_rlvr.verifiers.tool_calls.calls import MOST_CHARS, BadCall, Call, Tool
 
 # Constants of Python and of JSON, in any case.
 CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
@@ -63,12 +63,25 @@ class PythonReader:
         text = text.strip()
         for name, placeholder in self.placeholders.items():
             text = re.sub(rf"(?<![\w\"']){re.escape(name)}(?=\s*\()", placeholder, text)
+        calls = []
         try:
-            calls = [self._call(node) for node in _expressions(text)]
+            for statement in ast.parse(text).body:
+                if not isinstance(statement, ast.Expr):
+                    return None
+                whole = statement.value
+                nodes = whole.elts if isinstance(whole, (ast.List, ast.Tuple)) else [whole]
+                calls += [self._call(node) for node in nodes]
         except _UNREADABLE:
             return None
         comments = [self._with_names(comment) for comment in _comments(text)]
         return Program(calls, comments) if calls else None
+
+    def value(self, text: str) -> Any:
+        """The literal that a text is; BadCall where it is none."""
+        try:
+            return self._value(ast.parse(text.strip(), mode="eval").body)
+        except _UNREADABLE as error:
+            raise BadCall(f"neither JSON nor a literal of Python: {error}") from None
 
     def _call(self, node: ast.expr) -> Call:
         if not isinstance(node, ast.Call):
@@ -124,17 +137,6 @@ class PythonReader:
         for placeholder, name in self.names.items():
             text = text.replace(placeholder, name)
         return text
-
-
-def _expressions(text: str) -> Iterable[ast.expr]:
-    """The expressions of a text, those of a list each alone; ValueError for any other statement."""
-    for statement in ast.parse(text).body:
-        if not isinstance(statement, ast.Expr):
-            raise ValueError("a statement is no expression")
-        if isinstance(statement.value, (ast.List, ast.Tuple)):
-            yield from statement.value.elts
-        else:
-            yield statement.value
 
 
 def _comments(text: str) -> list[str]:

@@ -5,8 +5,9 @@ stand beside another in secret.
 import re
 from collections.abc import Sequence
 
+from swift_rlvr.verifiers.denials import is_denied
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
-from swift_rlvr.verifiers.tool_calls.formats import FORMATS, MARKS
+from swift_rlvr.verifiers.tool_calls.formats import FORMATS, GLM_4, MARKS, Format
 from swift_rlvr.verifiers.tool_calls.json_calls import calls_in_a_row, calls_of, json_in
 from swift_rlvr.verifiers.tool_calls.python_calls import PythonReader
 
@@ -45,24 +46,41 @@ def calls_in(text: str, tools: Sequence[Tool], text_around: bool = False) -> lis
     >>> calls_in("I can add numbers.", tools)
     []
     """
-    for each in FORMATS:
-        if any(mark in text for mark in each.marks):
-            calls, rest = each.read(text, {tool.name: tool for tool in tools})
-            break
-    else:
+    tools_by_name = {tool.name: tool for tool in tools}
+    text = text.strip()
+    block = _BLOCK.fullmatch(text)
+    if block and "```" not in block[1]:
+        text = block[1].strip()
+    form = _form_of(text)
+    if form is None:
         return _UnmarkedReader(tools, text_around).calls(text)
 
+    calls, rest = form.read(text, tools_by_name)
     for mark in MARKS:
         if mark in rest:
             raise BadCall(f"there is a call besides that is not whole, or in another form: {mark}")
     rest = rest.strip()
-    if rest:
-        # Marks end what is said before them. Models explain a call, and whoever runs it reads no text.
-        first = min(text.find(mark) for mark in MARKS if mark in text)
-        is_allowed = text_around or rest == text[:first].strip()
-        if not is_allowed or _UnmarkedReader(tools, text_around).has_call(rest):
-            raise BadCall(f"there is text around the calls: {rest!r:.80}")
+    if not rest:
+        return calls
+    # A mark ends what is said before it. Models explain a call, and whoever runs it reads no text.
+    is_allowed = text_around
+    if text.startswith(rest):
+        alone, behind = form.read(text[len(rest) :], tools_by_name)
+        is_allowed = is_allowed or (alone == calls and not behind.strip())
+    if not is_allowed or _UnmarkedReader(tools, text_around).has_call(rest):
+        raise BadCall(f"there is text around the calls: {rest!r:.80}")
     return calls
+
+
+def _form_of(text: str) -> Format | None:
+    """The format whose mark stands first, as the others may stand in an argument."""
+    first: tuple[int, Format] | None = None
+    for form in FORMATS:
+        for mark in form.marks:
+            place = text.find(mark)
+            if place >= 0 and (first is None or place < first[0]):
+                first = place, form
+    return first[1] if first else None
 
 
 class _UnmarkedReader:
@@ -82,17 +100,18 @@ class _UnmarkedReader:
     def calls(self, text: str) -> list[Call]:
         """The calls of a text; BadCall for text around them where it may not stand."""
         text = _LLAMA_MARK.sub("", text).strip()
-        blocks = _BLOCK.findall(text)
-        around = _BLOCK.sub("\n", text).strip() if blocks else ""
-        if not blocks or (around and not self.text_around):
+        around = _BLOCK.sub("\n", text).strip()
+        if around == text or (around and not self.text_around):
             return self._outside_blocks(text)
         calls = []
         unread = []
-        for block in blocks:
-            in_block = self._outside_blocks(block.strip())
+        for block in _BLOCK.finditer(text):
+            in_block = self._outside_blocks(block[1].strip())
             calls += in_block
             if not in_block:
-                unread.append(block)
+                unread.append(block[1])
+            elif is_denied(text, *block.span()):
+                raise BadCall("the words around a call take it back")
         if calls and self.mentions(around):
             raise BadCall("there are calls in a block and beside it")
         calls += self.calls(around)
@@ -114,6 +133,11 @@ class _UnmarkedReader:
         """The calls that a text is as a whole; None where it is something else."""
         if text == "[]":
             return []
+        name, _, behind = text.partition("\n")
+        if name.strip() in self.python.tools and behind.startswith("{"):
+            calls, rest = GLM_4(text, self.python.tools)
+            if not rest:
+                return calls
         if text.startswith(("{", "[{", "[ {", "[\n")):
             try:
                 return calls_in_a_row(text)
@@ -132,6 +156,9 @@ class _UnmarkedReader:
                 calls += calls_of(part)
             except BadCall:
                 continue
+            start = text.index(part)
+            if is_denied(text, start, start + len(part)):
+                raise BadCall("the words around a call take it back")
             rest = rest.replace(part, "\n", 1)
         if not self.python.names_a_tool(rest):
             return calls

@@ -64,43 +64,34 @@ def _tool(function: Mapping[str, Any]) -> Tool:
     parameters: Any = next(filter(None, written), {})
     if not isinstance(parameters, Mapping):
         raise BadCall(f"the parameters of {function['name']} are {shortened(parameters)}")
+
     properties = parameters.get("properties")
     if isinstance(properties, Mapping):
         required = parameters.get("required") or function.get("required")
+        required = required if isinstance(required, (list, tuple)) else []
+        required = [name for name in required if isinstance(name, str)]
     else:
-        properties, required = _arguments_alone(parameters)
-    required = required if isinstance(required, (list, tuple)) else []
-    required = [name for name in required if isinstance(name, str)]
+        # xLAM has the arguments alone, of types such as "str, optional".
+        properties = {}
+        required = []
+        for name, schema in parameters.items():
+            if isinstance(schema, Mapping):
+                properties[name] = schema
+                if "default" not in schema and "optional" not in str(schema.get("type")):
+                    required.append(name)
 
     arguments = {}
     for name, schema in properties.items():
         # A table, such as a Parquet file, gives every tool the arguments of all, as null.
-        if schema is not None or name in required:
-            arguments[name] = _schema_of(name, schema)
+        if schema is None and name not in required:
+            continue
+        # true says nothing of an argument.
+        schema = {} if schema is None or schema is True else schema
+        if not isinstance(schema, Mapping):
+            raise BadCall(f"the schema of the argument {name} is {shortened(schema)}")
+        arguments[name] = _with_types(schema)
     description = str(function.get("description") or "")
     return Tool(function["name"], arguments, tuple(required), description)
-
-
-def _schema_of(argument: str, written: Any) -> dict[str, Any]:
-    """The schema of an argument; true and null say nothing of it."""
-    if written is None or written is True:
-        return {}
-    if not isinstance(written, Mapping):
-        raise BadCall(f"the schema of the argument {argument} is {shortened(written)}")
-    return _with_types(written)
-
-
-def _arguments_alone(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The arguments of xLAM's tools, of types such as "str, optional", and those that are needed."""
-    properties = {}
-    required = []
-    for name, schema in parameters.items():
-        if not isinstance(schema, Mapping):
-            continue
-        properties[name] = schema
-        if "default" not in schema and "optional" not in str(schema.get("type")):
-            required.append(name)
-    return properties, required
 
 
 def _with_types(schema: Any) -> Any:
@@ -112,24 +103,18 @@ def _with_types(schema: Any) -> Any:
     named: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "type" and isinstance(value, str):
-            named["type"], elements = _type_and_elements(value)
-            if elements and "items" not in schema:
-                named["items"] = {"type": elements}
+            word, *inner = re.findall(r"\w+", value.lower()) or [""]
+            if word == "optional" and inner:  # Optional[str]
+                word, *inner = inner
+            named["type"] = _TYPES.get(word, word)
+            is_typed_list = named["type"] == "array" and inner and "[" in value  # List[float]
+            if is_typed_list and "items" not in schema:
+                named["items"] = {"type": _TYPES.get(inner[0], inner[0])}
         elif key == "default" and value is not None:
             named["default"] = value
         elif value is not None:
             named[key] = _with_types(value)
     return named
-
-
-def _type_and_elements(written: str) -> tuple[str, str]:
-    """JSON Schema's name of a type, and that of a list's elements, empty where they have none."""
-    word, *inner = re.findall(r"\w+", written.lower()) or [""]
-    if word == "optional" and inner:  # Optional[str]
-        word, *inner = inner
-    name = _TYPES.get(word, word)
-    is_typed_list = name == "array" and inner and "[" in written  # List[float]
-    return name, _TYPES.get(inner[0], inner[0]) if is_typed_list else ""
 
 
 # --- Golds
@@ -146,7 +131,25 @@ def read_golds(value: Any, tools: Sequence[Tool]) -> list[GoldCall]:
     >>> read_golds([{"add": {"a": [2, ""]}}], tools)
     [GoldCall(name='add', accepted={'a': [2, '']}, several=True)]
     """
-    golds = _golds_written(value, tools)
+    written = loaded(value)
+    if written is None or written == "":
+        raise BadCall("there is none")
+    if isinstance(written, Mapping):
+        written = [written]
+    golds: list[GoldCall] = []
+    if isinstance(written, str):
+        golds += map(GoldCall.of_call, calls_in(written, tools, text_around=True))
+        if not golds:
+            raise BadCall(f"expected calls, got {shortened(value)}")
+    elif isinstance(written, (list, tuple)):
+        for each in map(loaded, written):
+            if isinstance(each, str):
+                golds += map(GoldCall.of_call, calls_in(each, tools))
+            else:
+                golds.append(_gold(each))
+    else:
+        raise BadCall(f"expected a list of calls, got {shortened(value)}")
+
     known = {tool.name: tool for tool in tools}
     for gold in golds:
         if gold.name not in known:
@@ -155,29 +158,6 @@ def read_golds(value: Any, tools: Sequence[Tool]) -> list[GoldCall]:
         for name in set(gold.accepted) - set(known[gold.name].arguments):
             if gold.accepted[name] == [None]:
                 del gold.accepted[name]
-    return golds
-
-
-def _golds_written(value: Any, tools: Sequence[Tool]) -> list[GoldCall]:
-    """The right calls as they stand in the row, of any function."""
-    written = loaded(value)
-    if written is None or written == "":
-        raise BadCall("there is none")
-    if isinstance(written, str):
-        calls = calls_in(written, tools, text_around=True)
-        if not calls:
-            raise BadCall(f"expected calls, got {shortened(value)}")
-        return [GoldCall.of_call(call) for call in calls]
-    if isinstance(written, Mapping):
-        written = [written]
-    if not isinstance(written, (list, tuple)):
-        raise BadCall(f"expected a list of calls, got {shortened(value)}")
-    golds = []
-    for each in map(loaded, written):
-        if isinstance(each, str):
-            golds += [GoldCall.of_call(call) for call in calls_in(each, tools)]
-        else:
-            golds.append(_gold(each))
     return golds
 
 

@@ -154,7 +154,7 @@ def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, 
 
 @dataclass(frozen=True)
 class Judge:
-    """What there is to know of a reward of a run.
+    """What is known about a reward of a run.
 
     role: None if it is unknown. logged: its name in the log. full: what it pays at most.
     neutral: what it pays for a row that it cannot grade, if not None; such a completion counts for

@@ -29,7 +29,7 @@ TOOLS = json.dumps(
 )
 BONN = ("get_weather", {"city": "Bonn", "days": 3})
 ULM = ("get_weather", {"city": "Ulm", "days": 3})
-CLEAR = ("clear", {})
+CLEAR: tuple[str, dict] = ("clear", {})
 
 
 def graded(text, *golds, **parameters):

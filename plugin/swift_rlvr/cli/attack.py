@@ -26,30 +26,30 @@ def attack(
         str, typer.Argument(help="Name of a reward, or module:function, or file.py:function.")
     ],
     dataset: Annotated[str, flags.dataset_option("The rows to attack")],
-    rows: Annotated[int, typer.Option(min=1, help="Attack the first so many rows.")] = 200,
+    rows: Annotated[int, typer.Option(min=1, help="Attack this many rows, from the start.")] = 200,
     limit: Annotated[
         float | None,
         typer.Option(
             min=0,
-            help="The mean reward that a policy without work may have. Default: 0.1, or three "
-            "rows' worth where they are few, and where rows have choices, one and a half times what "
-            "guessing earns.",
+            help="The mean reward that a policy may earn without work. Default: 0.1; for few rows "
+            "what three of them earn; for rows with choices one and a half times what guessing "
+            "earns.",
         ),
     ] = None,
     columns: flags.Columns = "",
     use_hf: flags.UseHf = False,
     as_json: flags.Json = False,
 ) -> None:
-    """Try to be paid by a reward without solving anything, before a policy does.
+    """Try to earn a reward without solving anything, before a policy does.
 
-    Constants, the question again, empty forms and, for rewards that run code,
-    programs that only look right are graded on the rows of a dataset. So are
-    answers that know the right one and do not state it: among others, denied, or
-    in the thinking alone.
+    On the rows of a dataset it grades constants, the question itself, empty forms
+    and, for rewards that run code, programs that only look right. It also grades
+    answers that mention the right one without stating it: among others, denied,
+    or only in the thinking.
 
     Exit status: 1 if a policy that does no work earns more than --limit on
-    average, if an answer that does not state the right one is paid, if the right
-    answer is paid on no row, or if nothing was graded.
+    average, if an answer that does not state the right one is paid, if no row
+    pays for its right answer, or if nothing was graded.
 
     swift-rlvr attack mine.py:my_reward --dataset math:questions.jsonl
     """

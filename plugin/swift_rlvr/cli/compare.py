@@ -29,9 +29,9 @@ def compare(
 ) -> None:
     """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The test needs the completions of both, for the same tasks: those that only one of
-    them has are left out. Completions of other tools are read as by swift-rlvr score,
-    and graded.
+    The test needs completions of both for the same tasks; a task that only one of them
+    has is left out. Completions of other tools are read and graded as in swift-rlvr
+    score.
 
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """

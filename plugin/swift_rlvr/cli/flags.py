@@ -85,9 +85,7 @@ def recipe_names() -> list[str]:
 Launch = Annotated[list[str] | None, typer.Argument(autocompletion=recipe_names)]
 LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
 Model = Annotated[str | None, option(SamplingSettings, "model", typer.Argument, show_default=False)]
-ServedModel = Annotated[
-    str | None, typer.Option("--model", help="The model's name, in place of MODEL.")
-]
+ServedModel = Annotated[str | None, typer.Option("--model", help="The same as MODEL, as a flag.")]
 NumGenerations = Annotated[int, option(SamplingSettings, "num_generations")]
 Temperature = Annotated[float, option(SamplingSettings, "temperature")]
 MaxCompletionLength = Annotated[int, option(SamplingSettings, "max_completion_length")]

@@ -75,21 +75,21 @@ def score(
 ) -> None:
     """Grade files of completions, and count rewards and reasons.
 
-    Read are records (swift-rlvr evaluate and every training write them), what
+    Reads records (swift-rlvr evaluate and every training write them), what
     ms-swift and swift infer write, verl's dumps, samples of
     lm-evaluation-harness, output of OpenAI's batch API, conversations that end
     with an answer, and lines with one or several completions. The right answer
-    has any name that is usual in a dataset.
+    may have any name that is usual in a dataset.
 
-    Without --reward_funcs, the verifier and the format are those of the first
-    lines. Rewards that run code are not used: name them yourself. With
+    Without --reward_funcs, the first lines decide the verifier and the format
+    reward. Rewards that run code are used only if you name them. With
     --against, the rewards are those of the earlier verdicts.
 
     swift-rlvr score samples_gsm8k.jsonl
 
     swift-rlvr score batch_output.jsonl --dataset math:questions.jsonl
 
-    swift-rlvr score eval/records.jsonl --against stored --fail-on-change
+    swift-rlvr score eval/records.jsonl --against stored --fail_on_change
     """
     if fail_on_change and against is None:
         raise InputError("needs --against", field="fail_on_change")

@@ -25,20 +25,20 @@ def train(words: flags.Launch = None) -> None:
     """Train with GRPO: train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
-    watched; see docs/launch/index.md. Others are for TRL's trainer. In place of a
-    recipe, countdown, my_data and trl stand for those of scripts/configs that fit
+    watched; see docs/launch/index.md. Other recipes are for TRL's trainer. In place of
+    a recipe, countdown, my_data and trl stand for the one in scripts/configs that fits
     this machine. my_data is for a file of yours: --dataset math:FILE.
 
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
-    flags override the file. With --trainer trl and --help TRL's are listed.
-    Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
-    DRY_RUN=1 shows the plan, checks dataset and verifiers, and stops. A recipe of your own
-    gets this package's plugin, its callback reward_reasons and logging_steps: 1
-    where it lacks them, and the plan says so.
+    flags override the file. --trainer trl --help lists TRL's.
+    Variables describe the machine: MODEL, DATASET, OUTPUT and others.
+    DRY_RUN=1 shows the plan, checks dataset and verifiers, and stops. If a recipe of
+    your own lacks this package's plugin, its callback reward_reasons or
+    logging_steps: 1, they are added, and the plan says so.
 
     To resume, TRL takes --resume_from_checkpoint true, ms-swift RESUME=1.
-    Exit status: 2 for settings that cannot be used, 3 where training diverges,
-    130 where it is interrupted.
+    Exit status: 2 for settings that cannot be used, 3 if the training diverges,
+    130 if it is interrupted.
 
     swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """

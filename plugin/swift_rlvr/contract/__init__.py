@@ -44,8 +44,9 @@ class Subject(NamedTuple):
 
 @dataclass
 class Checked:
-    """The rules that do not hold, or the package that is missing to try them. not_judged: what could
-    not be judged, of a function without examples.
+    """The rules that do not hold, or the missing package without which they cannot be tried.
+
+    not_judged: what could not be judged, because a function has no examples.
     """
 
     findings: list[Finding] = field(default_factory=list)

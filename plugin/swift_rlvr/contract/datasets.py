@@ -1,5 +1,5 @@
-"""Check a dataset before training, on the way of the training: does what each prompt asks for earn
-the reward?
+"""Check a dataset before training, as the training will read it: does the answer that each prompt asks
+for earn the reward?
 
 A row is preprocessed, its prompt is rendered, the right answer is written in the form that this
 prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the run, or those of the

@@ -34,7 +34,7 @@ Problem = tuple[int, str]
 
 
 class Disagreement(NamedTuple):
-    """A reward that wants something else than the prompts ask for."""
+    """A reward that wants something other than what the prompts ask for."""
 
     reward: str
     form: str | None  # what the prompts ask for

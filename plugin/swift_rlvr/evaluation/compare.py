@@ -1,4 +1,4 @@
-"""Evaluations side by side, and two of the same tasks compared task by task: is the difference one,
+"""Evaluations side by side, and two of the same tasks compared task by task: is the difference real,
 or chance?
 
 A summary is what `swift_rlvr.runs.statistics.summarize` makes of an evaluation's records.

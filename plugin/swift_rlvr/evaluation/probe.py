@@ -1,4 +1,4 @@
-"""Has GRPO something to learn from a dataset with this model? Samples every row, grades it, and
+"""Can GRPO learn anything from a dataset with this model? Samples every row, grades it, and
 finds the rows to keep.
 
 `swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a
@@ -122,7 +122,7 @@ def probe(
 
 
 def conclusion(summary: Mapping[str, Any]) -> str:
-    """A sentence: has GRPO something to learn from here? Another where the limit cuts many off.
+    """A sentence on whether GRPO can learn anything here, and another if the limit cuts many off.
 
     What counts is the share of groups that have a gradient, 1 - `no_spread`. pass@k far above
     pass@1 says that right answers are within reach of the sampling.

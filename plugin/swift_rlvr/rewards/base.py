@@ -69,7 +69,7 @@ class Example(NamedTuple):
 class Attempt(NamedTuple):
     """An answer that must not be paid, or that a policy can give without work.
 
-    name: the same in every row. knows_gold: whether it is made of the right answer.
+    name: the same in every row. knows_gold: whether it is derived from the right answer.
     """
 
     name: str
@@ -106,7 +106,7 @@ def explained_by(
     detail: str = "",
     further: Iterable[Rule] = (),
 ) -> Explanation:
-    """An explanation of rules as in `rules_in_order`, and of what is wrong of the answer, part by part."""
+    """An explanation with rules as in `rules_in_order`, then each part of the answer that is wrong."""
     return Explanation(
         reward, reason, extracted, [*rules_in_order(rules, reason, detail), *further]
     )
@@ -194,7 +194,7 @@ class Reward:
         return self.verifier.own_tasks if self.verifier else ()
 
     def takes(self, name: str) -> bool:
-        """Whether it uses a column of this name where a row has one."""
+        """Whether it uses a column of this name if a row has one."""
         return name in self.columns or name in self.optional_columns or name == "task"
 
     def grade(self, text: str | None, row: Row) -> Grade | Explanation:
@@ -222,7 +222,7 @@ class Reward:
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
-        """What `swift-rlvr dataset check` should count and name of a row that is not bad for it."""
+        """What `swift-rlvr dataset check` should mention about a row without calling it bad."""
         return []
 
     @classmethod
@@ -280,7 +280,7 @@ class Reward:
             log_metric(name, counts[reason] / len(grades))
 
     def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
-        """The same with the reasons, and without the log of training."""
+        """The rewards with their reasons, without logging them to a training."""
         self._check_column("completions", completions)
         count = len(completions)
         own = self._own_rows(columns.get("task"), count)
@@ -318,7 +318,7 @@ class Reward:
         return explanation
 
     def judge(self, text: str | None, row: Row) -> Explanation:
-        """What `grade` says, with at least one rule; for those who have the text and the columns."""
+        """The explanation from `grade`, with at least one rule, for a caller that has text and columns."""
         grade = self.grade(text, row)
         if isinstance(grade, Explanation):
             return grade

@@ -55,10 +55,10 @@ class _OfBatch(NamedTuple):
 class FunctionReward(Reward):
     """A reward that asks a function: of a batch or of one completion, asynchronous or not.
 
-    - A row without a value in a needed column is not graded (None). The function is not asked.
-    - A completion without text earns 0.0. The function is not asked.
-    - What it returns for a completion is a number, None, or either with a reason. NaN is None, as
-      in a tensor.
+    - A row without a value in a needed column is not graded (None). The function is not called.
+    - A completion without text earns 0.0. The function is not called.
+    - It returns a number or None for a completion, either one with or without a reason. NaN counts
+      as None, because a tensor cannot hold None.
     - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
       it. A warning shows the first error.
     - If it has raised on every completion so far, InputError ends the run: in a training after
@@ -365,7 +365,7 @@ def _of_path(path: str) -> Reward:
 
 
 def as_messages(text: str) -> list[dict[str, str]]:
-    """A completion as TRL hands it over."""
+    """A completion as TRL passes it to a reward."""
     return [{"role": "assistant", "content": text}]
 
 

@@ -61,7 +61,7 @@ def ask_verifier(
 
 
 class OutcomeGate:
-    """Stands around a reward, and lets what it gives through to right answers only.
+    """Wraps a reward, and pays what it gives to right answers only.
 
     A right answer earns what the reward gives above `least`, the least that it can give; a wrong
     one 0.0, and a row that the verifier cannot grade None.

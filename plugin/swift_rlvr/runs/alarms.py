@@ -110,7 +110,7 @@ class Window(NamedTuple):
 
 
 class Alarms:
-    """What the alarms remember of a run. `raised`: the kinds that are not raised again."""
+    """The alarms' memory of a run. `raised`: the kinds that are not raised again."""
 
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)

@@ -1,5 +1,5 @@
 """When a run evaluates its policy on held-out rows, which evaluation is the best one, and when the
-run stops for it.
+run stops early.
 
 The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift, whose callbacks
 take no parameters, and are settings like others in TRL. The evaluation

@@ -102,7 +102,7 @@ class Record:
         return self.reasons.get(verifier or "") or next(iter(self.reasons.values()), "")
 
     def as_json(self) -> dict[str, Any]:
-        """The object of its line, without what is unknown."""
+        """The JSON object of its line, without the fields that are unknown."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 

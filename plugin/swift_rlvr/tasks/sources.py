@@ -100,8 +100,8 @@ class Source:
     def from_hub(self, **options: Any) -> Any:
         """The raw dataset of a hub, as ms-swift's loader of the hub gives it.
 
-        The configuration and the split that a dataset has need not be named where there is one, or
-        one with a usual name.
+        Configuration and split may be left out if the dataset has only one, or one with a usual
+        name.
 
         options: as the hub's `load_dataset` takes them.
         """
@@ -331,7 +331,7 @@ def _named_instead(problem: str, subset: str, split: str) -> tuple[str, str] | N
 
 
 def undecoded(dataset: Any) -> Any:
-    """A dataset of Hugging Face's library whose images and sounds stay as they lie in it."""
+    """A dataset of Hugging Face's library, with its images and sounds left encoded."""
     for name, feature in (getattr(dataset, "features", None) or {}).items():
         # A list of images is decoded too.
         inner = getattr(feature, "feature", feature)

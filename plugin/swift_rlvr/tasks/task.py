@@ -122,7 +122,7 @@ class Task:
         )
 
     def find_columns(self, present: Iterable[str]) -> Mapping[str, list[str]]:
-        """For each of `columns` the names present that it may have, the likeliest first."""
+        """For each of `columns` the names in a row that may stand for it, the likeliest first."""
         present = set(present)
         return {column: [column] for column in self.columns if column in present}
 
@@ -240,8 +240,8 @@ def tasks_of(verifier: str) -> tuple[str, ...]:
 
 
 def unused_columns(task: Task, row: Row) -> list[str]:
-    """What of a raw row is not used, though it seems to belong to the question: a passage, an image,
-    a system prompt. The loader's log and `dataset check` name it.
+    """The columns of a raw row that are not used although they seem to belong to the question: a
+    passage, an image, a system prompt. The loader's log and `dataset check` name them.
 
     >>> from swift_rlvr.tasks import TASKS
     >>> notes = "On Monday Tom went to the market, and on Tuesday he bought ten apples."
@@ -266,8 +266,8 @@ def unused_columns(task: Task, row: Row) -> list[str]:
 
 
 def unread_columns(task: Task, row: Row) -> list[str]:
-    """The columns of a raw row that neither the prompt, a reward nor the gold gets anything from,
-    whatever they are: most of a text or a list is in no value of the preprocessed row.
+    """The columns of a raw row, of any kind, from which neither the prompt, a reward nor the gold
+    takes anything: most of the text or list is in no value of the preprocessed row.
 
     >>> from swift_rlvr.tasks import TASKS
     >>> row = {"id": 7, "question": "Who?", "answer": "Tom", "hint": {"note": "Red."}, "table": [["a", 1]]}
@@ -393,8 +393,8 @@ def with_system(
 
 
 def with_default_system(messages: Messages, system: str | None) -> Messages:
-    """The same for a system prompt that nobody chose, a task's own: it is left out where the
-    messages say themselves where the answer stands, and it says so too.
+    """The same for a task's own system prompt, which the user did not choose: it is left out if it
+    says where the answer belongs and the messages already do.
 
     >>> asks = "Put your answer in <answer> </answer> tags."
     >>> with_default_system([{"role": "user", "content": "1 + 1? End with #### and the sum."}], asks)
@@ -406,8 +406,8 @@ def with_default_system(messages: Messages, system: str | None) -> Messages:
 
 
 def prompt_text(messages: Messages) -> str:
-    """What the system and user turns say; with the assistant's, which are examples, where those
-    alone ask for no form of answer.
+    """The text of the system and user turns. If they ask for no form of answer, it includes the
+    assistant's turns, which are examples.
     """
     asking = [turn for turn in messages if turn["role"] != "assistant"]
     text = "\n\n".join(message_text(turn) or "" for turn in asking)

@@ -97,7 +97,7 @@ NAMED = ("loss_type", "importance_sampling_level", "scale_rewards", "multi_objec
 
 @dataclass(frozen=True, kw_only=True)
 class TrlArguments(RunArguments):
-    """What to train on what; the rest is in TRL's GRPOConfig."""
+    """Model, data and rewards of a training; TRL's GRPOConfig has the rest."""
 
     warmup_ratio: float = setting(
         0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1
@@ -164,7 +164,7 @@ def names_in_trl(setting: str) -> list[str]:
 
 
 class RunData(NamedTuple):
-    """What a run is rewarded by and trained on, as `read_data` and `held_out_rows` give them."""
+    """The rewards and the rows of a run, as `read_data` and `held_out_rows` give them."""
 
     rewards: list[Reward]
     rows: list[dict[str, Any]]

@@ -154,6 +154,12 @@ def grade(
         ("- item\n\n  ```python\n  if x:\n      y\n  ```", "if x:\n    y"),  # indented by a list
         ("```python\r\nx\r\n```\r\n", "x\r"),
         ("a ```python x``` b", None),  # within a line
+        # behind text
+        ("Answer: ```python\nx\n```", "x"),
+        ("1. Solution: ```py \n    if x:\n        y\n```", "    if x:\n        y"),
+        ("Install: ```bash\npip install x\n```\n```python\ny\n```", "y"),
+        ("Between ``` and ```\n```python\ny\n```", "y"),
+        ("```python\nx = 'a ```python'\n```", "x = 'a ```python'"),
         ("```python x```\n```python\ny\n```", "y"),
         ("```python\n```", None),
         ("x = 1", None),

@@ -180,6 +180,16 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
     return sorted({*ids, tokenizer.eos_token_id} - {None})
 
 
+def decoded(tokenizer: Any, ids: Sequence[int], stop: Sequence[int]) -> str:
+    """The text of a completion as ms-swift hands it to rewards: with the special tokens that a model
+    writes, such as the marks of its calls of tools, and without the one of `stop` that ends it.
+    """
+    ids = list(ids)
+    if ids and ids[-1] in stop:
+        ids.pop()
+    return tokenizer.decode(ids, spaces_between_special_tokens=False)
+
+
 def ends_in_thinking(tokenizer: Any, prompt: Sequence[int]) -> bool:
     """Whether a rendered prompt, as token ids, ends with the opening of the thinking."""
     return opens_thinking(tokenizer.decode(list(prompt)[-_LONGEST_OPENING:]))

@@ -42,6 +42,8 @@ _LONGEST_NAME = 20  # with its equals sign and white space
 
 # Code. A line that opens or closes a block: ```python, ~~~, ````; and the language of the first.
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+# One behind other text, which has to name a language: "Answer: ```python". Markdown wants a line of its own.
+_FENCE_BEHIND_TEXT = re.compile(r"[^`]*[^\s`]\s*(`{3,})([ \t]*[A-Za-z]\w*\s*)")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?([^\s:,;{}]*)")
 _PYTHON = ("python", "python3", "py", "py3")
 
@@ -362,6 +364,7 @@ def fenced_blocks(text: str) -> tuple[list[Block], Block | None]:
     for line in text.split("\n"):
         mark = _FENCE.match(line)
         if block is None:
+            mark = mark or _FENCE_BEHIND_TEXT.fullmatch(line)
             # ```x = 1``` is code within a line.
             if mark and not (mark[1][0] == "`" and "`" in mark[2]):
                 language = _LANGUAGE.findall(mark[2])[0].lower() or mark[2].strip()
@@ -371,7 +374,7 @@ def fenced_blocks(text: str) -> tuple[list[Block], Block | None]:
             block = None
         else:
             # The lines of a block in a list are indented as its fence is.
-            indent = block.fence.start(1)
+            indent = block.fence.start(1) if block.fence.re is _FENCE else 0
             block.lines.append(line[indent:] if not line[:indent].strip() else line)
     return closed, block
 

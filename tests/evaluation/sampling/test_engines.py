@@ -159,3 +159,16 @@ def test_a_completion_begins_with_the_thinking_that_the_template_opens(model, tm
     for (completion,) in sampled(str(tmp_path), temperature=0):
         text = tokenizer.decode(completion.token_ids, skip_special_tokens=True)
         assert completion.text == f"<think>\n{text}"
+
+
+def test_special_tokens_stay_in_the_text_as_in_ms_swifts_training(model):
+    """They mark calls of tools."""
+    with open_engine(SamplingSettings(model, max_completion_length=80)) as engine:
+        tokenizer = engine.tokenizer
+        (before,) = engine.sample(CONVERSATIONS[:1], temperature=0)
+        (prompt,) = fitting_prompts(tokenizer, CONVERSATIONS[:1], 80, engine.model.config)
+        words = map(tokenizer.decode, before[0].token_ids)
+        word = next(word for word in words if word.strip() and word not in tokenizer.decode(prompt))
+        tokenizer.add_special_tokens({"additional_special_tokens": [word]})
+        assert word not in tokenizer.decode(before[0].token_ids, skip_special_tokens=True)
+        assert engine.sample(CONVERSATIONS[:1], temperature=0) == [before]

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from swift_rlvr.evaluation.models import (
+    decoded,
     ends_in_thinking,
     fitting_prompts,
     folder_of,
@@ -143,10 +144,10 @@ class TransformersEngine(Engine):
                     self.model, chosen, copies, settings, self.stop_token_ids, generator, on_tokens
                 )
             self._longest.append(max(map(len, generated)))
-            texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
-            for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
+            for position, ids in enumerate(generated):
                 finish = "stop" if ids[-1] in self.stop_token_ids else "length"
                 index = batch[position // copies]
+                text = decoded(self.tokenizer, ids, self.stop_token_ids)
                 text = with_opening(text, opened[index])
                 completions[index].append(Completion(text, len(ids), finish, ids))
         return completions
@@ -311,7 +312,8 @@ class VllmEngine(Engine):
             group = []
             for output in request.outputs:
                 ids = output.token_ids
-                text = with_opening(output.text, opened)
+                text = decoded(self.tokenizer, ids, self.stop_token_ids)
+                text = with_opening(text, opened)
                 group.append(Completion(text, len(ids), output.finish_reason, ids))
             groups.append(group)
         return groups

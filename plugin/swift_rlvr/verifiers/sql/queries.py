@@ -21,13 +21,9 @@ _DIALECTS = (
     "duckdb",
 )
 _NAMES = "|".join((*_LANGUAGES, *_DIALECTS))
-# Fences that stand behind other text: "Answer: ```sql", and "LIMIT 1```" at the end of a block. Each has a
-# line of its own in Markdown.
-_OPENS_BEHIND_TEXT = re.compile(
-    rf"^([^\n`]*[^\s`])[ \t]*(?=```[ \t]*(?:{_NAMES})[ \t]*\r?\n)", re.IGNORECASE | re.MULTILINE
-)
+# A fence that closes a block behind its query, "LIMIT 1```"; in Markdown it has a line of its own.
 _CLOSES_BEHIND_TEXT = re.compile(
-    rf"^([ \t]*```[ \t]*(?:{_NAMES})[ \t]*\r?\n(?:(?!```).)*[^\s`])[ \t]*(?=```[ \t]*$)",
+    rf"^([^\n`]*```[ \t]*(?:{_NAMES})[ \t]*\r?\n(?:(?!```).)*[^\s`])[ \t]*(?=```[ \t]*$)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 # A query on one line, in single backticks or in a fence.
@@ -59,8 +55,7 @@ def queries_in(text: str) -> list[str]:
     >>> queries_in("```sql\\nSELECT 1\\n```\\nor\\n```sql\\nSELECT 2\\n```"), queries_in("It is 7.")
     (['SELECT 1', 'SELECT 2'], [])
     """
-    scope = _OPENS_BEHIND_TEXT.sub(r"\1\n", answer_scope(text))
-    scope = _CLOSES_BEHIND_TEXT.sub(r"\1\n", scope)
+    scope = _CLOSES_BEHIND_TEXT.sub(r"\1\n", answer_scope(text))
     closed, unclosed = fenced_blocks(scope)
     blocks = [*closed, unclosed] if unclosed is not None else closed
     for languages in (_LANGUAGES, _DIALECTS, ("",)):
@@ -91,8 +86,9 @@ def _places(scope: str, blocks: Sequence[Block]) -> list[tuple[int, int]]:
     places = []
     end = 0
     for block in blocks:
-        start = scope.index(block.fence.string, end)
-        content = start + len(block.fence.string)
+        line = scope.index(block.fence.string, end)
+        start = line + block.fence.start(1)
+        content = line + len(block.fence.string)
         closing = re.compile(rf"\n[ \t]*{block.fence[1]}[^\n]*").search(scope, content)
         end = closing.end() if closing else len(scope)
         places.append((start, end))

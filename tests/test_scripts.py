@@ -152,7 +152,7 @@ def test_the_cold_start_shows_its_steps_and_keeps_the_rest_in_a_log(tmp_path, st
 def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     mine = tmp_path / "mine.yaml"
     recipe = "rlhf_type: grpo\nmodel: mine\ndataset: gsm8k\nreward_funcs: external_accuracy\noutput_dir: out\n"
-    mine.write_text(recipe)
+    mine.write_text(f"{recipe}per_device_train_batch_size: 8\n")
     (trainer,) = commands(
         run("train_countdown.sh", str(mine), "--seed", "7", folder=tmp_path, DRY_RUN="1")
     )

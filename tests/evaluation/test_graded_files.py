@@ -172,7 +172,7 @@ def test_what_is_no_evaluation(tmp_path):
     message = refused("report", tmp_path / "empty", "--out", tmp_path / "page")
     assert "; or an evaluation's folder or a file of completions" in message
     message = refused("compare", tmp_path / "empty", tmp_path / "empty")
-    assert "empty: expected a folder with records.jsonl or other .jsonl files" in message
+    assert "empty: expected a folder with records.jsonl, other .jsonl files" in message
 
 
 def test_completions_of_one_row_are_its_samples(tmp_path):

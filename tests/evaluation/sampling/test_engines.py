@@ -15,6 +15,7 @@ from paths import DATASETS
 from present import present
 from swift_rlvr.evaluation.models import fitting_prompts
 from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
+from swift_rlvr.evaluation.sampling.engines import TransformersEngine
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
@@ -164,6 +165,7 @@ def test_a_completion_begins_with_the_thinking_that_the_template_opens(model, tm
 def test_special_tokens_stay_in_the_text_as_in_ms_swifts_training(model):
     """They mark calls of tools."""
     with open_engine(SamplingSettings(model, max_completion_length=80)) as engine:
+        assert isinstance(engine, TransformersEngine)
         tokenizer = engine.tokenizer
         (before,) = engine.sample(CONVERSATIONS[:1], temperature=0)
         (prompt,) = fitting_prompts(tokenizer, CONVERSATIONS[:1], 80, engine.model.config)

@@ -452,6 +452,13 @@ NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 _POINT = re.compile(r"[\n!?。।]|\.(?!\d)")
 # what stands before a marker in its sentence
 _SENTENCE_END = re.compile(r"[\n.!?。।]")
+# ... where a conclusion begins in it, or a reason ends, whose denials are not the answer's: "x is not 8, so
+# the answer is 7", "since x cannot be 8, the answer is 7"; not "if x is not 8, ..."
+_CONCLUSION = re.compile(
+    r"(?:\A\W*(?:since|because|as|given that)\b.*,|(?:[,;]|\band)\s+(?:so|therefore|thus|hence|consequently),?)"
+    r"\s+(?:(?:we|i) (?:find|get|see|know|conclude) that\s+)?(?:(?:the|our|my)\s+)?(?:(?:final|correct|right)\s+)?\Z",
+    re.IGNORECASE,
+)
 # A, (A), A. and its text
 _LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
 # where the answer on its line ends; the point of 3.5 ends nothing
@@ -533,7 +540,7 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     """What the words behind a marker state; None where they state two values, or deny one."""
     behind = _behind(tail[marker.end :])
     # before it: "I doubt that the answer is 5"
-    if DOUBT_BEFORE.search(marker.before):
+    if DOUBT_BEFORE.search(marker.before) and not _CONCLUSION.search(marker.before):
         return None
     if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
         return None

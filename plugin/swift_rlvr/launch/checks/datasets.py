@@ -19,7 +19,7 @@ from swift_rlvr.launch.checks.rows import (
     verified_tasks,
 )
 from swift_rlvr.launch.estimate import local_file, task_in
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.success import FORMAT, SHAPING, role_of
 from swift_rlvr.tasks import TASKS
@@ -299,27 +299,9 @@ class NamedDataset:
         """Check the rows as `swift-rlvr dataset check` does, with the rewards of the run. total: of
         all rows, if it is known.
         """
-        rewards, _ = build(self.launch)
-        task = source.task
-        is_read = isinstance(source, ReadRows)
-        is_guess = is_read and not verified_tasks(self.launch)
-        if is_read:
-            # Its rows do not name their task, by which the others would skip them.
-            rewards = [
-                each for each in rewards if not each.own_tasks or task.name in each.own_tasks
-            ]
-        # What rewards of others pay is told by ms-swift's process (`together`); where they alone judge the
-        # answers, whether these can be read is told by the task's verifier.
-        built = {each.name for each in rewards}
-        others = [name for name in self.launch.listed("reward_funcs") if name not in built]
-        are_formats = all(each.role in (FORMAT, SHAPING) for each in rewards)
-        is_of_others = are_formats and any(
-            role_of(name) not in (FORMAT, SHAPING) for name in others
-        )
-        if is_of_others and rewards and task.verifier:
-            rewards.append(REWARDS[task.verifier]())
-        elif not rewards:
-            source = replace(source, task=replace(task, further_rewards=()))
+        rewards, is_of_task = self.graders_of(source)
+        if not rewards:
+            source = replace(source, task=replace(source.task, further_rewards=()))
         named = replace(source, limit=None)  # the limit is the doctor's, not the user's
         try:
             result = checking.check_dataset(
@@ -334,7 +316,6 @@ class NamedDataset:
         # What --columns renames may be in another dataset of the run, so that it is no doubt here.
         absent = frozenset(result.absent)
         result.absent = []
-        is_of_task = is_of_others or not rewards
         if is_of_task:  # what that verifier pays besides is not the run's
             result.earned = []
 
@@ -346,6 +327,8 @@ class NamedDataset:
             if count:
                 report = failed if report is failed else warning
                 said += f"; {rows_text(count)} are also in {name}, on which the run trains"
+        is_read = isinstance(source, ReadRows)
+        is_guess = is_read and not verified_tasks(self.launch)
         if is_guess and is_of_task and not self.launch.parsed.paid:
             report = warning
             said += ", what the rewards pay was not tried"
@@ -355,13 +338,40 @@ class NamedDataset:
         text = f"{named}: {self.rows_in_words(source, result.rows, total)}{said}"
         remedy = ""
         if report is not passed:
-            name = task.name
+            name = source.task.name
             if source.path is not None:
                 name += f":{source.path}"
             remedy = f"`swift-rlvr dataset check {name}` shows more"
             if is_read:
                 remedy = "correct the rows, or the preprocessor that reads them"
         return Checked(report(self.setting, text, remedy), absent)
+
+    def graders_of(self, source: Source) -> tuple[list[Reward], bool]:
+        """The rewards of the run that grade a dataset's rows, and whether the task's verifier judges the
+        answers in their place.
+
+        What rewards of others pay is told by ms-swift's process (`together`). Where they alone judge the
+        answers, the task's verifier only tells whether these can be read.
+        """
+        task = source.task
+        rewards, _ = build(self.launch)
+        if isinstance(source, ReadRows):
+            # Its rows do not name their task, by which the others would skip them.
+            rewards = [
+                each for each in rewards if not each.own_tasks or task.name in each.own_tasks
+            ]
+        if not rewards:
+            return [], True
+        built = {each.name for each in rewards}
+        roles = [each.role for each in rewards]
+        others = [name for name in self.launch.listed("reward_funcs") if name not in built]
+        are_formats = all(role in (FORMAT, SHAPING) for role in roles)
+        is_of_others = are_formats and any(
+            role_of(name) not in (FORMAT, SHAPING) for name in others
+        )
+        if is_of_others and task.verifier:
+            rewards = [*rewards, REWARDS[task.verifier]()]
+        return rewards, is_of_others
 
     def trained_on(self, source: Source) -> list[Source]:
         """The datasets of the training with the same columns, none of whose rows should be among those

@@ -103,22 +103,22 @@ class Form:
             names += asked_names(source, self.function)
         return tuple(dict.fromkeys(names))
 
-    def may_be_passed_by(self, code: str) -> bool:
-        """Whether code is more than a use of a solution or its tests, which stand in a block of their
-        own behind it: it defines a name that the tests need, or reads standard input.
+    @property
+    def mark_of_a_solution(self) -> re.Pattern[str]:
+        """What code has that is more than a use of a solution or its tests, which stand in a block of
+        their own behind it: it defines a name that the tests need, or reads standard input.
 
-        >>> form = read_form(["assert add(1, 2) == 3"])
-        >>> form.may_be_passed_by("def add(a, b): return a + b"), form.may_be_passed_by("print(add(1, 2))")
+        >>> mark = read_form(["assert add(1, 2) == 3"]).mark_of_a_solution
+        >>> bool(mark.search("def add(a, b): return a + b")), bool(mark.search("print(add(1, 2))"))
         (True, False)
         """
         if self.programs:
-            return _READS_INPUT.search(code) is not None
-        for name in self.names:
-            for part in re.findall(r"\w+", name):
-                defined = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{part}\b|^{part}[ \t]*=(?!=)"
-                if re.search(defined, code, re.MULTILINE):
-                    return True
-        return False
+            return _READS_INPUT
+        # Of ``Solution().add`` the class or the function.
+        parts = re.findall(r"\w+", " ".join(self.names))
+        name = f"(?:{'|'.join(parts)})"
+        defined = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{name}\b|^{name}[ \t]*=(?!=)"
+        return re.compile(defined, re.MULTILINE)
 
 
 def read_tests(

@@ -506,7 +506,7 @@ BOX_IS_WRONG = re.compile(
 # Right behind an answer, these take it back: "Wait, that is wrong", "I made a mistake" ...
 _NOES = "no|nope|non|nein|não|нет|nee|nej|nie|아니"
 _INTERJECTION = (
-    r"(?:wait|oops|oh no|hmm+|hold on|sorry|actually|correction|on second thoughts?"
+    r"(?:wait|oops|oh no|hmm+|hold on|sorry|scratch that|actually|correction|on second thoughts?"
     rf"|(?:{_NOES})(?=\s*[,.:;!—–-]\s*\S|\s+wait\b)|ой|等等|等一下|抱歉|哦|不对(?=[，。！])(?!。\s*\Z)|不(?=，)|いや|いいえ)"
 )
 _NO_LETTERS = r"[\s$\\()}\].,*!:;—–。，、！…-]*"
@@ -528,7 +528,7 @@ TAKEN_BACK = re.compile(
 _OTHER = r"-?\.?\d[\d.,/]*+|\\(?:frac|sqrt)[^\s$;()*]*+|[A-H](?![A-Za-z])"
 CORRECTED = re.compile(
     rf"{_NO_LETTERS}(?:(?:{_INTERJECTION}{_NO_LETTERS})++"
-    r"(?:(?:it(?:['’]s| is| must be| should be)|i think(?: it(?:['’]s| is))?|make that|that['’]s"
+    r"(?:(?:it(?:['’]s| is| must be| should be)|i think(?: it(?:['’]s| is))?|i mean(?:t)?|make that|that['’]s"
     # ... in Spanish, French, German, Portuguese, Italian and Chinese
     r"|es(?: ist)?|c['’]est|é|è|(?:答案)?(?:应该?)?[是为]"
     rf"|the (?:\w+ ){{0,3}}(?:is|should be))\s*:?[\s$\\(*]*(?P<other>{_OTHER})"

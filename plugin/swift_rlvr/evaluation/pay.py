@@ -1,6 +1,6 @@
 """What the rewards of a run pay together for a right completion of a row, and for a wrong one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # An answer that is right for no row. A gold that cannot be read still equals itself, so the right
@@ -62,3 +62,38 @@ class Pay:
     def _shown(self, paid: Mapping[str, float | None]) -> str:
         parts = [f"{name} {value:g}" for name, value in paid.items() if value is not None]
         return f"{self._total(paid):g} ({', '.join(parts) or 'nothing'})"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with the pay of a task's rows.
+
+    text: of the first row at fault, with how many are. is_of_total: a wrong completion earns as much in
+    all; else a verifier does not pay a right one in full. ends_run: most rows are at fault.
+    """
+
+    text: str
+    is_of_total: bool
+    ends_run: bool
+
+
+def find_fault(pays: Sequence[Pay]) -> Fault | None:
+    """What is wrong with the pay of some rows of a task; None if nothing is.
+
+    A few golds may be odd. Without a verifier, equal pay may be meant: a run for the format alone.
+    """
+    faults: list[tuple[str, bool]] = []
+    for pay in pays:
+        problem = pay.why_not_full()
+        if problem:
+            faults.append((problem, False))
+        elif not pay.is_more:
+            faults.append((f"{pay}: no more", True))
+    if not faults:
+        return None
+
+    text, is_of_total = faults[0]
+    if len(pays) > 1:
+        text += f" ({len(faults):,} of {len(pays):,} rows that were tried are at fault)"
+    ends_run = bool(pays[0].full) and 2 * len(faults) > len(pays)
+    return Fault(text, is_of_total, ends_run)

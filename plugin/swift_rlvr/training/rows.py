@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from transformers import TrainerState
 
-from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay
+from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay, find_fault
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask, chosen_system
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.base import THINKING_OPENED
@@ -141,28 +141,24 @@ def _try_rewards(
     for reward, weight in zip(rewards, weights, strict=True):
         by_name[reward.name] += weight
     full = {reward.name: reward.full_reward for reward in rewards if reward.role == VERIFIER}
-    faults: list[tuple[str, str]] = []  # with the setting that is to blame
+    pays: dict[str, list[Pay]] = {}  # by task
     for number, asked in enumerate(asked_rows):
         right = {name: values[2 * number] for name, values in paid.items()}
         wrong = {name: values[2 * number + 1] for name, values in paid.items()}
         where = f"the right completion of line {asked.line} ({asked.task.name})"
-        pay = Pay(where, right, wrong, by_name, full)
-        if problem := pay.why_not_full():
-            remedy = f"check the row with `swift-rlvr dataset check {source}`"
-            faults.append((f"{problem}: {remedy}", "reward_funcs"))
-        elif not pay.is_more:
-            faults.append((f"{pay}: no more", "reward_weights"))
-    if not faults:
-        return
-    problem, setting = faults[0]
-    if len(asked_rows) > 1:
-        problem += f" ({len(faults):,} of {len(asked_rows):,} rows that were tried are at fault)"
-    # Without a verifier it may be a run for the format alone, and where no prompt says what the answer
-    # looks like, the completion that was tried may not be right.
-    is_known = bool(full) and asked_rows[0].form is not None
-    if is_known and 2 * len(faults) > len(asked_rows):
-        raise InputError(problem, setting)
-    console.print(problem, style="yellow", markup=False)
+        pays.setdefault(asked.task.name, []).append(Pay(where, right, wrong, by_name, full))
+    # Where no prompt says what the answer looks like, the completion that was tried may not be right.
+    unknown = {asked.task.name for asked in asked_rows if asked.form is None}
+    for task, of_task in pays.items():
+        fault = find_fault(of_task)
+        if fault is None:
+            continue
+        text = fault.text
+        if not fault.is_of_total:
+            text += f": check the rows with `swift-rlvr dataset check {source}`"
+        if fault.ends_run and task not in unknown:
+            raise InputError(text, "reward_weights" if fault.is_of_total else "reward_funcs")
+        console.print(text, style="yellow", markup=False)
 
 
 def _warn_of_tasks_that_nobody_verifies(

@@ -4,14 +4,14 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from swift_rlvr.contract.findings import form_text
-from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay
+from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay, find_fault
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.rows import asked_rows, is_guess, task_of, tasks_of_data
@@ -345,18 +345,14 @@ def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
         if reward.name in full:
             full[reward.name] = reward.full_reward
 
-    outcomes: list[CheckResult] = []
+    pays = []
     for row in rows:
         where = f"the right completion of line {row.asked.line} ({task_of(row.asked)})"
-        outcomes.append(_judged(Pay(where, row.right, row.wrong, weights, full)))
-    at_fault = [outcome for outcome in outcomes if outcome.status != "passed"]
-    if not at_fault:
-        first = outcomes[0]
-        return replace(first, message=f"{first.message}; {len(rows):,} rows were tried")
-    first = at_fault[0]
-    message = first.message
-    if len(rows) > 1:
-        message += f" ({len(at_fault):,} of {len(rows):,} rows that were tried are at fault)"
+        pays.append(Pay(where, row.right, row.wrong, weights, full))
+    fault = find_fault(pays)
+    if fault is None:
+        return passed("grading", f"{pays[0]}; {len(rows):,} rows were tried")
+
     # Where what is right, or in which form, is a guess, the guess may be wrong.
     asked = rows[0].asked
     guessed = ""
@@ -364,22 +360,14 @@ def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
         guessed = "the prompt does not say what the answer looks like"
     elif is_guess(launch, asked):
         guessed = "the columns' names alone tell what is right"
-    if guessed and first.status == "failed":
+    message = fault.text
+    if guessed and full:
         message += f"; {guessed}, so that this may be meant"
-    is_most = 2 * len(at_fault) > len(rows)
-    report = failed if first.status == "failed" and is_most and not guessed else warning
-    return report("grading", message, first.remedy)
-
-
-def _judged(pay: Pay) -> CheckResult:
-    if problem := pay.why_not_full():
-        return failed("grading", problem, _OF_ROWS)
-    if pay.is_more:
-        return passed("grading", str(pay))
-    # Without a verifier it may be meant: a run for the format alone.
-    report = failed if pay.full else warning
-    remedy = "a reward that verifies answers, or other reward_weights"
-    return report("grading", f"{pay}: no more", remedy)
+    report = failed if fault.ends_run and not guessed else warning
+    remedy = _OF_ROWS
+    if fault.is_of_total:
+        remedy = "a reward that verifies answers, or other reward_weights"
+    return report("grading", message, remedy)
 
 
 def _formats_not_earned(launch: Launch, rows: Sequence[ComparedRow]) -> Iterator[CheckResult]:

@@ -64,7 +64,7 @@ def read_by_ms_swift(name: str, launch: Launch) -> ReadRows | None:
     if not tasks:
         # Nobody says whose rows they are: their columns' names have to, of most of them.
         tasks = [TASKS[task] for task in GUESSED]
-        least = len(first.rows) // 2
+        least = max(1, len(first.rows) // 2)
     # At a draw the task for anybody's rows wins: what it says of them fits best.
     tasks.sort(key=lambda task: not task.any_columns)
     best, most = tasks[0], 0

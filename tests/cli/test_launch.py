@@ -126,4 +126,4 @@ def test_rows_that_no_verifier_grades_end_the_dry_run_as_the_launch(
 def test_bad_rows_that_the_training_leaves_out_are_named_and_do_not_end_it(planned):
     status, said = planned([*rows(180), *rows(20, WITHOUT_ANSWER)])
     assert status == 0, said
-    assert "20 cannot be graded or are left out: line 181: column 'answer'" in said
+    assert "20 left out or not graded: line 181: column 'answer'" in said

@@ -421,7 +421,7 @@ def _asks_nothing(row: dict[str, Any]) -> bool:
 def _judged(findings: checking.Findings) -> tuple[Callable[..., CheckResult], str]:
     """How a dataset's findings are reported, and what is said of its rows."""
     if findings.bad:
-        report, fate = warning, "cannot be graded or are left out"
+        report, fate = warning, "left out or not graded"
         if findings.too_many:
             report, fate = failed, "cannot be trained on"
         return report, f", {findings.bad:,} {fate}: {_problems(findings)}"

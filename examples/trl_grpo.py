@@ -12,6 +12,8 @@ alarms and a page of every completion.
 from trl import GRPOConfig, GRPOTrainer
 
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.log import RunLog
+from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.trl import load_dataset
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -35,6 +37,8 @@ def main() -> None:
         seed=42,
     )
     trainer = GRPOTrainer(str(TINY_MODEL), reward_funcs=rewards, args=config, train_dataset=dataset)
+    # Success and reasons in the log, alarms, and records.jsonl with every graded completion.
+    trainer.add_callback(ReasonCallback(config, trainer, RunLog(config.output_dir)))
     trainer.train()
 
     print("step  success  format  grad_norm")

@@ -26,8 +26,8 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    # commas, dollars, \( and \quad
-    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad"
+    # commas, dollars, 或, 和, \( and \quad
+    r"(?:[\s$,;&~，、；或和]|\\[()\[\],; ]|\\q?quad"
     # and, \text{ and }
     r"|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}"
     # x_1 =

@@ -395,7 +395,7 @@ _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 _CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
 # \boxed{5} or 6
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
+_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
 

@@ -269,16 +269,18 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             # a determinant is a number
             number = _determinant(matrix.rows)
             return number is not None and same_expression(Expression(number), value)
-        case Tuple(items, closed_low=True):
+        case Tuple((Tuple(closed_low=True), *_), closed_low=True):
             # [[1, 2], [3, 4]]
             rows = []
-            for item in items:
+            for item in value.items:
                 if not isinstance(item, Tuple) or not item.closed_low:
                     return False
                 rows.append(item.items)
             return _same_items(matrix.rows, rows, _same_items)
+        case Tuple(closed_low=low, closed_high=high) if low != high:
+            return False
         case Tuple(items) | Vector(items):
-            # (1, 2) or <1, 2>: the entries of a column or of a single row
+            # (1, 2), [1, 2] or <1, 2>: the entries of a column or of a single row
             entries = list(chain.from_iterable(matrix.rows))
             is_line = len(matrix.rows) in (1, len(entries))
             return is_line and _same_items(entries, items)
@@ -316,6 +318,11 @@ def _determinant(rows: Items[Items[Value]]) -> Tree | None:
 def _same_several(gold: Value, answer: Value) -> bool:
     """Whether two values are the same, of which at least one is several."""
     match gold, answer:
+        case Tuple((_, _), closed_low=True) | Tuple((_, _), closed_high=True), Matrix() if (
+            as_region(gold) is not None
+        ):
+            # [1, 2] is an interval, and no column
+            return False
         case Several(), Matrix():
             return _matrix_is(answer, gold)
         case Ratio(), Ratio() if not is_clock_time(gold):

@@ -136,7 +136,8 @@ _FORMS = [
     ),
     # twenty-five apples
     (rf"(?P<number>{_NUMBER}) {_COUNTED}", "{number} {rest}"),
-    # 百分之五十
+    # 百分之50, 百分之五十
+    (rf"{_MINUS}百分之(?P<rest>\d[\d.]*)", "{sign}{rest}%"),
     (rf"{_MINUS}百分之(?P<number>{_NUMERAL})", "{sign}{number}%"),
     # 三分之二, 一又三分之二
     (

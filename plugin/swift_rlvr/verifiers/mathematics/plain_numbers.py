@@ -89,6 +89,12 @@ _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 
 # --- words
 
+# 50%, 50 percent, 50 pct, in other languages too
+_PERCENT = re.compile(
+    r"\s*%\Z|(?<=\d)\s*(?:퍼센트|パーセント)\Z"
+    r"|\s(?:percent|pct|prozent|procent|por ciento|por cento|per cento|pour cent|процент\w{0,3})\Z",
+    re.IGNORECASE,
+)
 # behind a number: 5 million, 5万, the longest first
 _SCALES = {
     " thousand million": 10**9,
@@ -259,9 +265,9 @@ def _without_signs(text: str) -> tuple[str, _Signs]:
         text = text[:-1].removesuffix("US").rstrip()
     else:
         signs = _Signs()
-    for sign in ("%", " percent"):
-        if text.endswith(sign):
-            return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
+    percent = _PERCENT.search(text) if text[-1:] == "%" or text[-1:].isalpha() else None
+    if percent:
+        return text[: percent.start()], signs._replace(percent=True)
     return text, signs
 
 

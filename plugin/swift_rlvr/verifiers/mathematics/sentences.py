@@ -212,7 +212,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     clause = _CLAUSE.match(text)
     if clause:
         text = text[clause.end() :]
-    if text.count("$") > 2 or "\\(" in text:
+    if text.count("$") > 1 or "\\(" in text:
         text = _without_names(text)
     segments = list(SEGMENT.finditer(text))
     if not segments:

@@ -304,10 +304,12 @@ def _is_another(stated: str, other: str) -> bool:
 
 
 def _is_value(line: str) -> bool:
-    """Whether a line is a value: no words, other than those of a date."""
+    """Whether a line is a value: no words, other than those of a date or a number."""
     if line[:1] in _OPERATORS:
         return False
-    return not in_words(read(line)) or bool(possible_dates(tidy(line)))
+    if not in_words(read(line)) or possible_dates(tidy(line)):
+        return True
+    return _value_in_digits(line) is not None
 
 
 _READER = Reader(_is_another, _is_value)

@@ -53,7 +53,7 @@ CALLED_WRONG = re.compile(
 # 故选B, 选 A、C
 CHOSEN = re.compile(
     r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
-    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.．]?\s*$"
 )
 # "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
 # stands beside them

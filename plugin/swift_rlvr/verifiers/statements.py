@@ -127,7 +127,11 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     if form == CODE:
         code = find_code(text)
         return None if code is None else Statement(form, code)
-    text = _without_denied(text, reader)
+    tail = text[-TAIL_CHARS:]
+    for sign in _DENYING:
+        if sign in tail:
+            text = _without_denied(text, reader)
+            break
     if form:
         return _in_form(text, form, reader)
     block = last_answer(text)
@@ -160,30 +164,27 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     return _last_line(final, reader) or _last_result(tail, reader)
 
 
-# what the end of a text has, in lower case, that denies a value there
-_DENYING = ("not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非")
-_STRIKES = ("~~", "</del>", "</s>", "</strike>", "\\sout", "cancel")
+# what denies a value or strikes it out, one of which stands in a text that `_without_denied` changes
+_DENYING = (
+    *("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非"),
+    *("~~", "</del>", "</s>", "</strike>", "\\sout", "cancel"),
+)
 
 
 def _without_denied(text: str, reader: Reader) -> str:
     """A text without what its end strikes out, or names only to tell the answer from it: "7 (not 8)" and
     "not 8 but 7" are "7".
     """
-    tail = text[-TAIL_CHARS:]
-    lowered = tail.lower()
-    if any(strike in lowered for strike in _STRIKES):
-        tail = without_struck(tail)
-    if any(word in lowered for word in _DENYING):
 
-        def without_other(match: re.Match[str]) -> str:
-            stated, other = match.group("stated", "other")
-            if not reader.is_another(_unboxed(stated), _unboxed(other)):
-                return match[0]
-            return match["kept"] or ""
+    def without_other(match: re.Match[str]) -> str:
+        stated, other = match.group("stated", "other")
+        if not reader.is_another(_unboxed(stated), _unboxed(other)):
+            return match[0]
+        return match["kept"] or ""
 
-        tail = NOT_ANOTHER_BUT.sub(without_other, tail)
-        tail = VALUE_NOT_ANOTHER.sub(without_other, tail)
-    return text[:-TAIL_CHARS] + tail
+    tail = without_struck(text[-TAIL_CHARS:])
+    tail = NOT_ANOTHER_BUT.sub(without_other, tail)
+    return text[:-TAIL_CHARS] + VALUE_NOT_ANOTHER.sub(without_other, tail)
 
 
 def _unboxed(value: str) -> str:
@@ -479,6 +480,11 @@ BLOCK = re.compile(
     r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
     re.DOTALL,
 )
+# $3$ and $5$, $x = 1$, $y = 2$: one list
+_LIST_OF_SEGMENTS = re.compile(
+    rf"(?:{SEGMENT.pattern})(?:(?:\s*[,;，、]\s*(?:and\s+)?|\s+and\s+|\s*和\s*)(?:{SEGMENT.pattern}))+",
+    re.DOTALL,
+)
 # what says nothing around an answer: **5** ✅
 _AROUND_ANSWER = " \t\n*✅✔✓🎉\ufe0f"
 # 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
@@ -645,8 +651,9 @@ def _behind(rest: str) -> _Behind:
     block = BLOCK.match(rest)
     letter = None
     if block:
-        answer = content_of(block)
-        after = rest[block.end() :]
+        together = _LIST_OF_SEGMENTS.match(rest)
+        answer = together[0] if together else content_of(block)
+        after = rest[(together or block).end() :]
         is_spread = is_spread or "\n" in block[0]
     else:
         line = rest.partition("\n")[0]

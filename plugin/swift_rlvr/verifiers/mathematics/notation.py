@@ -119,14 +119,22 @@ _SAME_FORMS = (
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     # 25^\circ C
     (re.compile(r"°\s+(?=[CF](?![A-Za-z]))"), "°"),
+    # \mathbb{R}^+; the positive integers, \mathbb{N}^*, have a letter of their own
+    (re.compile(r"\\mathbb\s*\{?\s*R\s*\}?\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?"), r"(0, \\infty)"),
+    (
+        re.compile(r"\\mathbb\s*\{?\s*[NZ]\s*\}?\s*[\^_]\s*\{?\s*(?:[*+]|\\ast|>\s*0)\s*\}?"),
+        r"\\mathbb{P}",
+    ),
     # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
-# {1 \over 2}, or without the braces where it is all of the text
+# {1 \over 2} and {5 \choose 2}, or without the braces where it is all of the text
 _IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
 _OVER = re.compile(
-    rf"\{{{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}\}}|^{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}$"
+    rf"\{{{_IN_GROUP}\\(over|choose)(?![A-Za-z]){_IN_GROUP}\}}"
+    rf"|^{_IN_GROUP}\\(over|choose)(?![A-Za-z]){_IN_GROUP}$"
 )
+_NAMES_OF_OVER = {"over": "frac", "choose": "binom"}
 
 # --- dollars
 
@@ -223,9 +231,14 @@ def _in_one_form(text: str) -> str:
     text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
     for pattern, replacement in _SAME_FORMS:
         text = pattern.sub(replacement, text)
-    if r"\over" in text:
-        text = _OVER.sub(r"\\frac{\1\3}{\2\4}", text)
+    if r"\over" in text or r"\choose" in text:
+        text = _OVER.sub(_as_command, text)
     return text
+
+
+def _as_command(match: re.Match[str]) -> str:
+    above, name, below = filter(None, match.groups())
+    return f"\\{_NAMES_OF_OVER[name]}{{{above}}}{{{below}}}"
 
 
 def _as_text(match: re.Match[str]) -> str:

@@ -115,7 +115,7 @@ _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 # ]1, 2[ \cup [3, 4[, where a bracket that is turned outwards leaves out its bound
-_ONE_INTERVAL = re.compile(r"([\[\]])([^\[\]]*[,;][^\[\]]*)([\[\]])")
+_ONE_INTERVAL = re.compile(r"([\[\](])([^\[\]()]*[,;][^\[\]()]*)([\[\])])")
 _OUTWARD = re.compile(
     rf"(?:[A-Za-z]\s*\\in\s*)?{_ONE_INTERVAL.pattern}(?:\s*\\(?:cup|cap|setminus)\s*{_ONE_INTERVAL.pattern})*"
 )
@@ -151,8 +151,8 @@ def read(text: str) -> Value | None:
 
 
 def _with_parentheses(interval: re.Match[str]) -> str:
-    left = "(" if interval[1] == "]" else "["
-    right = ")" if interval[3] == "[" else "]"
+    left = "[" if interval[1] == "[" else "("
+    right = "]" if interval[3] == "]" else ")"
     return f"{left}{interval[2]}{right}"
 
 
@@ -477,8 +477,16 @@ _CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
 _IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 
 
+# 2n - 1 (n \geq 1), 2n - 1 (n \in \mathbb{N})
+_CONDITION_IN_BRACKETS = re.compile(
+    r"(.*[^\s,;(])\s*\(\s*([A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*)\)"
+)
+
+
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
+    if condition := _CONDITION_IN_BRACKETS.fullmatch(text):
+        text = f"{condition[1]}, {condition[2]}"
     if "," in text and _CALCULATION.search(text):
         text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     parts, _ = split(text, _AND)

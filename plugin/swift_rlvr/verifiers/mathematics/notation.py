@@ -96,10 +96,11 @@ _ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 # in each group the first stands for all
 _OTHER_NAMES = r"""
-    \frac dfrac tfrac cfrac nicefrac sfrac|\\ cr newline|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
+    \frac dfrac tfrac cfrac nicefrac sfrac|\{ lbrace|\} rbrace
+    |\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
     |\Rightarrow implies Longrightarrow therefore|\epsilon varepsilon|\phi varphi|\theta vartheta
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
-    |... ldots cdots dots|£ pounds textsterling|€ euro texteuro|° degree|' prime|\binom dbinom tbinom
+    |\\ cr newline|... ldots cdots dots|£ pounds textsterling|€ euro texteuro|° degree|' prime|\binom dbinom tbinom
 """
 # {command: the one that stands for it}
 _SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
@@ -128,13 +129,13 @@ _SAME_FORMS = (
     # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
-# {1 \over 2} and {5 \choose 2}, or without the braces where it is all of the text
 _IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
-_OVER = re.compile(
-    rf"\{{{_IN_GROUP}\\(over|choose)(?![A-Za-z]){_IN_GROUP}\}}"
-    rf"|^{_IN_GROUP}\\(over|choose)(?![A-Za-z]){_IN_GROUP}$"
-)
-_NAMES_OF_OVER = {"over": "frac", "choose": "binom"}
+# {command: what plain TeX writes for it}: {1 \over 2} and {5 \choose 2}, or without the braces where it is
+# all of the text
+_INFIX = {}
+for _name, _infix in (("frac", "over"), ("binom", "choose")):
+    _between = rf"{_IN_GROUP}\\{_infix}(?![A-Za-z]){_IN_GROUP}"
+    _INFIX[_name] = re.compile(rf"\{{{_between}\}}|^{_between}$")
 
 # --- dollars
 
@@ -232,13 +233,9 @@ def _in_one_form(text: str) -> str:
     for pattern, replacement in _SAME_FORMS:
         text = pattern.sub(replacement, text)
     if r"\over" in text or r"\choose" in text:
-        text = _OVER.sub(_as_command, text)
+        for name, infix in _INFIX.items():
+            text = infix.sub(rf"\\{name}{{\1\3}}{{\2\4}}", text)
     return text
-
-
-def _as_command(match: re.Match[str]) -> str:
-    above, name, below = filter(None, match.groups())
-    return f"\\{_NAMES_OF_OVER[name]}{{{above}}}{{{below}}}"
 
 
 def _as_text(match: re.Match[str]) -> str:

@@ -140,7 +140,10 @@ def read(text: str) -> Value | None:
         cleaned = clean(whole[1])
     cleaned = _conclusion_of(cleaned)
     if _OUTWARD.fullmatch(cleaned):
-        cleaned = _ONE_INTERVAL.sub(_with_parentheses, cleaned)
+        cleaned = _ONE_INTERVAL.sub(
+            lambda match: f"{match[1].replace(']', '(')}{match[2]}{match[3].replace('[', ')')}",
+            cleaned,
+        )
     if correct := CALLED_CORRECT.fullmatch(cleaned):
         cleaned = f"({correct[1] or correct[2]})"
     elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
@@ -148,12 +151,6 @@ def read(text: str) -> Value | None:
     elif _LETTERS_IN_BRACKETS.fullmatch(cleaned):
         cleaned = ", ".join(f"({letter})" for letter in re.findall("[A-H]", cleaned))
     return _read(cleaned, 0, in_text)
-
-
-def _with_parentheses(interval: re.Match[str]) -> str:
-    left = "[" if interval[1] == "[" else "("
-    right = "]" if interval[3] == "]" else ")"
-    return f"{left}{interval[2]}{right}"
 
 
 def _conclusion_of(text: str) -> str:

@@ -406,7 +406,14 @@ def _same_relation(gold: Relation, answer: Value) -> bool:
         is_calculation = is_name(name) and is_constant(answer.sides[0])
         if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
             return True
-    return _same_sides(gold, answer) or _is_multiple(gold, answer)
+    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
+        return True
+    # 3 < x is x > 3. Only `in` cannot be read from the right.
+    turned = tuple(TURNED.get(operator, operator) for operator in reversed(answer.operators))
+    is_turned = gold.operators == turned and "in" not in turned
+    if is_turned and _same_items(gold.sides, answer.sides[::-1], _same_side):
+        return True
+    return _is_multiple(gold, answer)
 
 
 def _stated(relation: Relation) -> list[Value]:
@@ -492,17 +499,6 @@ def _is_defined(left: Value, others: list[Value]) -> bool:
         else:
             return False
     return bool(symbols(left.tree)) and len(set(atoms)) == len(atoms) > 1
-
-
-def _same_sides(gold: Relation, answer: Relation) -> bool:
-    """Whether two relations have the same sides and signs, from the left or from the right."""
-    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
-        return True
-    # 3 < x is x > 3. Only `in` cannot be read from the right.
-    turned = tuple(TURNED.get(operator, operator) for operator in reversed(answer.operators))
-    if gold.operators != turned or "in" in turned:
-        return False
-    return _same_items(gold.sides, answer.sides[::-1], _same_side)
 
 
 # The signs that a factor on both sides leaves as they are, or turns round where it is negative.

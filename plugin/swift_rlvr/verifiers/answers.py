@@ -26,11 +26,12 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 # \boxed 12
 _BARE_BOX = re.compile(r"\\boxed +(-?\d+(?:[.,/]\d+)*|[A-J](?![A-Za-z]))")
-# ~~12~~, but not the ties of 5~~cm; <del>12</del>, \sout{12}, \cancel{\boxed{12}}; a factor is cancelled, too
+# ~~12~~, but not the ties of 5~~cm; <del>12</del>, but not <s>12</s>, which are tokens as well; \sout{12};
+# \cancel{\boxed{12}}, since a factor is cancelled, too
 _LONGEST_STRUCK = 200
 _STRUCK = re.compile(
     rf"(?<![\w~)}}\]])~~(?=[^\s~])[^~\n]{{1,{_LONGEST_STRUCK}}}(?<=\S)~~(?![\w~])"
-    rf"|<(del|s|strike)>[^<]{{1,{_LONGEST_STRUCK}}}</\1>"
+    rf"|<(del|strike)>[^<]{{1,{_LONGEST_STRUCK}}}</\1>"
     r"|\\(?:sout|st|[bx]?cancel)\s*\{\s*\\boxed\s*\{[^{}]*\}\s*\}|\\sout\s*\{[^{}]*\}"
 )
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}

@@ -552,6 +552,10 @@ VALUE_NOT_ANOTHER = re.compile(
     r"(?(bracket)[^()（）\d\n]*[)）]|(?:,? (?:because|since|as) [^.\d\n]*|(?=\s*(?:[.,;!，。<\n]|\Z))))",
     re.IGNORECASE,
 )
+# where one of these two may stand
+VALUE_IS_DENIED = re.compile(
+    rf"(?:not|Not|n't|n’t|rather than|instead of|nicht|不是|并非) ?[$\\(*]*{_VALUE}"
+)
 NOT_ANOTHER_BUT = re.compile(
     rf"(?:\b(?P<kept>is|was)n['’]t|\b(?:not|nicht)|不是|并非)\s*{_ANOTHER}\s*[,;.，；。]?\s*"
     r"(?:\b(?:but(?: rather)?|rather|it is|it['’]s|sondern)\s|而)\s*"

@@ -65,6 +65,7 @@ from swift_rlvr.verifiers.languages import (
     TAKEN_BACK,
     TAKES_BACK,
     TRUTH,
+    VALUE_IS_DENIED,
     VALUE_NOT_ANOTHER,
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
@@ -128,7 +129,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         code = find_code(text)
         return None if code is None else Statement(form, code)
     tail = text[-TAIL_CHARS:]
-    for sign in _DENYING:
+    for sign in (*_STRIKING, *_DENYING):
         if sign in tail:
             text = _without_denied(text, reader)
             break
@@ -164,11 +165,9 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     return _last_line(final, reader) or _last_result(tail, reader)
 
 
-# what denies a value or strikes it out, one of which stands in a text that `_without_denied` changes
-_DENYING = (
-    *("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非"),
-    *("~~", "</del>", "</s>", "</strike>", "\\sout", "cancel"),
-)
+# what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
+_STRIKING = ("~~", "</del>", "</strike>", "\\sout", "cancel")
+_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非")
 
 
 def _without_denied(text: str, reader: Reader) -> str:
@@ -182,9 +181,14 @@ def _without_denied(text: str, reader: Reader) -> str:
             return match[0]
         return match["kept"] or ""
 
-    tail = without_struck(text[-TAIL_CHARS:])
-    tail = NOT_ANOTHER_BUT.sub(without_other, tail)
-    return text[:-TAIL_CHARS] + VALUE_NOT_ANOTHER.sub(without_other, tail)
+    tail = text[-TAIL_CHARS:]
+    if any(sign in tail for sign in _STRIKING):
+        tail = without_struck(tail)
+    # Many texts have a "not", and few deny a value, which is soon seen.
+    if VALUE_IS_DENIED.search(tail):
+        tail = NOT_ANOTHER_BUT.sub(without_other, tail)
+        tail = VALUE_NOT_ANOTHER.sub(without_other, tail)
+    return text[:-TAIL_CHARS] + tail
 
 
 def _unboxed(value: str) -> str:
@@ -652,8 +656,11 @@ def _behind(rest: str) -> _Behind:
     letter = None
     if block:
         together = _LIST_OF_SEGMENTS.match(rest)
-        answer = together[0] if together else content_of(block)
-        after = rest[(together or block).end() :]
+        # "$7$, and $7$ is prime" lists nothing
+        if together and _other_values(content_of(block), together[0]):
+            answer, after = together[0], rest[together.end() :]
+        else:
+            answer, after = content_of(block), rest[block.end() :]
         is_spread = is_spread or "\n" in block[0]
     else:
         line = rest.partition("\n")[0]

@@ -120,14 +120,12 @@ _SAME_FORMS = (
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     # 25^\circ C
     (re.compile(r"°\s+(?=[CF](?![A-Za-z]))"), "°"),
-    # \mathbb{R}^+; the positive integers, \mathbb{N}^*, have a letter of their own
-    (re.compile(r"\\mathbb\s*\{?\s*R\s*\}?\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?"), r"(0, \\infty)"),
-    (
-        re.compile(r"\\mathbb\s*\{?\s*[NZ]\s*\}?\s*[\^_]\s*\{?\s*(?:[*+]|\\ast|>\s*0)\s*\}?"),
-        r"\\mathbb{P}",
-    ),
     # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
+)
+# \mathbb{R}^+; the positive integers, \mathbb{N}^* and \mathbb{Z}^+, get a letter of their own
+_POSITIVE = re.compile(
+    r"\\mathbb\s*\{?\s*(?:([RNZ])\s*\}?\s*[\^_]\s*\{?\s*(?:\+|>\s*0)|N\s*\}?\s*[\^_]\s*\{?\s*(?:\*|\\ast))\s*\}?"
 )
 _IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
 # {command: what plain TeX writes for it}: {1 \over 2} and {5 \choose 2}, or without the braces where it is
@@ -218,7 +216,9 @@ def _in_one_form(text: str) -> str:
     r"""LaTeX with one command for each meaning; `\text{...}` is marked by \0 and \1."""
     if "{,}" in text:
         text = _DECIMAL_COMMA.sub(r"\1.", text)
-    text = _TIE.sub(" ", _THOUSANDS.sub("", text))
+    text = _THOUSANDS.sub("", text)
+    if "~" in text:
+        text = _TIE.sub(" ", text)
     if "\\" in text:
         text = _COLOR.sub("", _SPACING.sub(" ", text))
     for _ in range(_MAX_NESTED_TEXTS):
@@ -232,6 +232,10 @@ def _in_one_form(text: str) -> str:
     text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
     for pattern, replacement in _SAME_FORMS:
         text = pattern.sub(replacement, text)
+    if r"\mathbb" in text:
+        text = _POSITIVE.sub(
+            lambda match: r"(0, \infty)" if match[1] == "R" else r"\mathbb{P}", text
+        )
     if r"\over" in text or r"\choose" in text:
         for name, infix in _INFIX.items():
             text = infix.sub(rf"\\{name}{{\1\3}}{{\2\4}}", text)

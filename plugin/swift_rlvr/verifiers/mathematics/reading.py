@@ -482,7 +482,7 @@ _CONDITION_IN_BRACKETS = re.compile(
 
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
-    if condition := _CONDITION_IN_BRACKETS.fullmatch(text):
+    if text.endswith(")") and (condition := _CONDITION_IN_BRACKETS.fullmatch(text)):
         text = f"{condition[1]}, {condition[2]}"
     if "," in text and _CALCULATION.search(text):
         text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
@@ -732,7 +732,7 @@ def _matrix(text: str, depth: int) -> Value | None:
 
 def _transposed(text: str, depth: int) -> Value | None:
     """`(1, 2)^T` and `\\begin{pmatrix} 1 & 2 \\end{pmatrix}^T`."""
-    match = _TRANSPOSED.fullmatch(text)
+    match = _TRANSPOSED.fullmatch(text) if "^" in text else None
     if match is None:
         return None
     value = _read(match[1], depth + 1)

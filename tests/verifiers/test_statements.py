@@ -125,6 +125,14 @@ ANSWERS = [
     ("\\boxed{100}? Not sure.", None),
     ("\\boxed{100}, not", None),
     ("\\boxed{100} or 255", None),
+    # told from another value, or struck out
+    ("The answer is B, not C.", "B"),
+    ("The answer is not C but B.", "B"),
+    ("The answer is B, not B.", None),
+    ("The answer is the Rhine, not the Rhone.", None),
+    ("#### 7 (not 8)", "7"),
+    ("~~\\boxed{8}~~ The answer is 7.", "7"),
+    ("So \\boxed 12.", "12"),
     # alone on the last line
     ("So I choose\nB", "B"),
     ("It is\n\n(C)", "C"),

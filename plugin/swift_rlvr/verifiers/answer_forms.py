@@ -281,7 +281,16 @@ def ideal_completion(
     line_break = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
     if line_break:
         answer = f"\n{answer.strip()}\n"
-    statement = _as_shown(form, text, answer)
+    # with the key or the words that the prompt shows for it
+    key = form == JSON and (_KEY.search(text) or _LAST_KEY.search(text))
+    shown = form == MARKER and _SHOWN_MARKER.search(text)
+    if key:
+        statement = json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
+    elif shown:
+        before = shown["any"] or shown["words"] or shown["bare"]
+        statement = f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
+    else:
+        statement = _statement(form, answer)
     return _thought(reasoning, statement, tag, thinking_opened, line_break)
 
 
@@ -313,20 +322,10 @@ def _thought(
     return f"{reasoning}\n{statement}"
 
 
-def _as_shown(form: str, prompt: str, answer: str) -> str:
-    """An answer in a form, with the key or the words that a prompt shows for it."""
-    key = form == JSON and (_KEY.search(prompt) or _LAST_KEY.search(prompt))
-    if key:
-        return json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
-    shown = form == MARKER and _SHOWN_MARKER.search(prompt)
-    if shown:
-        before = shown["any"] or shown["words"] or shown["bare"]
-        return f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
-    return _statement(form, answer)
-
-
 def _statement(form: str, answer: str) -> str:
-    """An answer in a form, without the reasoning."""
+    """An answer in a form, without the reasoning; ValueError for an expression that is more than its
+    one group between two texts.
+    """
     if form in _ONE_LINE or form == JSON:
         answer = _unboxed(answer)
     match form:
@@ -344,26 +343,23 @@ def _statement(form: str, answer: str) -> str:
             return answer
         case "code":
             return answer.strip() if "```" in answer else f"```python\n{answer.strip()}\n```"
-    return _matching(form, answer)
+
+    # a text of which the one group of an expression is the answer
+    before, *others = _GROUP.split(form)
+    if len(others) != 1:
+        raise ValueError(
+            f"expected one of {', '.join(FORMS)} or an expression with one group, got {form!r}"
+        )
+    text = f"{_literal(before)}{answer}{_literal(others[0])}"
+    found = re.search(form, text, re.DOTALL)
+    if found is None or found[1].strip() != answer.strip():
+        raise ValueError(f"expected a group between two texts, got {form!r}")
+    return text
 
 
 def _unboxed(answer: str) -> str:
     """An answer without the box of its own in which a gold may be written."""
     return (boxed_answer(answer) or answer).strip()
-
-
-def _matching(pattern: str, answer: str) -> str:
-    """A text of which a pattern's group is the answer; ValueError where none can be told."""
-    before, *others = _GROUP.split(pattern)
-    if len(others) != 1:
-        raise ValueError(
-            f"expected one of {', '.join(FORMS)} or an expression with one group, got {pattern!r}"
-        )
-    text = f"{_literal(before)}{answer}{_literal(others[0])}"
-    found = re.search(pattern, text, re.DOTALL)
-    if found is None or found[1].strip() != answer.strip():
-        raise ValueError(f"expected a group between two texts, got {pattern!r}")
-    return text
 
 
 def _literal(pattern: str) -> str:

@@ -24,10 +24,20 @@ OPEN, CLOSE = "<answer>", "</answer>"
 # Boxes. A brace of the text itself is escaped and does not count: \{ and \}.
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
+# \boxed 12
+_BARE_BOX = re.compile(r"\\boxed +(-?\d+(?:[.,/]\d+)*|[A-J](?![A-Za-z]))")
+# ~~12~~, but not the ties of 5~~cm; <del>12</del>, but not <s>12</s>, which are tokens as well; \sout{12};
+# \cancel{\boxed{12}}, since a factor is cancelled, too
+_LONGEST_STRUCK = 200
+_STRUCK = re.compile(
+    rf"(?<![\w~)}}\]])~~(?=[^\s~])[^~\n]{{1,{_LONGEST_STRUCK}}}(?<=\S)~~(?![\w~])"
+    rf"|<(del|strike)>[^<]{{1,{_LONGEST_STRUCK}}}</\1>"
+    r"|\\(?:sout|st|[bx]?cancel)\s*\{\s*\\boxed\s*\{[^{}]*\}\s*\}|\\sout\s*\{[^{}]*\}"
+)
 # What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
 _JOINT = re.compile(
-    # commas, dollars, \( and \quad
-    r"(?:[\s$,;&~，、；]|\\[()\[\],; ]|\\q?quad"
+    # commas, dollars, 或, 和, \( and \quad
+    r"(?:[\s$,;&~，、；或和]|\\[()\[\],; ]|\\q?quad"
     # and, \text{ and }
     r"|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}"
     # x_1 =
@@ -123,14 +133,26 @@ def has_unclosed_answer(text: str) -> bool:
 
 
 def with_latex_boxes(text: str) -> str:
-    r"""A text in which GLM's mark of an answer is a box of LaTeX, as all others write it.
+    r"""A text in which all boxes are written as most are: GLM's mark of an answer, and a number in a box
+    without braces, of which TeX would frame the first digit only.
 
-    >>> with_latex_boxes("So <|begin_of_box|>7<|end_of_box|>.")
-    'So \\boxed{7}.'
+    >>> with_latex_boxes("So <|begin_of_box|>7<|end_of_box|>."), with_latex_boxes(r"So $\boxed 12$.")
+    ('So \\boxed{7}.', 'So $\\boxed{12}$.')
     """
-    if "<|begin_of_box|>" not in text:
-        return text
-    return text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
+    if "<|begin_of_box|>" in text:
+        text = text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
+    if r"\boxed " in text:
+        text = _BARE_BOX.sub(r"\\boxed{\1}", text)
+    return text
+
+
+def without_struck(text: str) -> str:
+    """A text without what is struck out in it, by Markdown, HTML or LaTeX.
+
+    >>> without_struck("~~12~~ 7"), without_struck("<del>12</del> 7"), without_struck("5~~cm")
+    (' 7', ' 7', '5~~cm')
+    """
+    return _STRUCK.sub("", text)
 
 
 def last_boxed(text: str) -> str | None:

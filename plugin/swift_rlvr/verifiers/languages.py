@@ -53,7 +53,7 @@ CALLED_WRONG = re.compile(
 # 故选B, 选 A、C
 CHOSEN = re.compile(
     r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
-    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+    r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.．]?\s*$"
 )
 # "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
 # stands beside them
@@ -67,7 +67,8 @@ DENIAL = re.compile(
 OR = re.compile(r"\bor\b", re.IGNORECASE)
 # "I doubt that the answer is 5", "some say the answer is 5"
 ATTITUDE = re.compile(
-    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether)\w*\b",
+    r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether"
+    r"|tempt|na[iï]ve)\w*\b",
     re.IGNORECASE,
 )
 # what takes back or leaves open an answer, in and behind it
@@ -477,9 +478,10 @@ DENIED_AT_END = re.compile(
 DENIALS = (*_NOT, "doubt", "doubt that", "doubt it is", "that it is", "the answer is")
 # all of a sentence before a box, in lower case: "wrong:", "a common wrong answer is"
 CALLED_WRONG_BEFORE = re.compile(
-    r"\W*(?:(?:an?|the|one|common|tempting|typical)\s+){0,3}"
-    rf"(?:wrong|incorrect|{words_of('wrong')})"
-    r"(?:\s+(?:answer|result|value|option|choice))?(?:\s+(?:is|was|would be))?\W*"
+    r"\W*(?:(?:an?|the|one|common|typical)\s+){0,3}"
+    rf"(?:(?:wrong|incorrect|tempting|na[iï]ve|{words_of('wrong')})(?:\s+(?:answer|result|value|option|choice|guess))?"
+    r"|(?:common|typical|usual)\s+(?:mistake|error))"
+    r"(?:\s+(?:is|was|would be))?(?:\s+to\s+\w+)?\W*"
 )
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
@@ -535,6 +537,29 @@ CORRECTED = re.compile(
     # alone, with a unit at most: "Wait, 8 * 2" corrects nothing
     rf"|[\s$\\(*]*(?P<alone>{_OTHER})[\s$\\)*]*(?:[^\W\d]+\s?){{0,2}}[.!。]?\s*(?:\n|\Z))"
     rf"|(?:it|that|this) should (?:be|have been)\s*:?[\s$\\(*]*(?P<due>{_OTHER}))",
+    re.IGNORECASE,
+)
+# "7, not 8" and "not 8 but 7" state 7, and tell it from another value
+_VALUE = r"(?:-?\.?\d+(?:[.,/]\d+)*+|\\(?:frac|sqrt)[^\s$;()*]*+|(?-i:[A-H])(?![A-Za-z])|\\boxed\{[^{}]*\})"
+_ANOTHER = rf"[$\\(*]*(?P<other>{_VALUE})[$\\)*]*(?: [a-z]+)?"
+VALUE_NOT_ANOTHER = re.compile(
+    # behind words that state it: a bound, x > 7, may leave out a value
+    r"(?P<kept>(?:\A|[\n:=#*]|answer>|\b(?:is|was|be|are|equals|answer|gets?|gives?|has|have)\b|[是为])[\s$\\(*]*"
+    rf"(?P<stated>{_VALUE})[$\\)*]*(?: [a-z]+)?)"
+    r"[\s,;.!，；—–]*(?P<bracket>[(（])?(?:(?:and |but )?(?:not|rather than|instead of|nicht) |而?不是|并非)"
+    rf"{_ANOTHER}"
+    # (not 8, which is even); , not 8, because it is even
+    r"(?(bracket)[^()（）\d\n]*[)）]|(?:,? (?:because|since|as) [^.\d\n]*|(?=\s*(?:[.,;!，。<\n]|\Z))))",
+    re.IGNORECASE,
+)
+# where one of these two may stand
+VALUE_IS_DENIED = re.compile(
+    rf"(?:not|Not|n't|n’t|rather than|instead of|nicht|不是|并非) ?[$\\(*]*{_VALUE}"
+)
+NOT_ANOTHER_BUT = re.compile(
+    rf"(?:\b(?P<kept>is|was)n['’]t|\b(?:not|nicht)|不是|并非)\s*{_ANOTHER}\s*[,;.，；。]?\s*"
+    r"(?:\b(?:but(?: rather)?|rather|it is|it['’]s|sondern)\s|而)\s*"
+    rf"(?=[$\\(*是]*(?P<stated>{_VALUE}))",
     re.IGNORECASE,
 )
 # Right before a block of code or data, in lower case: "this query would be wrong", "do not use"

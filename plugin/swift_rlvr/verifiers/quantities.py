@@ -77,14 +77,11 @@ def _forms(text: str) -> set[str]:
         first = _plain(span["first"] or span["low"])
         return {f"{first} to {_plain(span['last'])} {unit}" for unit in _units(span["unit"])}
     amount = _AMOUNT.fullmatch(written)
-    if amount:
-        return _amounts(amount)
-    # "one half"
-    return {written} if _FRACTION.fullmatch(written) else set()
+    if amount is None:
+        # "one half"
+        return {written} if _FRACTION.fullmatch(written) else set()
 
-
-def _amounts(amount: re.Match[str]) -> set[str]:
-    """A number with its money, percent or unit."""
+    # a number with its money, percent or unit
     number = _plain(amount["number"])
     scale = _SCALES.get((amount["scale"] or "").lower(), 0)
     if scale:

@@ -35,6 +35,7 @@ from swift_rlvr.verifiers.answers import (
     last_answer,
     normalised_answer,
     with_latex_boxes,
+    without_struck,
 )
 from swift_rlvr.verifiers.languages import (
     AFTER_OF_OTHERS,
@@ -56,6 +57,7 @@ from swift_rlvr.verifiers.languages import (
     HEADING,
     LABEL_OF_LAST_LINE,
     LEAD_IN,
+    NOT_ANOTHER_BUT,
     OR_OF_OTHERS,
     RESULT,
     SECOND_THOUGHT,
@@ -63,6 +65,8 @@ from swift_rlvr.verifiers.languages import (
     TAKEN_BACK,
     TAKES_BACK,
     TRUTH,
+    VALUE_IS_DENIED,
+    VALUE_NOT_ANOTHER,
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
@@ -121,6 +125,14 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     '7'
     """
     text = with_latex_boxes(text)
+    if form == CODE:
+        code = find_code(text)
+        return None if code is None else Statement(form, code)
+    tail = text[-TAIL_CHARS:]
+    for sign in (*_STRIKING, *_DENYING):
+        if sign in tail:
+            text = _without_denied(text, reader)
+            break
     if form:
         return _in_form(text, form, reader)
     block = last_answer(text)
@@ -153,6 +165,36 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
     return _last_line(final, reader) or _last_result(tail, reader)
 
 
+# what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
+_STRIKING = ("~~", "</del>", "</strike>", "\\sout", "cancel")
+_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非")
+
+
+def _without_denied(text: str, reader: Reader) -> str:
+    """A text without what its end strikes out, or names only to tell the answer from it: "7 (not 8)" and
+    "not 8 but 7" are "7".
+    """
+
+    def without_other(match: re.Match[str]) -> str:
+        stated, other = match.group("stated", "other")
+        if not reader.is_another(_unboxed(stated), _unboxed(other)):
+            return match[0]
+        return match["kept"] or ""
+
+    tail = text[-TAIL_CHARS:]
+    if any(sign in tail for sign in _STRIKING):
+        tail = without_struck(tail)
+    # Many texts have a "not", and few deny a value, which is soon seen.
+    if VALUE_IS_DENIED.search(tail):
+        tail = NOT_ANOTHER_BUT.sub(without_other, tail)
+        tail = VALUE_NOT_ANOTHER.sub(without_other, tail)
+    return text[:-TAIL_CHARS] + tail
+
+
+def _unboxed(value: str) -> str:
+    return value[len("\\boxed{") : -1] if value.startswith("\\boxed{") else value
+
+
 def check_form(form: object) -> str | None:
     """A form as it is, or None for None and ""; ValueError for one that is unknown or has not one
     group.
@@ -179,10 +221,6 @@ def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
     if form == TAGS:
         block = last_answer(text)
         return None if block is None else _in_block(block, reader)
-    if form == CODE:
-        code = find_code(text)
-        return None if code is None else Statement(form, code)
-
     final = without_end_tokens(after_thinking(text)).strip()
     if form == MARKER:
         return _behind_last_marker(final, reader)
@@ -395,7 +433,7 @@ _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 _CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
 # \boxed{5} or 6
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*\bor\s+[$\\(]*([^\s$,;()]+)")
+_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
 
@@ -446,6 +484,13 @@ BLOCK = re.compile(
     r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
     re.DOTALL,
 )
+# $3$ and $5$, $x = 1$, $y = 2$: one list
+_LIST_OF_SEGMENTS = re.compile(
+    rf"(?:{SEGMENT.pattern})(?:(?:\s*[,;，、]\s*(?:and\s+)?|\s+and\s+|\s*和\s*)(?:{SEGMENT.pattern}))+",
+    re.DOTALL,
+)
+# what says nothing around an answer: **5** ✅
+_AROUND_ANSWER = " \t\n*✅✔✓🎉\ufe0f"
 # 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
 NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 # what ends a sentence; the point of 3.5 does not
@@ -574,7 +619,7 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     if DOUBT.search(words) and not TRUTH.fullmatch(words):
         return None
 
-    answer = _BOLD.sub(r"\1", behind.answer).strip().strip("*").strip()
+    answer = _BOLD.sub(r"\1", behind.answer).strip(_AROUND_ANSWER)
     surely = SURELY.match(answer)
     if surely:
         answer = answer[surely.end() :]
@@ -610,8 +655,12 @@ def _behind(rest: str) -> _Behind:
     block = BLOCK.match(rest)
     letter = None
     if block:
-        answer = content_of(block)
-        after = rest[block.end() :]
+        together = _LIST_OF_SEGMENTS.match(rest)
+        # "$7$, and $7$ is prime" lists nothing
+        if together and _other_values(content_of(block), together[0]):
+            answer, after = together[0], rest[together.end() :]
+        else:
+            answer, after = content_of(block), rest[block.end() :]
         is_spread = is_spread or "\n" in block[0]
     else:
         line = rest.partition("\n")[0]
@@ -720,7 +769,7 @@ def _without_last_line(text: str) -> tuple[str, str]:
             start = text.rfind(opening, 0, text.rfind(closing))
     line_start = text.rfind("\n", 0, start if start >= 0 else len(text)) + 1
     line = " ".join(text[line_start:].split("\n"))
-    return text[:line_start], line.strip().strip("*").strip()
+    return text[:line_start], line.strip(_AROUND_ANSWER)
 
 
 def _last_result(tail: str, reader: Reader) -> Statement | None:

@@ -93,9 +93,27 @@ class _Rewriter:
         if token.isspace():
             self.pieces.append(token)
         elif self.awaited or token == "{":
-            self._open(token)
+            # {1} + 2, whose brace belongs to nothing, and \frac12
+            if not self.awaited or token != "{":
+                raise _Unreadable
+            if self.awaited == "box":
+                self.pieces.append(" ")
+            else:
+                self._write("(")
+            self.owners.append(self.awaited)
+            self.awaited = ""
         elif token == "}":
-            self._close()
+            if not self.owners:
+                raise _Unreadable
+            owner = self.owners.pop()
+            if owner == "numerator":
+                self._write(")/")
+                self.awaited = "denominator"
+            elif owner == "denominator":
+                self._write("))")
+            else:
+                self.pieces.append(" ")
+                self.last = "]"
         elif token in _FRACTIONS:
             self._write("(")
             self.awaited = "numerator"
@@ -111,30 +129,6 @@ class _Rewriter:
             raise _Unreadable
         else:
             self._write(_COMMANDS.get(token, token))
-
-    def _open(self, token: str) -> None:
-        # {1} + 2, whose brace belongs to nothing, and \frac12
-        if not self.awaited or token != "{":
-            raise _Unreadable
-        if self.awaited == "box":
-            self.pieces.append(" ")
-        else:
-            self._write("(")
-        self.owners.append(self.awaited)
-        self.awaited = ""
-
-    def _close(self) -> None:
-        if not self.owners:
-            raise _Unreadable
-        owner = self.owners.pop()
-        if owner == "numerator":
-            self._write(")/")
-            self.awaited = "denominator"
-        elif owner == "denominator":
-            self._write("))")
-        else:
-            self.pieces.append(" ")
-            self.last = "]"
 
     def _write(self, piece: str) -> None:
         # \boxed{1 + 2} * 3

@@ -25,7 +25,7 @@ from operator import countOf
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer
-from swift_rlvr.verifiers.countdown.arithmetic import Shape, parse
+from swift_rlvr.verifiers.countdown.arithmetic import parse
 from swift_rlvr.verifiers.countdown.notation import to_plain
 
 # of an answer without its white space: bounds the depth, the size of the numbers, memory and time
@@ -150,7 +150,12 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
         plain = to_plain(text) or text
         parsed = parse(plain)
     if parsed is None:
-        return Verdict(0.0, _why_unreadable(plain), text)
+        # LaTeX commands are no words, so that `2^3 \\times 4` names the operator.
+        without_commands = re.sub(r"\\[A-Za-z]+", " ", plain)
+        has_words = any(map(str.isalpha, without_commands))
+        is_forbidden = _FORBIDDEN.search(without_commands) and not has_words
+        reason = Reason.FORBIDDEN_OPERATOR if is_forbidden else Reason.NOT_AN_EXPRESSION
+        return Verdict(0.0, reason, text)
     shape, numbers = parsed
 
     # the side that uses the given numbers, of which there may be several: 1 + 2 = 2 + 1
@@ -158,7 +163,15 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
         if sorted(numbers[side]) == given:
             break
     else:
-        return Verdict(0.0, _why_wrong_numbers(shape, numbers, given), text)
+        # The reason is that of the longest side.
+        used = max((numbers[side] for side in shape.sides), key=len)
+        if not set(used) <= set(given):
+            reason = Reason.EXTRA_NUMBER
+        elif any(used.count(number) > given.count(number) for number in used):
+            reason = Reason.REUSED_NUMBER
+        else:
+            reason = Reason.MISSING_NUMBER
+        return Verdict(0.0, reason, text)
     try:
         values = shape.evaluate(numbers)
     except ZeroDivisionError:
@@ -231,24 +244,3 @@ def _integer(value: object) -> int | None:
         if _INTEGER.fullmatch(value):
             return int(value.partition(".")[0])
     return None
-
-
-def _why_unreadable(text: str) -> Reason:
-    """Why a text is not in the grammar. LaTeX commands are no words, so that ``2^3 \\times 4``
-    names the operator.
-    """
-    without_commands = re.sub(r"\\[A-Za-z]+", " ", text)
-    has_words = any(map(str.isalpha, without_commands))
-    if _FORBIDDEN.search(without_commands) and not has_words:
-        return Reason.FORBIDDEN_OPERATOR
-    return Reason.NOT_AN_EXPRESSION
-
-
-def _why_wrong_numbers(shape: Shape, numbers: list[int], given: list[int]) -> Reason:
-    """Why no side of an answer uses the given numbers: the reason for its longest side."""
-    used = max((numbers[side] for side in shape.sides), key=len)
-    if not set(used) <= set(given):
-        return Reason.EXTRA_NUMBER
-    if any(used.count(number) > given.count(number) for number in used):
-        return Reason.REUSED_NUMBER
-    return Reason.MISSING_NUMBER

@@ -269,16 +269,18 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             # a determinant is a number
             number = _determinant(matrix.rows)
             return number is not None and same_expression(Expression(number), value)
-        case Tuple(items, closed_low=True):
+        case Tuple((Tuple(closed_low=True), *_), closed_low=True):
             # [[1, 2], [3, 4]]
             rows = []
-            for item in items:
+            for item in value.items:
                 if not isinstance(item, Tuple) or not item.closed_low:
                     return False
                 rows.append(item.items)
             return _same_items(matrix.rows, rows, _same_items)
+        case Tuple(closed_low=low, closed_high=high) if low != high:
+            return False
         case Tuple(items) | Vector(items):
-            # (1, 2) or <1, 2>: the entries of a column or of a single row
+            # (1, 2), [1, 2] or <1, 2>: the entries of a column or of a single row
             entries = list(chain.from_iterable(matrix.rows))
             is_line = len(matrix.rows) in (1, len(entries))
             return is_line and _same_items(entries, items)
@@ -316,6 +318,11 @@ def _determinant(rows: Items[Items[Value]]) -> Tree | None:
 def _same_several(gold: Value, answer: Value) -> bool:
     """Whether two values are the same, of which at least one is several."""
     match gold, answer:
+        case Tuple((_, _), closed_low=True) | Tuple((_, _), closed_high=True), Matrix() if (
+            as_region(gold) is not None
+        ):
+            # [1, 2] is an interval, and no column
+            return False
         case Several(), Matrix():
             return _matrix_is(answer, gold)
         case Ratio(), Ratio() if not is_clock_time(gold):
@@ -399,7 +406,14 @@ def _same_relation(gold: Relation, answer: Value) -> bool:
         is_calculation = is_name(name) and is_constant(answer.sides[0])
         if is_calculation and any(_answer_states(value, answer) for value in _stated(gold)):
             return True
-    return _same_sides(gold, answer) or _is_multiple(gold, answer)
+    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
+        return True
+    # 3 < x is x > 3. Only `in` cannot be read from the right.
+    turned = tuple(TURNED.get(operator, operator) for operator in reversed(answer.operators))
+    is_turned = gold.operators == turned and "in" not in turned
+    if is_turned and _same_items(gold.sides, answer.sides[::-1], _same_side):
+        return True
+    return _is_multiple(gold, answer)
 
 
 def _stated(relation: Relation) -> list[Value]:
@@ -485,17 +499,6 @@ def _is_defined(left: Value, others: list[Value]) -> bool:
         else:
             return False
     return bool(symbols(left.tree)) and len(set(atoms)) == len(atoms) > 1
-
-
-def _same_sides(gold: Relation, answer: Relation) -> bool:
-    """Whether two relations have the same sides and signs, from the left or from the right."""
-    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
-        return True
-    # 3 < x is x > 3. Only `in` cannot be read from the right.
-    turned = tuple(TURNED.get(operator, operator) for operator in reversed(answer.operators))
-    if gold.operators != turned or "in" in turned:
-        return False
-    return _same_items(gold.sides, answer.sides[::-1], _same_side)
 
 
 # The signs that a factor on both sides leaves as they are, or turns round where it is negative.

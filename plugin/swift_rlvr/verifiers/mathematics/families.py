@@ -107,27 +107,20 @@ def _progressions(value: Value) -> list[Progression] | None:
     (parameter,) = parameters
     progressions = []
     for tree in trees:
-        progression = _progression(tree, parameter)
-        if progression is None:
+        values = [value_at(tree, {parameter: Fraction(integer)}) for integer in _INTEGERS]
+        if None in values or not all(map(is_real, values)):
             return None
-        progressions.append(progression)
+        at_0, at_1, at_2, at_5 = values
+        step = minus(at_1, at_0)
+        next_step = minus(at_2, at_1)
+        five_steps = minus(at_5, at_0)
+        # the steps of k^2 differ
+        if is_zero(step) or not agree(next_step, step):
+            return None
+        if not agree(five_steps, times(step, Fraction(5))):
+            return None
+        progressions.append((at_0, step))
     return progressions
-
-
-def _progression(tree: Tree, parameter: str) -> Progression | None:
-    """The value for 0 and the step. Returns None if the steps differ, as those of k^2 do."""
-    values = [value_at(tree, {parameter: Fraction(integer)}) for integer in _INTEGERS]
-    if None in values or not all(map(is_real, values)):
-        return None
-    at_0, at_1, at_2, at_5 = values
-    step = minus(at_1, at_0)
-    next_step = minus(at_2, at_1)
-    five_steps = minus(at_5, at_0)
-    if is_zero(step) or not agree(next_step, step):
-        return None
-    if not agree(five_steps, times(step, Fraction(5))):
-        return None
-    return at_0, step
 
 
 def _common_step(steps: list[Computed]) -> Computed | None:

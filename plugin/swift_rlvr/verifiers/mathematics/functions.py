@@ -145,7 +145,17 @@ def power(a: Computed, b: Computed) -> Computed:
         Undefined: there is none, or one that is too large.
     """
     if isinstance(b, Fraction) and b.denominator == 1:
-        return _whole_power(a, int(b))
+        # small powers of fractions are exact
+        exponent = int(b)
+        if is_zero(a) and exponent <= 0:
+            raise Undefined
+        if isinstance(a, Fraction):
+            bits = max(a.numerator.bit_length(), a.denominator.bit_length())
+            if abs(exponent) * bits <= MAX_BITS or abs(a) == 1 or not a:
+                return a**exponent
+        if abs(exponent) > MAX_POWER:
+            raise Undefined
+        return _bounded(inexact(a), exponent)
     if is_zero(a):
         if isinstance(b, Fraction) and b > 0:
             return Fraction(0)
@@ -161,18 +171,6 @@ def power(a: Computed, b: Computed) -> Computed:
             root = -_context.root(inexact(-a), b.denominator)
             return power(root, Fraction(b.numerator))
     return _bounded(inexact(a), inexact(b))
-
-
-def _whole_power(a: Computed, exponent: int) -> Computed:
-    if is_zero(a) and exponent <= 0:
-        raise Undefined
-    if isinstance(a, Fraction):
-        bits = max(a.numerator.bit_length(), a.denominator.bit_length())
-        if abs(exponent) * bits <= MAX_BITS or abs(a) == 1 or not a:
-            return a**exponent
-    if abs(exponent) > MAX_POWER:
-        raise Undefined
-    return _bounded(inexact(a), exponent)
 
 
 def _bounded(a: Computed, b: Computed) -> Computed:

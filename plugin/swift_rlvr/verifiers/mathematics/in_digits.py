@@ -136,7 +136,8 @@ _FORMS = [
     ),
     # twenty-five apples
     (rf"(?P<number>{_NUMBER}) {_COUNTED}", "{number} {rest}"),
-    # 百分之五十
+    # 百分之50, 百分之五十
+    (rf"{_MINUS}百分之(?P<rest>\d[\d.]*)", "{sign}{rest}%"),
     (rf"{_MINUS}百分之(?P<number>{_NUMERAL})", "{sign}{number}%"),
     # 三分之二, 一又三分之二
     (
@@ -237,14 +238,10 @@ def _value(name: str, text: str) -> Any:
         return int(text)
     if text.isascii():
         return _PARTS.get(text) or number_in_words(re.sub(r"^an?\b", "one", text))
-    return _chinese_number(text)
-
-
-def _chinese_number(numeral: str) -> int | None:
-    """The number of 一百二十. Returns None if its parts are in no order, as in 二五."""
-    if numeral in ("零", "〇"):
+    if text in ("零", "〇"):
         return 0
-    match = _CHINESE_NUMBER.fullmatch(numeral)
+    # 一百二十; the parts of 二五 are in no order
+    match = _CHINESE_NUMBER.fullmatch(text)
     if match is None:
         return None
     total = 0

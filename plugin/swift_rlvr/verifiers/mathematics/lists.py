@@ -128,29 +128,23 @@ def same_brackets(gold: Several, answer: Several) -> bool:
             Listing() | Sequence() | Cases() as bare,
             Tuple() as ordered,
         ):
-            return _may_drop_brackets(bare, ordered)
+            # (4, 1, 6) -> 4, 1, 6
+            if in_order(bare) and _is_list(ordered):
+                return True
+            if isinstance(bare, Listing) and len(bare.items) > 2 and _is_list(ordered):
+                return True
+            if ordered.closed_low:
+                return False
+            # For two values it takes names in alphabetical order, (1, 2) -> x = 1, y = 2, since `2, 1` may
+            # be two solutions.
+            names = [name_of(left) for left in _left_sides(bare)]
+            return bool(names) and all(names) and names == sorted(set(names))
     return False
 
 
 def _is_list(value: Tuple) -> bool:
     """Whether its brackets are of one kind, as around a list; (1, 2] is an interval."""
     return value.closed_low == value.closed_high
-
-
-def _may_drop_brackets(bare: Several, ordered: Tuple) -> bool:
-    """Whether values without brackets stand in the order of a tuple.
-
-    (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order, (1, 2) -> x = 1, y = 2,
-    or a bare list that is in order: `2, 1` may be two solutions.
-    """
-    if in_order(bare) and _is_list(ordered):
-        return True
-    if isinstance(bare, Listing) and len(bare.items) > 2 and _is_list(ordered):
-        return True
-    if ordered.closed_low:
-        return False
-    names = [name_of(left) for left in _left_sides(bare)]
-    return bool(names) and all(names) and names == sorted(set(names))
 
 
 def only_value(value: Several) -> Value | None:

@@ -20,7 +20,7 @@ _SIGN_NAMES = r"""
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
     ⁄ / ∕ / ٫ . ٬ , ٪ % ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
-    º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
+    º ° ℃ °C ℉ °F 、 , 。 . ： : ∶ : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
 # {sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx
 _SIGNS = {"，": ", ", "（": " ("}
@@ -45,12 +45,19 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "012345678
 
 # --- what does not change the meaning
 
+# 1{,}5 and 0{,}125, which are how LaTeX sets a decimal comma; not 1{,}234 and 12{,}34{,}567
+_DECIMAL_COMMA = re.compile(
+    r"(?<![\d},.])((?:0(?=\{,\}\d)|\d+(?=\{,\}(?!\d{3}(?!\d)))))\{,\}(?=\d+(?![\d{]))"
+)
 # 1{,}234, 1\,234, 1,\!234, 1~234
 _THOUSANDS = re.compile(r"(?<=\d),?(?:\\[!,]|\{,\}|~)\s*(?=\d{3}(?!\d))|(?<=\d)\{,\}(?=\d)")
+# 5~cm, 28~%, (2,~3): a space; not ~5, which is about 5, nor 5~6, a range
+_TIE = re.compile(r"(?<=[\d)}])~(?=[A-Za-z%°\\])|(?<=[,;])~(?=\S)")
 _SPACING = re.compile(
     # \left( and \displaystyle
     r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
-    r"|q?quad|enspace|thinspace|therefore|boldsymbol|bf|rm|it)(?![A-Za-z])"
+    r"|q?quad|enspace|thinspace|therefore|boldsymbol|bf|rm|it|small|normalsize|[lL]arge|LARGE|[hH]uge"
+    r")(?![A-Za-z])"
     # \, and ~, but not the \\ of a row
     r"|(?<!\\)\\[,!;:> ]|(?<!\\)~"
     # \hspace{1cm}; \phantom{5} stays, because what is not printed is no answer
@@ -64,7 +71,7 @@ _TEXT = re.compile(
 # \mathrm{m s^{-1}}: the braces of a power would hide those of the text
 _POWER_IN_TEXT = re.compile(r"(\\(?:text|mathrm|rm)\s*\{[^{}]*\^)\s*\{\s*(-?\d)\s*\}")
 # \color{red}
-_COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
+_COLOR = re.compile(r"\\(?:color|textcolor|colorbox)\s*\{[^{}]*\}")
 # `\\frac`, as JSON writes it
 _ESCAPED = re.compile(r"\\\\(?:\\\\|(?=[A-Za-z{}()\[\]%$]))")
 # "5", '5', ```5```
@@ -89,10 +96,11 @@ _ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 # in each group the first stands for all
 _OTHER_NAMES = r"""
-    \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
+    \frac dfrac tfrac cfrac nicefrac sfrac|\{ lbrace|\} rbrace
+    |\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
     |\Rightarrow implies Longrightarrow therefore|\epsilon varepsilon|\phi varphi|\theta vartheta
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
-    |... ldots cdots dots|£ pounds textsterling|€ euro texteuro|° degree|' prime|\binom dbinom tbinom
+    |\\ cr newline|... ldots cdots dots|£ pounds textsterling|€ euro texteuro|° degree|' prime|\binom dbinom tbinom
 """
 # {command: the one that stands for it}
 _SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
@@ -106,6 +114,8 @@ _SAME_FORMS = (
     (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
     # 25\% \text{ of } 60
     (re.compile(r"(?<=[%}])\s*\x00\s*of\s*\x01\s*(?=[\d\\])"), r"\\cdot "),
+    # 90{}^\circ
+    (re.compile(r"(?<=[\w)}])\{\s*\}(?=\s*\^)"), ""),
     # 30^\circ, 30^{\circ}
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     # 25^\circ C
@@ -113,11 +123,17 @@ _SAME_FORMS = (
     # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
-# {1 \over 2}, or without the braces where it is all of the text
-_IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
-_OVER = re.compile(
-    rf"\{{{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}\}}|^{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}$"
+# \mathbb{R}^+; the positive integers, \mathbb{N}^* and \mathbb{Z}^+, get a letter of their own
+_POSITIVE = re.compile(
+    r"\\mathbb\s*\{?\s*(?:([RNZ])\s*\}?\s*[\^_]\s*\{?\s*(?:\+|>\s*0)|N\s*\}?\s*[\^_]\s*\{?\s*(?:\*|\\ast))\s*\}?"
 )
+_IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
+# {command: what plain TeX writes for it}: {1 \over 2} and {5 \choose 2}, or without the braces where it is
+# all of the text
+_INFIX = {}
+for _name, _infix in (("frac", "over"), ("binom", "choose")):
+    _between = rf"{_IN_GROUP}\\{_infix}(?![A-Za-z]){_IN_GROUP}"
+    _INFIX[_name] = re.compile(rf"\{{{_between}\}}|^{_between}$")
 
 # --- dollars
 
@@ -198,7 +214,11 @@ def _with_plain_signs(text: str) -> str:
 
 def _in_one_form(text: str) -> str:
     r"""LaTeX with one command for each meaning; `\text{...}` is marked by \0 and \1."""
+    if "{,}" in text:
+        text = _DECIMAL_COMMA.sub(r"\1.", text)
     text = _THOUSANDS.sub("", text)
+    if "~" in text:
+        text = _TIE.sub(" ", text)
     if "\\" in text:
         text = _COLOR.sub("", _SPACING.sub(" ", text))
     for _ in range(_MAX_NESTED_TEXTS):
@@ -212,8 +232,13 @@ def _in_one_form(text: str) -> str:
     text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
     for pattern, replacement in _SAME_FORMS:
         text = pattern.sub(replacement, text)
-    if r"\over" in text:
-        text = _OVER.sub(r"\\frac{\1\3}{\2\4}", text)
+    if r"\mathbb" in text:
+        text = _POSITIVE.sub(
+            lambda match: r"(0, \infty)" if match[1] == "R" else r"\mathbb{P}", text
+        )
+    if r"\over" in text or r"\choose" in text:
+        for name, infix in _INFIX.items():
+            text = infix.sub(rf"\\{name}{{\1\3}}{{\2\4}}", text)
     return text
 
 
@@ -231,6 +256,8 @@ def _as_text(match: re.Match[str]) -> str:
         if name not in ("min", "sec") or has_argument:
             return f"\\{name} "
     if content.isdigit():
+        return match[1]
+    if content in (",", ";"):
         return match[1]
     if len(content) == 1:
         # constants, and variables in bold, italic or sans serif; \text{A} is a choice

@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter
 from fractions import Fraction
-from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, near
 from swift_rlvr.verifiers.mathematics.units import (
@@ -89,6 +88,12 @@ _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 
 # --- words
 
+# 50%, 50 percent, 50 pct, in other languages too
+_PERCENT = re.compile(
+    r"\s*%\Z|(?<=\d)\s*(?:퍼센트|パーセント)\Z"
+    r"|\s(?:percent|pct|prozent|procent|por ciento|por cento|per cento|pour cent|процент\w{0,3})\Z",
+    re.IGNORECASE,
+)
 # behind a number: 5 million, 5万, the longest first
 _SCALES = {
     " thousand million": 10**9,
@@ -208,7 +213,19 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         return Number(Fraction(ordinal[1]), unit="ordinal")
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
-    text, signs = _without_signs(text)
+    # the signs around it: $5, 5 US$, 50%
+    money = ""
+    before = _CURRENCY.match(text)
+    if before:
+        text = before[1] + text[before.end() :]
+        money = _CURRENCIES[before[2]]
+    elif text[-1] in _CURRENCIES:
+        money = _CURRENCIES[text[-1]]
+        text = text[:-1].removesuffix("US").rstrip()
+    percent = _PERCENT.search(text) if text[-1:] == "%" or text[-1:].isalpha() else None
+    if percent:
+        text = text[: percent.start()]
+
     for form in _FORMS:
         match = form.match(text)
         if match is None or match.end() > _MAX_DIGITS:
@@ -221,13 +238,13 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         scale = _SCALES[word[0]] if word else 1
         rest = rest[word.end() :] if word else rest
         # $5 per hour
-        if signs.money_is_before and _RATE.match(rest):
-            rest = f" {signs.money}{rest}"
+        if before and _RATE.match(rest):
+            rest = f" {money}{rest}"
 
         # what is left is the unit; 50% cm is nothing
-        unit = signs.money
+        unit = money
         if rest.strip():
-            written_unit = None if signs.percent else read_unit(rest, rest[0] in " (")
+            written_unit = None if percent else read_unit(rest, rest[0] in " (")
             if written_unit is None:
                 continue
             unit = written_unit or unit
@@ -236,33 +253,8 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         except ZeroDivisionError:
             return None
         product = product_of_letters(text, rest) if unit and not in_text else None
-        return number._replace(percent=signs.percent, unit=unit, product=product)
+        return number._replace(percent=percent is not None, unit=unit, product=product)
     return None
-
-
-class _Signs(NamedTuple):
-    """The signs around a number."""
-
-    money: str = ""  # the currency
-    money_is_before: bool = False
-    percent: bool = False
-
-
-def _without_signs(text: str) -> tuple[str, _Signs]:
-    """The text without its signs of money and percent, and what they are."""
-    before = _CURRENCY.match(text)
-    if before:
-        text = before[1] + text[before.end() :]
-        signs = _Signs(_CURRENCIES[before[2]], money_is_before=True)
-    elif text[-1] in _CURRENCIES:
-        signs = _Signs(_CURRENCIES[text[-1]])
-        text = text[:-1].removesuffix("US").rstrip()
-    else:
-        signs = _Signs()
-    for sign in ("%", " percent"):
-        if text.endswith(sign):
-            return text.removesuffix(sign).rstrip(), signs._replace(percent=True)
-    return text, signs
 
 
 def _number_of(match: re.Match[str], scale: int) -> Number:

@@ -114,6 +114,11 @@ _FOR_ALL = re.compile(
 _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
+# ]1, 2[ \cup [3, 4[, where a bracket that is turned outwards leaves out its bound
+_ONE_INTERVAL = re.compile(r"([\[\](])([^\[\]()]*[,;][^\[\]()]*)([\[\])])")
+_OUTWARD = re.compile(
+    rf"(?:[A-Za-z]\s*\\in\s*)?{_ONE_INTERVAL.pattern}(?:\s*\\(?:cup|cap|setminus)\s*{_ONE_INTERVAL.pattern})*"
+)
 # "So, the answer is: = 5" has three lead-ins
 _MAX_LEAD_INS = 3
 
@@ -134,6 +139,11 @@ def read(text: str) -> Value | None:
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
     cleaned = _conclusion_of(cleaned)
+    if _OUTWARD.fullmatch(cleaned):
+        cleaned = _ONE_INTERVAL.sub(
+            lambda match: f"{match[1].replace(']', '(')}{match[2]}{match[3].replace('[', ')')}",
+            cleaned,
+        )
     if correct := CALLED_CORRECT.fullmatch(cleaned):
         cleaned = f"({correct[1] or correct[2]})"
     elif several := _CALLED_CORRECT_TOGETHER.fullmatch(cleaned):
@@ -313,10 +323,14 @@ _SYNONYMS = {
     "no real solutions": "no solution",
     "there are no solutions": "no solution",
     "there is no solution": "no solution",
+    "no solution exists": "no solution",
+    "no solutions exist": "no solution",
+    "无解": "no solution",
     "dne": "does not exist",
     "doesn't exist": "does not exist",
     "undefined": "does not exist",
     "not defined": "does not exist",
+    "不存在": "does not exist",
     "infinite": "infinitely many",
     "infinitely many solutions": "infinitely many",
     "infinite number of solutions": "infinitely many",
@@ -415,8 +429,10 @@ def _family(text: str, depth: int) -> Value | None:
     return None
 
 
-# "or", also as text or as the sign of logic
-_OR = re.compile(r"\s+(?:or|OR)\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
+# "or", also as text, in Chinese or as the sign of logic
+_OR = re.compile(
+    r"\s+(?:or|OR)\s+|\s*\\text\{\s*,?\s*(?:or|或者?)\s*\}\s*|\\lor(?![A-Za-z])|,?\s*或者?"
+)
 
 
 def _alternatives(text: str, depth: int) -> Value | None:
@@ -448,18 +464,26 @@ def _conditions(values: tuple[Value, ...]) -> dict[str, list[RealSet]] | None:
     return conditions
 
 
-# "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text or as the sign of logic
+# "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text, in Chinese or as the sign of logic
 _AND = re.compile(
-    r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}"
-    r"|\\land(?![A-Za-z])"
+    r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+"
+    r"|\\text\{\s*,?\s*(?:and|[和与且])\s*\}|\\land(?![A-Za-z])|\s*[和与且]"
 )
 # in a calculation the commas of 1,000 + 2,000 are no separators, but those of (1,200) are
 _CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
 _IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 
 
+# 2n - 1 (n \geq 1), 2n - 1 (n \in \mathbb{N})
+_CONDITION_IN_BRACKETS = re.compile(
+    r"(.*[^\s,;(])\s*\(\s*([A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*)\)"
+)
+
+
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
+    if text.endswith(")") and (condition := _CONDITION_IN_BRACKETS.fullmatch(text)):
+        text = f"{condition[1]}, {condition[2]}"
     if "," in text and _CALCULATION.search(text):
         text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     parts, _ = split(text, _AND)
@@ -671,6 +695,8 @@ _CASES = re.compile(
 )
 # brackets that are written around an array
 _AROUND_MATRIX = {"[": "]", "(": ")", "|": "|"}
+# (1, 2)^T, also ^{\top}: a row that is written for a column
+_TRANSPOSED = re.compile(r"(.*[)\]}])\s*\^\s*\{?\s*(?:T|\\text\{\s*T\s*\}|\\top|\\intercal)\s*\}?")
 # cells of cases: 1 & x > 0, 1 \text{ if } x > 0
 _CELL = re.compile(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}")
 # `\\`, `\\[2pt]`, and `\-3` where one backslash of `\\-3` got lost
@@ -702,6 +728,19 @@ def _matrix(text: str, depth: int) -> Value | None:
         for row in rows[:1] if has_bars else rows:
             row[:] = [f"{before} \\cdot ({cell})" for cell in row]
     return Matrix(has_bars, tuple([_read_parts(row, depth) for row in rows]))
+
+
+def _transposed(text: str, depth: int) -> Value | None:
+    """`(1, 2)^T` and `\\begin{pmatrix} 1 & 2 \\end{pmatrix}^T`."""
+    match = _TRANSPOSED.fullmatch(text) if "^" in text else None
+    if match is None:
+        return None
+    value = _read(match[1], depth + 1)
+    if isinstance(value, Matrix) and len(set(map(len, value.rows))) == 1:
+        return value._replace(rows=tuple(zip(*value.rows, strict=True)))
+    if isinstance(value, Tuple) and value.closed_low == value.closed_high:
+        return Matrix(False, tuple([(item,) for item in value.items]))
+    return None
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -838,6 +877,7 @@ _READERS = (
     _set,
     _bracketed,
     _cases,
+    _transposed,
     _matrix,
     _approximate,
     _ratio,

@@ -212,8 +212,15 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     clause = _CLAUSE.match(text)
     if clause:
         text = text[clause.end() :]
-    if text.count("$") > 2 or "\\(" in text:
-        text = _without_names(text)
+    # "the area of $ABC$ is $5$": a formula that only names what its value is of is a word
+    if text.count("$") > 1 or "\\(" in text:
+        sentence = text
+
+        def as_word(segment: re.Match[str]) -> str:
+            is_name = _NAME.fullmatch(content_of(segment))
+            return "it" if is_name and _IS_VALUE.search(sentence, segment.end()) else segment[0]
+
+        text = SEGMENT.sub(as_word, sentence)
     segments = list(SEGMENT.finditer(text))
     if not segments:
         return _value_of_prose(text, only)
@@ -230,18 +237,6 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if not _is_stated(text[: segments[0].start()], needs_verb):
         return None
     return _value(contents[0].removeprefix("="))
-
-
-def _without_names(text: str) -> str:
-    """A sentence in which formulas that only name what its value is of are words: "the area of $ABC$
-    is $5$".
-    """
-
-    def as_word(segment: re.Match[str]) -> str:
-        is_name = _NAME.fullmatch(content_of(segment))
-        return "it" if is_name and _IS_VALUE.search(text, segment.end()) else segment[0]
-
-    return SEGMENT.sub(as_word, text)
 
 
 def _value_of_prose(text: str, only: bool) -> Value | None:

@@ -277,7 +277,20 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     powers = _measured(_FRACTION.sub(r"\1 / \2", inside))
     if powers is not None:
-        return _in_one_form(powers)
+        # kg*m/s2 of {"s": -2, "m": 1, "kg": 1}
+        factors = tuple(sorted(powers.items()))
+        if factors in _NAMED_POWERS:
+            return _NAMED_POWERS[factors]
+        above: list[str] = []
+        below: list[str] = []
+        for name, power in factors:
+            factor = name if abs(power) == 1 else f"{name}{abs(power)}"
+            if power > 0:
+                above.append(factor)
+            elif power < 0:
+                below.append(factor)
+        product = "*".join(above)
+        return f"{product}/{'*'.join(below)}" if below else product
     if _OTHER_SCRIPT.fullmatch(text):
         if OTHER_DOUBT.search(text) or _COUNTS_ON.match(text):
             return None
@@ -335,23 +348,6 @@ def _measured(text: str) -> dict[str, int] | None:
             sign = -1
         position = joint.end()
     return None
-
-
-def _in_one_form(powers: dict[str, int]) -> str:
-    """kg*m/s2 of {"s": -2, "m": 1, "kg": 1}."""
-    factors = tuple(sorted(powers.items()))
-    if factors in _NAMED_POWERS:
-        return _NAMED_POWERS[factors]
-    above: list[str] = []
-    below: list[str] = []
-    for name, power in factors:
-        factor = name if abs(power) == 1 else f"{name}{abs(power)}"
-        if power > 0:
-            above.append(factor)
-        elif power < 0:
-            below.append(factor)
-    product = "*".join(above)
-    return f"{product}/{'*'.join(below)}" if below else product
 
 
 # --- units at the end of a text

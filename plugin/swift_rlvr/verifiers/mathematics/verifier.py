@@ -304,10 +304,12 @@ def _is_another(stated: str, other: str) -> bool:
 
 
 def _is_value(line: str) -> bool:
-    """Whether a line is a value: no words, other than those of a date."""
+    """Whether a line is a value: no words, other than those of a date or a number."""
     if line[:1] in _OPERATORS:
         return False
-    return not in_words(read(line)) or bool(possible_dates(tidy(line)))
+    if not in_words(read(line)) or possible_dates(tidy(line)):
+        return True
+    return _value_in_digits(line) is not None
 
 
 _READER = Reader(_is_another, _is_value)
@@ -347,8 +349,18 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
         if _is_right(gold.value, value, answer, leniency):
             return Reason.CORRECT
         is_readable = True
-    if gold.is_sentence or _may_be_right(gold, gold.value, read(answer)):
+    # What may be right all the same cannot be graded: other words for a gold that is a sentence
+    if gold.is_sentence:
         return Reason.BAD_GOLD
+    whole = read(answer)
+    if whole is not None:
+        # (-2, 2) for |x| < 2: no inequality is solved here
+        if as_region(whole) is not None and is_unsolved(gold.value):
+            return Reason.BAD_GOLD
+        # 3.75 for 3,75, which is read as two numbers
+        number = with_decimal_comma(tidy(gold.text)) if "," in gold.text else None
+        if number is not None and same(number, whole):
+            return Reason.BAD_GOLD
     if is_readable:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
@@ -387,18 +399,6 @@ def _value_in_digits(text: str) -> Value | None:
     written = in_digits(words)
     value = None if written == words else read(written)
     return None if in_words(value) else value
-
-
-def _may_be_right(gold: _Gold, gold_value: Value, value: Value | None) -> bool:
-    """Whether a value that is not the gold's may be right all the same, which nobody here can say."""
-    if value is None:
-        return False
-    # (-2, 2) for |x| < 2: no inequality is solved here
-    if as_region(value) is not None and is_unsolved(gold_value):
-        return True
-    # 3.75 for 3,75, which is read as two numbers
-    number = with_decimal_comma(tidy(gold.text)) if "," in gold.text else None
-    return number is not None and same(number, value)
 
 
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:

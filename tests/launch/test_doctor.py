@@ -644,6 +644,20 @@ def test_prompts_that_max_length_cuts(words, status, message):
         ),
         (
             rewards.later,
+            "--tau_pos 2",
+            {"unread": [("tau_pos", "ms-swift does not read it", "leave it out")]},
+            "warning",
+            "ms-swift does not read it -> leave it out",
+        ),
+        (
+            rewards.later,
+            "--max_new_tokens 2048",
+            {"numbers": {"max_completion_length": 2048, "max_steps": 24, "max_turns": 1}},
+            "failed",
+            "ms-swift trains with 2048 (max_new_tokens), and the plan has 512 -> --max_completion_length 2048",
+        ),
+        (
+            rewards.later,
             "--freeze_parameters_ratio 1",
             {"untried": ["freeze_parameters_ratio"]},
             "warning",

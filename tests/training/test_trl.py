@@ -72,7 +72,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--reward_weights -1 1 -1": "--reward_weights: the right completion of line 1 (countdown) earns -0.9998",
     "--loss_type gspo": "--loss_type: must be one of cispo, grpo, bnpo, ",
     "--scale_rewards true": "--scale_rewards: must be one of group, none, batch",
-    "--loss_type cispo --epsilon 0": "--epsilon_high: must be more than 0 with loss_type cispo",
+    "--loss_type cispo": "--epsilon_high: must be at least 1 with loss_type cispo",
     "--delta 0.5": "--delta: must be more than 1, got 0.5",
     "--top_entropy_quantile 0": "--top_entropy_quantile: must be more than 0, got 0",
     "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",

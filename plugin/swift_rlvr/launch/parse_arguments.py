@@ -30,9 +30,11 @@ from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.launch.settings import numeric_fields
 from swift_rlvr.runs.folder import as_json
 from swift_rlvr.success import FULL, role_of
 from swift_rlvr.training.ms_swift.first_rows import FirstRows
+from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
 
@@ -63,7 +65,8 @@ class Parsed:
     problem: why it refuses them. broken_plugin: the file of --external_plugins that cannot be
     imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
-    unusable: what it takes and its training refuses later, as `Unusable` has it.
+    unusable: what it takes and its training refuses later, as `Unusable` has it; unread: what its
+    training does not look at. numbers: those that a plan counts with, as the training has them.
     rewards: all that the plugins left, by name in `--reward_funcs`, with their roles.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
     plugin is loaded.
@@ -75,6 +78,8 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str, str]] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
     # What ends an answer in the template, where the model has no token for it.
     end_of_answer: str = ""
     # Flags that choose what is trained of a model that is not on this machine.
@@ -195,6 +200,7 @@ def parse(
     from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
+    from swift_rlvr.training.ms_swift.unread import unread
     from swift_rlvr.training.ms_swift.unusable import (
         choosing,
         end_without_token,
@@ -204,6 +210,7 @@ def parse(
 
     words = list(words)
     parse_yaml_args(words)
+    named = read_flags(words)
     parser = _parser(processes)
     known = sorted(action.dest for action in parser._actions)
     with tempfile.TemporaryDirectory() as folder:
@@ -239,6 +246,11 @@ def parse(
     else:
         refused += untrained(arguments)
         end_of_answer = end_without_token(arguments)
+    numbers: dict[str, float] = {}
+    for name in numeric_fields():
+        value = getattr(arguments, name, None)
+        if value is not None:
+            numbers[name] = value
     options = arguments.get_dataset_kwargs()
     read = {
         name: read_first_rows(name, FIRST, options)
@@ -255,6 +267,8 @@ def parse(
         unknown=unknown,
         settings=known,
         unusable=refused,
+        unread=list(unread(arguments, named)),
+        numbers=numbers,
         end_of_answer=end_of_answer,
         untried=untried,
         rewards={name: role_of(reward) for name, reward in orms.items()},

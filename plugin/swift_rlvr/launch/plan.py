@@ -259,7 +259,7 @@ def _derived(
     if values.get("add_version") is not False:
         derived["add_version"] = False
     if "save_total_limit" not in values:
-        # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
+        # ms-swift keeps all of them, of 42 GB each for a model of 3B. With 0 so does a launch.
         derived["save_total_limit"] = 3
     if settings.uses_servers and "vllm_server_timeout" not in values:
         derived["vllm_server_timeout"] = variables.server_timeout

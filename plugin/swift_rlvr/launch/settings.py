@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
 from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
@@ -85,10 +85,9 @@ class GrpoSettings:
     def read(cls, values: Mapping[str, Any]) -> Self:
         """The fields from a recipe and flags. InputError where one is not such a number."""
         numbers: dict[str, Any] = {}
-        for each in fields(cls):
-            if "at_least" in each.metadata:
-                default: Any = each.default
-                numbers[each.name] = number(values, each.name, default, each.metadata["at_least"])
+        for name, each in numeric_fields().items():
+            default: Any = each.default
+            numbers[name] = number(values, name, default, each.metadata["at_least"])
         return cls(values, **numbers)
 
     @property
@@ -181,3 +180,8 @@ class GrpoSettings:
         if not has_rows or strategy in ("no", False):
             return 0
         return self.per_device_eval_batch_size
+
+
+def numeric_fields() -> dict[str, Field[Any]]:
+    """The settings that are numbers, by name."""
+    return {each.name: each for each in fields(GrpoSettings) if "at_least" in each.metadata}

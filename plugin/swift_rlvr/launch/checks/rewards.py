@@ -64,6 +64,16 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)
+    for setting, problem, remedy in parsed.unread:
+        yield warning(setting, problem, remedy)
+    # What the plan shows, and memory, lengths and steps are made of, is what the training does.
+    for name, value in parsed.numbers.items():
+        planned = getattr(launch.plan.grpo, name)
+        if planned in (0, value):  # 0 stands for what is not set, and ms-swift may fill in
+            continue
+        names = [each for each, given in launch.settings.items() if given == value]
+        problem = f"ms-swift trains with {value:g} ({', '.join(names)}), and the plan has {planned:g}"
+        yield failed(name, problem, f"--{name} {value:g}, and nothing else for the same")
     if parsed.end_of_answer:
         message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
         yield warning("template", message, "leave --template out for the model's own")

@@ -286,6 +286,15 @@ def run_commands(folder: Path) -> dict:
     drawn_again = command(
         folder / "drawn again", *CURRICULUM, "--max_steps", 3, "--resume_from_checkpoint", "true"
     )
+    # Two steps an epoch; stopped in the second one.
+    epochs = ["--dataset", f"{TRAIN.partition('#')[0]}#4", "--max_steps", 4]
+    command(folder / "epochs", *epochs, "--max_completion_length", 16)
+    shutil.copytree(folder / "epochs", folder / "epochs again")
+    (folder / "epochs again" / "model.safetensors").unlink()
+    shutil.rmtree(folder / "epochs again" / "checkpoint-4")
+    cut_logs(folder / "epochs again", 3)
+    epochs += ["--resume_from_checkpoint", "true"]
+    command(folder / "epochs again", *epochs, "--max_completion_length", 16)
     # The first step has rate 0, the second one beyond float32.
     nan = command(folder / "diverged", *DIVERGING)
     opened = command(
@@ -400,6 +409,13 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(results, folder):
     import torch
 
     straight, resumed = tensors(folder / "run"), tensors(folder / "stopped")
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_a_run_that_was_stopped_in_its_second_epoch_goes_on_bit_for_bit(results, folder):
+    import torch
+
+    straight, resumed = tensors(folder / "epochs"), tensors(folder / "epochs again")
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 

@@ -11,7 +11,6 @@ Where the model is not on this machine, the arguments are read for the tiny one 
 
 import gc
 import json
-import math
 import os
 import subprocess
 import sys
@@ -38,7 +37,8 @@ from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
 
-# How long an answer is waited for.
+# How long an answer is waited for: so many seconds of a processor, or as many in which it computes less
+# than one. By the clock alone a busy machine would decide what is checked.
 SECONDS = 300
 # Variables of a process without GPUs, on its own, without a hub; and those that it must not have.
 ENVIRONMENT = {
@@ -113,9 +113,8 @@ class MsSwift:
         self._process = process
         self._errors = errors
         self._last_line = ""
-        self._timer = threading.Timer(SECONDS, process.kill)
-        self._timer.daemon = True
-        self._until = math.inf  # when the timer is over, by time.monotonic()
+        self._watch = threading.Thread(target=self._end_if_it_hangs, daemon=True)
+        self._hangs = ""  # how, once it was ended for it
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None  # a pipe
@@ -127,8 +126,7 @@ class MsSwift:
         """The first rows of the datasets that ms-swift reads by itself; none where it refuses the
         arguments.
         """
-        self._timer.start()
-        self._until = time.monotonic() + SECONDS
+        self._watch.start()
         for line in self._lines():
             if line.startswith(READ):
                 read = json.loads(line.removeprefix(READ))
@@ -144,14 +142,32 @@ class MsSwift:
                 action()
         for _ in self._lines():
             pass
-        self._timer.cancel()
         try:
             return Parsed(**json.loads(self._last_line))
         except (ValueError, TypeError):
-            if time.monotonic() >= self._until:
-                return Parsed(failure=f"no answer in {SECONDS} seconds")
+            if self._hangs:
+                return Parsed(failure=self._hangs)
             self._errors.seek(0)
             return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
+
+    def _end_if_it_hangs(self) -> None:
+        import psutil
+
+        used = 0.0  # by the last time at which it had computed for another second
+        since = time.monotonic()
+        with suppress(psutil.Error):  # it has ended
+            program = psutil.Process(self._process.pid)
+            while not self._hangs:
+                times = program.cpu_times()
+                now = times.user + times.system
+                if now >= used + 1:
+                    used, since = now, time.monotonic()
+                if now > SECONDS:
+                    self._hangs = f"no answer after {SECONDS} seconds of a processor"
+                elif time.monotonic() > since + SECONDS:
+                    self._hangs = f"no answer, and nothing computed for {SECONDS} seconds"
+                time.sleep(0.5)
+            self._process.kill()
 
 
 @contextmanager

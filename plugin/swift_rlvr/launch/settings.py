@@ -1,7 +1,9 @@
 """The settings of ms-swift's GRPO that a launch reads, with their types and ms-swift's defaults."""
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
@@ -146,6 +148,16 @@ class GrpoSettings:
     def is_colocated(self) -> bool:
         """Whether vLLM is in the trainers' processes, on their GPUs."""
         return self.uses_vllm and not self.uses_servers
+
+    @property
+    def pictures_in_a_prompt(self) -> int | None:
+        """How many vLLM takes; None where it is not limited, or not by a number."""
+        limits = self.values.get("vllm_limit_mm_per_prompt")
+        if isinstance(limits, str):
+            with suppress(ValueError):  # ms-swift says what is wrong with it
+                limits = json.loads(limits)
+        allowed = limits.get("image") if isinstance(limits, Mapping) else None
+        return allowed if isinstance(allowed, int) else None
 
     # How much there is in a step.
 

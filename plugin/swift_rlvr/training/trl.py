@@ -139,7 +139,9 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     high = config.epsilon if config.epsilon_high is None else config.epsilon_high
     # Other losses clip at 1 + epsilon_high, and so its default, epsilon, is far too small for this one.
     if config.loss_type == "cispo" and high < 1:
-        problem = f"must be at least 1 with loss_type cispo, whose largest ratio it is, got {high:g}"
+        problem = (
+            f"must be at least 1 with loss_type cispo, whose largest ratio it is, got {high:g}"
+        )
         raise InputError(problem, "epsilon_high")
     if weights and not any(weights):
         problem = "must not all be 0: every completion would be worth the same"

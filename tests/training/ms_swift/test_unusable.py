@@ -147,7 +147,10 @@ UNREAD = {
     "--train_dataloader_shuffle false": (["train_dataloader_shuffle"], "GRPO's is dataset_shuffle"),
     "--offload_model true": (["offload_model"], "--vllm_mode colocate"),
     "--max_turns 3": (["max_turns"], "multi_turn_scheduler"),
-    "--eval_strategy steps --eval_steps 5": (["eval_steps", "eval_strategy"], "rows to evaluate on"),
+    "--eval_strategy steps --eval_steps 5": (
+        ["eval_steps", "eval_strategy"],
+        "rows to evaluate on",
+    ),
 }
 
 
@@ -205,7 +208,9 @@ def test_the_arguments_alone_say_it():
     for (flags, (setting, text)), (_, found, *_) in zip(CASES.items(), unusable, strict=True):
         assert [each[0] for each in found] == [setting], (flags, found)
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
-    for (flags, (names, text)), (_, found, _, _, ignored) in zip(UNREAD.items(), unread, strict=True):
+    for (flags, (names, text)), (_, found, _, _, ignored) in zip(
+        UNREAD.items(), unread, strict=True
+    ):
         assert not found and [each[0] for each in ignored] == names, (flags, found, ignored)
         assert text in ignored[0][1], (flags, ignored)
     for (flags, expected), (_, found, _, untried, _) in zip(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
+from swift_rlvr.launch.commands import is_of_engine
 from swift_rlvr.launch.machine import MIB
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
@@ -242,7 +243,8 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         text = f"{plan.output} is free"
         if plan.resume:
             text = f"resumes from {plan.resume}"
-            if changes := decided_otherwise(plan.resume, plan.settings):
+            changes = decided_otherwise(plan.resume, plan.settings, plan.completions)
+            if changes:
                 message = f"{text} with other settings: {'; '.join(changes)}"
                 yield warning("folder", message, "leave them as they were, unless that is meant")
                 return
@@ -309,6 +311,10 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     if plan.server is not None:
         return
+    of_engine = [name for name in plan.settings if is_of_engine(name)]
+    if plan.servers and of_engine:
+        message = f"{', '.join(of_engine)}: not used, for a server that runs already has its own"
+        yield warning("server", message, "set them where that server is started")
     for server in plan.servers:
         reason = refusal_of_server(server.host, server.port)
         if reason is None:

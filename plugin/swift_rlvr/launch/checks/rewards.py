@@ -72,7 +72,9 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         if planned in (0, value):  # 0 stands for what is not set, and ms-swift may fill in
             continue
         names = [each for each, given in launch.settings.items() if given == value]
-        problem = f"ms-swift trains with {value:g} ({', '.join(names)}), and the plan has {planned:g}"
+        problem = (
+            f"ms-swift trains with {value:g} ({', '.join(names)}), and the plan has {planned:g}"
+        )
         yield failed(name, problem, f"--{name} {value:g}, and nothing else for the same")
     if parsed.end_of_answer:
         message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"

@@ -113,7 +113,11 @@ READERS = (
     Readers(("sdar_gate_beta",), "sdar_loss_coef", _with("sdar_loss_coef")),
     Readers(
         (
-            *("chord_sft_per_device_train_batch_size", "chord_enable_phi_function", "chord_mu_peak"),
+            *(
+                "chord_sft_per_device_train_batch_size",
+                "chord_enable_phi_function",
+                "chord_mu_peak",
+            ),
             *("chord_mu_valley", "chord_mu_warmup_steps", "chord_mu_decay_steps"),
         ),
         "chord_sft_dataset",

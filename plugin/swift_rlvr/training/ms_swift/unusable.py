@@ -72,7 +72,9 @@ def _losses(arguments: Any) -> Iterator[Unusable]:
     # Other losses clip at 1 + epsilon_high, and so its default, epsilon, is far too small for this one.
     high = arguments.epsilon if arguments.epsilon_high is None else arguments.epsilon_high
     if loss == "cispo" and 0 <= high < 1:
-        problem = f"with cispo it is the largest ratio itself, and {high:g} cuts that of every token"
+        problem = (
+            f"with cispo it is the largest ratio itself, and {high:g} cuts that of every token"
+        )
         yield Unusable("epsilon_high", problem, "--epsilon_high 5, or another above 1")
     if arguments.off_policy_sequence_mask_delta is not None:
         problem = "ms-swift's trainer refuses it in the first step"

@@ -299,15 +299,15 @@ def decided_otherwise(
         changes.append("ignore_data_skip begins the epoch's rows anew")
     if settings.get("resume_only_model") is True:
         changes.append("resume_only_model begins with a new optimizer")
-    parts = ("global_world_size", "per_device_train_batch_size", "gradient_accumulation_steps")
-    if all(before.get(part) for part in parts):
-        # transformers finds its place in the rows by steps of the new size.
-        old = math.prod(before[part] for part in parts)
-        if old != completions:
-            changes.append(
-                f"a step had {old} completions and has {completions}, so that rows are trained "
-                "on twice or left out"
-            )
+    old = 1
+    for part in ("global_world_size", "per_device_train_batch_size", "gradient_accumulation_steps"):
+        old *= before.get(part) or 0
+    # transformers finds its place in the rows by steps of the new size.
+    if old not in (0, completions):
+        changes.append(
+            f"a step had {old} completions and has {completions}, so that rows are trained on twice "
+            "or left out"
+        )
     for name in DECIDE:
         if name not in settings or name not in before:
             continue

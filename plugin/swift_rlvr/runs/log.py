@@ -193,32 +193,27 @@ class RunLog(ExitStack):
         >>> log.batch_figures([ungraded])
         {'reasons/external_format/no_answer': [0.0], 'reasons/external_format/ok': [1.0]}
         """
-        figures: dict[str, list[float]] = {}
-        for measure in Judgement._fields:
-            values = [getattr(record, measure) for record in records]
-            known = [float(value) for value in values if value is not None]
-            if known:
-                figures[measure] = known
-
-        if self.judges.has_verifier:
-            ungraded = [float(record.success is None) for record in records]
-            self._seen_ungraded |= any(ungraded)
-            if self._seen_ungraded:
-                figures["ungraded"] = ungraded
-
-        memorised = []
-        for record in records:
-            is_memorised = MEMORISED in record.reasons.values()
-            if is_memorised or record.row.get("added_tests") is not None:
-                memorised.append(float(is_memorised))
-        if memorised:
-            figures["memorised"] = memorised
-
+        measured: defaultdict[str, list[float]] = defaultdict(list)
+        ungraded: list[float] = []
         # The share of each reason among those of its reward.
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
+            for measure in Judgement._fields:
+                value = getattr(record, measure)
+                if value is not None:
+                    measured[measure].append(float(value))
+            ungraded.append(float(record.success is None))
+            is_memorised = MEMORISED in record.reasons.values()
+            if is_memorised or record.row.get("added_tests") is not None:
+                measured["memorised"].append(float(is_memorised))
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
+        figures = dict(measured)
+
+        # Zeros count in a mean over steps, but a run in which all can be graded need not show them.
+        self._seen_ungraded |= self.judges.has_verifier and 1.0 in ungraded
+        if self._seen_ungraded:
+            figures["ungraded"] = ungraded
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)

@@ -58,7 +58,7 @@ class ReasonCallback(TrainerCallback):
             trainer = type(self.trainer).__name__
             problem = f"reward_reasons needs the rewards of --rlhf_type grpo; {trainer} has none"
             raise InputError(problem, "callbacks")
-        if state.global_step:
+        if train_dataloader is not None:
             go_on_with_order(train_dataloader, state.global_step, args.gradient_accumulation_steps)
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):

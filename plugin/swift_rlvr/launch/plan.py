@@ -127,6 +127,7 @@ def make_plan(
     settings = GrpoSettings.read(values)
     completions = settings.completions(all_processes)
     at_once = settings.sampled_at_once(all_processes)
+    # ms-swift refuses it as well, after the rollout server has started.
     if at_once % settings.num_generations:
         raise InputError(
             f"must divide the {at_once} completions that are sampled at once (processes x {BATCH} x "
@@ -138,6 +139,8 @@ def make_plan(
     is_set = {*environ, *RENDEZVOUS}
     env = {name: value for name, value in recipe.env.items() if name not in is_set}
     output = Path(str(values["output_dir"]))
+    # Of a flag that stands there twice the last counts: flags win over the recipe, and what follows from
+    # the machine, which no flag sets, over the recipe too.
     argv = (*recipe_words, *words, *as_flags(derived))
     trainer_env = env | devices(train_gpus, machine)
     server, server_values = None, values

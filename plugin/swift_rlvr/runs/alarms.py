@@ -206,6 +206,7 @@ class Alarms:
         """The best success so far, where the one of now is far below it, and was so before; else
         None.
         """
+        # One bad window is noise: only several in a row, each far below the best, are a fall.
         best = self._best.get(kind)
         if best is None or now.success > best.success:
             self._best[kind] = now

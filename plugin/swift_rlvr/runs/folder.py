@@ -81,6 +81,7 @@ def link_best(folder: str | Path, step: int) -> None:
     """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be
     moved.
     """
+    # It is made beside the old one and takes its place: whoever reads finds one of the two.
     link = Path(folder) / BEST
     part = Path(folder) / f"{BEST}.part"
     part.unlink(missing_ok=True)
@@ -108,6 +109,7 @@ def missing(checkpoint: Path) -> str | None:
         step = read_json(checkpoint / "trainer_state.json").get("global_step")
     except InputError:
         return "trainer_state.json, which is written last"
+    # Copied from another checkpoint, it would go on at that one's place in rows and schedule.
     if step != int(checkpoint.name.rpartition("-")[2]):
         return "a trainer_state.json of its own step"
     ranks = 1

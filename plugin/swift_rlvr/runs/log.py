@@ -80,6 +80,7 @@ class RunLog(ExitStack):
 
         first: steps that were made before. last: the number of the last step.
         """
+        # With -1 the evaluation before the first step goes too, for it is made again.
         cut_logs(self.folder, first or -1)
         self.first = first
         self.last = last
@@ -369,6 +370,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
             continue
         part = path.with_name(f"{path.name}.part")
         removed = path.with_suffix(".lost.jsonl")
+        # As bytes: the last line may end in the middle of a character.
         with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
             for text in old:
                 number = _step_of(text)
@@ -377,6 +379,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
                 file.write(text.removesuffix(b"\n") + b"\n")
                 if name == LOG and number is not None and not is_kept:
                     last_lost = max(number, last_lost or 0)
+        # At once, so that a launch that is killed here leaves one of the two logs whole.
         part.replace(path)
         if not removed.stat().st_size:
             removed.unlink()

@@ -147,6 +147,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
             share, interval = _estimate(_shares(by_task[task]))
             summary["success_by_task"][task] = share
             summary["success_by_task_interval"][task] = interval
+    # A seed of which nothing was graded has no success, and 0 would be one.
     seeds = {}
     for seed in sorted(by_seed):
         shares = _shares(by_seed[seed])

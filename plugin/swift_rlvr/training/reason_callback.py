@@ -60,6 +60,7 @@ class ReasonCallback(TrainerCallback):
             raise InputError(problem, "callbacks")
         if train_dataloader is not None:
             go_on_with_order(train_dataloader, state.global_step, args.gradient_accumulation_steps)
+        # Before they are timed, which puts others in their place.
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.grades

@@ -241,6 +241,7 @@ def run(command: Command, console: Console) -> str:
                 text = f"{path} is skipped: it lacks {lost}"
                 console.print(text, markup=False, soft_wrap=True)
         check_same_settings(checkpoint, info)
+        # transformers would make no step, and save the model of the checkpoint as the run's result.
         if is_finished(checkpoint, config.to_dict()):
             text = f"nothing to do: {checkpoint} is the checkpoint of the last step"
             console.print(text, markup=False, soft_wrap=True)
@@ -358,6 +359,7 @@ def _trainer(
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     model = download(arguments.model, arguments.use_hf)
     tokenizer = load_tokenizer(model)
+    # A prompt ends where its completion begins.
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     conversations = [row["prompt"] for row in rows]
     if held_out is not None:

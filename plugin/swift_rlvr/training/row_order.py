@@ -18,7 +18,7 @@ def go_on_with_order(dataloader: Any, step: int, accumulation: int) -> None:
     dataloader: the trainer's, as accelerate has prepared it. step: of the optimizer, the last that was
     made. accumulation: batches of the dataloader in a step.
     """
-    sampler = getattr(dataloader, "batch_sampler", None)
+    sampler: Any = getattr(dataloader, "batch_sampler", None)
     while hasattr(sampler, "batch_sampler"):  # accelerate's share of a rank
         sampler = sampler.batch_sampler
     sampler = getattr(sampler, "sampler", None)

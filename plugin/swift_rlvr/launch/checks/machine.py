@@ -306,7 +306,8 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     if plan.server is not None:
         return
     of_engine = [name for name in plan.settings if is_of_engine(name)]
-    if plan.servers and of_engine:
+    # Node 0 hands them to the server that it starts, whatever the other nodes are told.
+    if plan.servers and of_engine and not plan.variables.start_server:
         message = f"{', '.join(of_engine)}: not used, for a server that runs already has its own"
         yield warning("server", message, "set them where that server is started")
     for server in plan.servers:

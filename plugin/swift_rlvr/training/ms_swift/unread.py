@@ -200,10 +200,11 @@ def unread(arguments: Any, named: Mapping[str, Any]) -> Iterator[Unusable]:
     some back, such as eval_strategy. One that is ms-swift's default is not told: it changes nothing,
     whoever reads it.
     """
-    defaults = {}
+    defaults: dict[str, Any] = {}
     for each in fields(arguments):
-        is_made = each.default_factory is not MISSING
-        defaults[each.name] = each.default_factory() if is_made else each.default
+        defaults[each.name] = each.default
+        if each.default_factory is not MISSING:
+            defaults[each.name] = each.default_factory()
     for readers in READERS:
         if readers.is_there(arguments):
             continue

@@ -157,7 +157,7 @@ class MsSwift:
         since = time.monotonic()
         with suppress(psutil.Error):  # it has ended
             program = psutil.Process(self._process.pid)
-            while not self._hangs:
+            while not self._hangs and self._process.poll() is None:
                 times = program.cpu_times()
                 now = times.user + times.system
                 if now >= used + 1:

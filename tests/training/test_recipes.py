@@ -232,6 +232,7 @@ def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn
             "output_dir",
             "callbacks",
             "eval_steps",
+            "num_generations_eval",
         }
         assert env["NPROC_PER_NODE"] == other["ENV"]["NPROC_PER_NODE"]
 

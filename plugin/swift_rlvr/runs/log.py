@@ -212,9 +212,10 @@ class RunLog(ExitStack):
         figures = dict(measured)
 
         # Zeros count in a mean over steps, but a run in which all can be graded need not show them.
-        self._seen_ungraded |= self.judges.has_verifier and 1.0 in ungraded
-        if self._seen_ungraded:
-            figures["ungraded"] = ungraded
+        if self.judges.has_verifier:
+            self._seen_ungraded |= 1.0 in ungraded
+            if self._seen_ungraded:
+                figures["ungraded"] = ungraded
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)

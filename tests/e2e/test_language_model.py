@@ -60,6 +60,7 @@ def from_right_answers_to_an_evaluated_adapter(
     adapter = f"""
         train scripts/configs/smollm2_cpu.yaml --model {cold}/checkpoint-10 {kind}
         --dataset {SUMS}:train#100 --tuner_type lora --deepspeed zero2 --learning_rate 1e-3
+        --lora_rank 16 --lora_dtype bfloat16 --lora_dropout 0
         --max_steps 2 --save_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1
         --max_completion_length 32 --report_to none --output_dir {output}
         --vllm_server_port {server.port if server else free_port()}

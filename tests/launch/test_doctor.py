@@ -34,7 +34,7 @@ from paths import DATASETS, PLUGIN, ROOT
 from paths import words as split
 from swift_rlvr.cli.app import app
 from swift_rlvr.cli.doctor import results_of
-from swift_rlvr.launch import doctor
+from swift_rlvr.launch import doctor, parse_arguments
 from swift_rlvr.launch.checks import Launch, data, machine, resources, rewards
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.parse_arguments import Parsed
@@ -644,6 +644,20 @@ def test_prompts_that_max_length_cuts(words, status, message):
         ),
         (
             rewards.later,
+            "--tau_pos 2",
+            {"unread": [("tau_pos", "ms-swift does not read it", "leave it out")]},
+            "warning",
+            "ms-swift does not read it -> leave it out",
+        ),
+        (
+            rewards.later,
+            "--max_new_tokens 2048",
+            {"numbers": {"max_completion_length": 2048, "max_steps": 24, "max_turns": 1}},
+            "failed",
+            "ms-swift trains with 2048 (max_new_tokens), and the plan has 512 -> --max_completion_length 2048",
+        ),
+        (
+            rewards.later,
             "--freeze_parameters_ratio 1",
             {"untried": ["freeze_parameters_ratio"]},
             "warning",
@@ -980,7 +994,10 @@ def test_a_machine_without_room_for_temporary_files_is_refused(monkeypatch):
 
 def test_a_server_that_should_run_already(monkeypatch):
     monkeypatch.setenv("START_SERVER", "0")
+    _, message = outcome(machine.running_servers, "--vllm_max_model_len", 999)
+    assert "vllm_max_model_len: not used, for a server that runs already" in message
     status, message = outcome(machine.running_servers)
+    assert "not used" not in message
     assert status == "failed" and "no rollout server answers at 127.0.0.1:" in message
     with socket.create_server(
         ("127.0.0.1", int(os.environ["SYNC_PORT"]))
@@ -1257,6 +1274,22 @@ def test_rows_for_an_evaluation(tmp_path, words, status, message):
     assert found == status and message in said, said
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("", "none"),
+        ("--num_iterations 2", "none"),  # the recipe's 12 steps are three times two pairs
+        ("--num_iterations 5", "warning"),
+        ("--steps_per_generation 40", "warning"),
+        ("--num_iterations 5 --save_steps 10", "none"),
+        ("--num_iterations 5 --save_strategy no", "none"),
+    ],
+)
+def test_checkpoints_amid_steps_on_the_same_completions(words, status):
+    found, said = outcome(data.saves, *split(words))
+    assert found == status and (status == "none" or "--save_steps 15" in said)
+
+
 def test_a_learning_rate_that_is_never_reached():
     assert outcome(data.warmup) == ("none", "")
     assert outcome(data.warmup, "--warmup_steps", 23) == ("none", "")
@@ -1425,6 +1458,19 @@ def test_rows_to_evaluate_on_that_are_trained_on_are_named(tmp_path):
     others = [{"problem": f"What is {n} + 2?", "answer": n + 2} for n in range(12)]
     apart = f"math:{write(tmp_path / 'apart.jsonl', *others)}"
     assert outcome(data.datasets, *words, apart)[0] == "passed"
+
+
+@pytest.mark.parametrize(("trained", "status"), [(2, "warning"), (3, "failed")])
+def test_held_out_rows_of_which_the_callback_would_leave_none(
+    tmp_path, monkeypatch, trained, status
+):
+    rows = [{"problem": f"What is {n} + 1?", "answer": n + 1} for n in range(4)]
+    dataset = f"math:{write(tmp_path / 'train.jsonl', *rows[:trained])}"
+    held_out = f"math:{write(tmp_path / 'test.jsonl', *rows[:3])}"
+    monkeypatch.setenv("SWIFT_RLVR_HELD_OUT_DATASET", held_out)
+    words = ["--reward_funcs", "external_accuracy", "--dataset", dataset, *split(HELD_OUT)]
+    found, said = outcome(data.datasets, *words)
+    assert found == status and f"{trained} rows are also in" in said
 
 
 def test_each_task_of_a_mixed_file_is_graded(tmp_path):
@@ -1636,6 +1682,31 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
     known = parsed[0]["rewards"]
     assert (known["accuracy"], known["format"]) == ("verifier", "format")
     assert known["external_countdown"] == "verifier" and "learning_rate" in parsed[0]["settings"]
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import time; time.sleep(600)", "no answer, and nothing computed for 2 seconds"),
+        ("while True: pass", "no answer"),
+        ("raise SystemExit('no such thing')", "no such thing"),
+    ],
+)
+def test_a_program_that_hangs_is_not_waited_for(monkeypatch, program, message):
+    monkeypatch.setattr(parse_arguments, "SECONDS", 2)
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        ms_swift = parse_arguments.MsSwift(process, errors)
+        assert ms_swift.first_rows() == {}
+        assert ms_swift.parsed([]).failure.startswith(message)
 
 
 @pytest.mark.slow

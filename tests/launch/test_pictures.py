@@ -100,7 +100,21 @@ def test_the_tokens_of_pictures_count(tmp_path, seeing):
     assert {status for status, _ in found} == {"passed"}
     assert all(said.startswith(longest) for _, said in found)
     found = results(data.prompts, *words, "--max_length", str(text))
-    assert found[-1][0] == "failed" and "8 of 8 prompts are silently cut" in found[-1][1]
+    assert found[-1][0] == "failed"
+    assert "8 prompts with pictures are cut, which ends the run" in found[-1][1]
+    found = results(data.prompts, *words, "--max_length", "900", "--truncation_strategy", "delete")
+    assert {status for status, _ in found} == {"passed"}
+
+
+def test_more_pictures_than_vllm_takes_in_a_prompt(tmp_path, seeing):
+    dataset = f"math:{write_dots(tmp_path / 'data')}"
+    words = ("--dataset", dataset, "--model", seeing, "--vllm_limit_mm_per_prompt")
+    found = results(data.pictures, *words, '{"image": 0}')
+    assert found[-1] == (
+        "failed",
+        "a row has 1 pictures, and vLLM takes 0 in a prompt: the run would end there",
+    )
+    assert results(data.pictures, *words, '{"image": 1}')[-1][0] == "passed"
 
 
 @pytest.mark.parametrize(

@@ -130,14 +130,24 @@ def test_settings_that_change_the_result_must_stay(run):
         ({"reward_funcs": ["format", "code"]}, ["reward_funcs was format and is format, code"]),
         ({"epsilon_high": 0.28}, ["epsilon_high was not set and is 0.28"]),
         ({"save_steps": 7, "unknown": 1}, []),
+        ({"max_steps": 200}, ["max_steps was 100 and is 200"]),
+        ({"ignore_data_skip": True}, ["ignore_data_skip begins the epoch's rows anew"]),
+        ({"resume_only_model": True}, ["resume_only_model begins with a new optimizer"]),
     ],
 )
 def test_settings_that_decide_what_is_learned_are_compared(tmp_path, settings, changes):
     args = {"beta": 0.001, "reward_funcs": ["format"], "dataset": ["math:a.jsonl"]}
-    write_json(tmp_path / "args.json", {**args, "epsilon_high": None, "save_steps": 5})
-    assert decided_otherwise(tmp_path / "checkpoint-1", settings) == []
+    batch = {
+        "global_world_size": 2,
+        "per_device_train_batch_size": 8,
+        "gradient_accumulation_steps": 4,
+    }
+    others = {"epsilon_high": None, "save_steps": 5, "max_steps": 100}
+    write_json(tmp_path / "args.json", args | batch | others)
     (tmp_path / "checkpoint-1").mkdir()
-    assert decided_otherwise(tmp_path / "checkpoint-1", settings) == changes
+    assert decided_otherwise(tmp_path / "checkpoint-1", settings, completions=64) == changes
+    (of_batch,) = decided_otherwise(tmp_path / "checkpoint-1", args, completions=128)
+    assert of_batch.startswith("a step had 64 completions and has 128")
 
 
 def test_the_args_of_a_checkpoint_are_its_own_or_those_of_its_run(run):

@@ -84,7 +84,7 @@ COUNTDOWN: dict[str, Any] = {
     "gradient_accumulation_steps": 8,
     "eval_steps": 500,
     "save_steps": 100,
-    # The source keeps 20, of 43 GB each.
+    # The source keeps 20, of 42 GB each.
     "save_total_limit": 3,
     "logging_steps": 1,
     "output_dir": "output/GRPO_COUNTDOWN",
@@ -232,6 +232,7 @@ def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn
             "output_dir",
             "callbacks",
             "eval_steps",
+            "num_generations_eval",
         }
         assert env["NPROC_PER_NODE"] == other["ENV"]["NPROC_PER_NODE"]
 

@@ -72,7 +72,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--reward_weights -1 1 -1": "--reward_weights: the right completion of line 1 (countdown) earns -0.9998",
     "--loss_type gspo": "--loss_type: must be one of cispo, grpo, bnpo, ",
     "--scale_rewards true": "--scale_rewards: must be one of group, none, batch",
-    "--loss_type cispo --epsilon 0": "--epsilon_high: must be more than 0 with loss_type cispo",
+    "--loss_type cispo": "--epsilon_high: must be at least 1 with loss_type cispo",
     "--delta 0.5": "--delta: must be more than 1, got 0.5",
     "--top_entropy_quantile 0": "--top_entropy_quantile: must be more than 0, got 0",
     "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",
@@ -286,6 +286,15 @@ def run_commands(folder: Path) -> dict:
     drawn_again = command(
         folder / "drawn again", *CURRICULUM, "--max_steps", 3, "--resume_from_checkpoint", "true"
     )
+    # Two steps an epoch; stopped in the second one.
+    epochs = ["--dataset", f"{TRAIN.partition('#')[0]}#4", "--max_steps", 4]
+    command(folder / "epochs", *epochs, "--max_completion_length", 16)
+    shutil.copytree(folder / "epochs", folder / "epochs again")
+    (folder / "epochs again" / "model.safetensors").unlink()
+    shutil.rmtree(folder / "epochs again" / "checkpoint-4")
+    cut_logs(folder / "epochs again", 3)
+    epochs += ["--resume_from_checkpoint", "true"]
+    command(folder / "epochs again", *epochs, "--max_completion_length", 16)
     # The first step has rate 0, the second one beyond float32.
     nan = command(folder / "diverged", *DIVERGING)
     opened = command(
@@ -400,6 +409,13 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(results, folder):
     import torch
 
     straight, resumed = tensors(folder / "run"), tensors(folder / "stopped")
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_a_run_that_was_stopped_in_its_second_epoch_goes_on_bit_for_bit(results, folder):
+    import torch
+
+    straight, resumed = tensors(folder / "epochs"), tensors(folder / "epochs again")
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 

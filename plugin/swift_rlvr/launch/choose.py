@@ -91,6 +91,7 @@ def choose_recipe(
             break
         path = candidate.recipe.path
         problem = problem or f"chosen by memory: with {path} as it is: {needed.text}"
+    # A smaller recipe than the GPUs' number promises would look like a mistake without its reason.
     if chosen is candidates[0]:
         return chosen
     return chosen._replace(recipe=chosen.recipe._replace(note=problem))

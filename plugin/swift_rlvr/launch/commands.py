@@ -42,6 +42,11 @@ class Process:
         return " ".join([*variables, *words])
 
 
+def is_of_engine(setting: str) -> bool:
+    """Whether a setting is vLLM's, and so the server's where there is one."""
+    return setting.startswith("vllm_") and not setting.startswith(_TRAINERS_ONLY)
+
+
 def server_process(
     settings: GrpoSettings,
     address: Server,
@@ -55,8 +60,7 @@ def server_process(
     values = settings.values
     flags: dict[str, Any] = {}
     for name, value in values.items():
-        is_of_engine = name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY)
-        if is_of_engine or name in _SERVER_TAKES:
+        if is_of_engine(name) or name in _SERVER_TAKES:
             flags[name] = value
     flags |= {"host": address.host, "port": address.port}
     if values.get("multi_turn_scheduler") or values.get("gym_env"):

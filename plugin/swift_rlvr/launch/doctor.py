@@ -70,6 +70,7 @@ def check_plan(plan: Plan) -> list[CheckResult]:
         )
         remedy = "run it again on the machine with the GPUs"
         results.append(warning("GPUs", message, remedy))
+    # It imports for seconds, while our own checks run.
     with parse_arguments.started(plan) as ms_swift:
         launch = Launch(plan)
         results += _results(checks, launch)

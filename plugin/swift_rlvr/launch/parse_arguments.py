@@ -11,7 +11,6 @@ Where the model is not on this machine, the arguments are read for the tiny one 
 
 import gc
 import json
-import math
 import os
 import subprocess
 import sys
@@ -30,13 +29,16 @@ from unittest import mock
 
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
+from swift_rlvr.launch.settings import numeric_fields
 from swift_rlvr.runs.folder import as_json
 from swift_rlvr.success import FULL, role_of
 from swift_rlvr.training.ms_swift.first_rows import FirstRows
+from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
 
-# How long an answer is waited for.
+# How long an answer is waited for: so many seconds of a processor, or as many in which it computes less
+# than one. By the clock alone a busy machine would decide what is checked.
 SECONDS = 300
 # Variables of a process without GPUs, on its own, without a hub; and those that it must not have.
 ENVIRONMENT = {
@@ -63,7 +65,8 @@ class Parsed:
     problem: why it refuses them. broken_plugin: the file of --external_plugins that cannot be
     imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
-    unusable: what it takes and its training refuses later, as `Unusable` has it.
+    unusable: what it takes and its training refuses later, as `Unusable` has it; unread: what its
+    training does not look at. numbers: those that a plan counts with, as the training has them.
     rewards: all that the plugins left, by name in `--reward_funcs`, with their roles.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
     plugin is loaded.
@@ -75,6 +78,8 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str, str]] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
     # What ends an answer in the template, where the model has no token for it.
     end_of_answer: str = ""
     # Flags that choose what is trained of a model that is not on this machine.
@@ -108,9 +113,8 @@ class MsSwift:
         self._process = process
         self._errors = errors
         self._last_line = ""
-        self._timer = threading.Timer(SECONDS, process.kill)
-        self._timer.daemon = True
-        self._until = math.inf  # when the timer is over, by time.monotonic()
+        self._watch = threading.Thread(target=self._end_if_it_hangs, daemon=True)
+        self._hangs = ""  # how, once it was ended for it
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None  # a pipe
@@ -122,8 +126,7 @@ class MsSwift:
         """The first rows of the datasets that ms-swift reads by itself; none where it refuses the
         arguments.
         """
-        self._timer.start()
-        self._until = time.monotonic() + SECONDS
+        self._watch.start()
         for line in self._lines():
             if line.startswith(READ):
                 read = json.loads(line.removeprefix(READ))
@@ -139,14 +142,32 @@ class MsSwift:
                 action()
         for _ in self._lines():
             pass
-        self._timer.cancel()
         try:
             return Parsed(**json.loads(self._last_line))
         except (ValueError, TypeError):
-            if time.monotonic() >= self._until:
-                return Parsed(failure=f"no answer in {SECONDS} seconds")
+            if self._hangs:
+                return Parsed(failure=self._hangs)
             self._errors.seek(0)
             return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
+
+    def _end_if_it_hangs(self) -> None:
+        import psutil
+
+        used = 0.0  # by the last time at which it had computed for another second
+        since = time.monotonic()
+        with suppress(psutil.Error):  # it has ended
+            program = psutil.Process(self._process.pid)
+            while not self._hangs and self._process.poll() is None:
+                times = program.cpu_times()
+                now = times.user + times.system
+                if now >= used + 1:
+                    used, since = now, time.monotonic()
+                if now > SECONDS:
+                    self._hangs = f"no answer after {SECONDS} seconds of a processor"
+                elif time.monotonic() > since + SECONDS:
+                    self._hangs = f"no answer, and nothing computed for {SECONDS} seconds"
+                time.sleep(0.5)
+            self._process.kill()
 
 
 @contextmanager
@@ -172,6 +193,7 @@ def started(plan: Plan) -> Iterator[MsSwift]:
             text=True,
         ) as process,
     ):
+        # Whoever does not ask it, because a check has failed, does not wait for it either.
         try:
             yield MsSwift(process, errors)
         finally:
@@ -195,6 +217,7 @@ def parse(
     from swift_rlvr.training.ms_swift.first_rows import names_to_read, read_first_rows
     from swift_rlvr.training.ms_swift.reward_names import is_loaded, late, replaced
     from swift_rlvr.training.ms_swift.trial import try_rewards
+    from swift_rlvr.training.ms_swift.unread import unread
     from swift_rlvr.training.ms_swift.unusable import (
         choosing,
         end_without_token,
@@ -204,8 +227,10 @@ def parse(
 
     words = list(words)
     parse_yaml_args(words)
+    named = read_flags(words)
     parser = _parser(processes)
     known = sorted(action.dest for action in parser._actions)
+    # The parser makes the output folder, and with its file of arguments a launch would take it for a run.
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, *WITHOUT_GPUS]
         try:
@@ -220,6 +245,7 @@ def parse(
             return Parsed(problem=_described(error), settings=known)
         except Exception as error:  # of this process, which has no GPU
             return Parsed(failure=_described(error), settings=known)
+    # The classes that rewards are made of can be called, and raise in the first step.
     for name in arguments.reward_funcs:
         call = getattr(orms.get(name), "__call__", None)  # noqa: B004
         if call in (ORM.__call__, AsyncORM.__call__):
@@ -239,6 +265,11 @@ def parse(
     else:
         refused += untrained(arguments)
         end_of_answer = end_without_token(arguments)
+    numbers: dict[str, float] = {}
+    for name in numeric_fields():
+        value = getattr(arguments, name, None)
+        if value is not None:
+            numbers[name] = value
     options = arguments.get_dataset_kwargs()
     read = {
         name: read_first_rows(name, FIRST, options)
@@ -255,6 +286,8 @@ def parse(
         unknown=unknown,
         settings=known,
         unusable=refused,
+        unread=list(unread(arguments, named)),
+        numbers=numbers,
         end_of_answer=end_of_answer,
         untried=untried,
         rewards={name: role_of(reward) for name, reward in orms.items()},

@@ -127,6 +127,7 @@ def make_plan(
     settings = GrpoSettings.read(values)
     completions = settings.completions(all_processes)
     at_once = settings.sampled_at_once(all_processes)
+    # ms-swift refuses it as well, after the rollout server has started.
     if at_once % settings.num_generations:
         raise InputError(
             f"must divide the {at_once} completions that are sampled at once (processes x {BATCH} x "
@@ -138,6 +139,8 @@ def make_plan(
     is_set = {*environ, *RENDEZVOUS}
     env = {name: value for name, value in recipe.env.items() if name not in is_set}
     output = Path(str(values["output_dir"]))
+    # Of a flag that stands there twice the last counts: flags win over the recipe, and what follows from
+    # the machine, which no flag sets, over the recipe too.
     argv = (*recipe_words, *words, *as_flags(derived))
     trainer_env = env | devices(train_gpus, machine)
     server, server_values = None, values
@@ -259,7 +262,7 @@ def _derived(
     if values.get("add_version") is not False:
         derived["add_version"] = False
     if "save_total_limit" not in values:
-        # ms-swift keeps all of them, of 43 GB each for a model of 3B. With 0 so does a launch.
+        # ms-swift keeps all of them, of 42 GB each for a model of 3B. With 0 so does a launch.
         derived["save_total_limit"] = 3
     if settings.uses_servers and "vllm_server_timeout" not in values:
         derived["vllm_server_timeout"] = variables.server_timeout

@@ -44,7 +44,13 @@ def stop(child: subprocess.Popen[bytes], mark: str, is_impatient: Callable[[], b
         if now > kill_at or is_impatient():
             # Python's tracker of shared memory and semaphores ends by itself when its processes are gone,
             # and gives back then what they have left in /dev/shm.
-            _send(signal.SIGKILL, [process for process in left if not _is_tracker(process)])
+            killed = []
+            for process in left:
+                with suppress(OSError):  # it has ended
+                    command = Path(f"/proc/{process}/cmdline").read_bytes()
+                    if b"multiprocessing.resource_tracker" not in command:
+                        killed.append(process)
+            _send(signal.SIGKILL, killed)
         child.poll()
         time.sleep(0.1)
     child.poll()
@@ -66,13 +72,6 @@ def members(mark: str) -> list[int]:
             if entry in (folder / "environ").read_bytes().split(b"\0"):
                 alive.append(int(folder.name))
     return alive
-
-
-def _is_tracker(process: int) -> bool:
-    try:
-        return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:  # it has ended
-        return False
 
 
 # Of a process, by the letter that proc(5) has for it.

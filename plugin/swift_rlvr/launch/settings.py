@@ -1,8 +1,10 @@
 """The settings of ms-swift's GRPO that a launch reads, with their types and ms-swift's defaults."""
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from contextlib import suppress
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
 from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
@@ -85,10 +87,9 @@ class GrpoSettings:
     def read(cls, values: Mapping[str, Any]) -> Self:
         """The fields from a recipe and flags. InputError where one is not such a number."""
         numbers: dict[str, Any] = {}
-        for each in fields(cls):
-            if "at_least" in each.metadata:
-                default: Any = each.default
-                numbers[each.name] = number(values, each.name, default, each.metadata["at_least"])
+        for name, each in numeric_fields().items():
+            default: Any = each.default
+            numbers[name] = number(values, name, default, each.metadata["at_least"])
         return cls(values, **numbers)
 
     @property
@@ -148,6 +149,16 @@ class GrpoSettings:
         """Whether vLLM is in the trainers' processes, on their GPUs."""
         return self.uses_vllm and not self.uses_servers
 
+    @property
+    def pictures_in_a_prompt(self) -> int | None:
+        """How many vLLM takes; None where it is not limited, or not by a number."""
+        limits = self.values.get("vllm_limit_mm_per_prompt")
+        if isinstance(limits, str):
+            with suppress(ValueError):  # ms-swift says what is wrong with it
+                limits = json.loads(limits)
+        allowed = limits.get("image") if isinstance(limits, Mapping) else None
+        return allowed if isinstance(allowed, int) else None
+
     # How much there is in a step.
 
     def completions(self, processes: int) -> int:
@@ -181,3 +192,8 @@ class GrpoSettings:
         if not has_rows or strategy in ("no", False):
             return 0
         return self.per_device_eval_batch_size
+
+
+def numeric_fields() -> dict[str, Field[Any]]:
+    """The settings that are numbers, by name."""
+    return {each.name: each for each in fields(GrpoSettings) if "at_least" in each.metadata}

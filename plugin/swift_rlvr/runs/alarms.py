@@ -165,7 +165,7 @@ class Alarms:
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
-        return [row[name] for row in list(self._rows)[-steps:] if name in row]
+        return _values(name, list(self._rows)[-steps:])
 
     def _of_held_out(self, step: int, row: Mapping[str, Any]) -> Warnings:
         success = row["eval/success"]
@@ -206,6 +206,7 @@ class Alarms:
         """The best success so far, where the one of now is far below it, and was so before; else
         None.
         """
+        # One bad window is noise: only several in a row, each far below the best, are a fall.
         best = self._best.get(kind)
         if best is None or now.success > best.success:
             self._best[kind] = now
@@ -347,6 +348,10 @@ def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alar
     return alarms
 
 
+def _values(name: str, rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    return [row[name] for row in rows if name in row]
+
+
 def _mean(name: str, rows: Sequence[Mapping[str, Any]]) -> float | None:
-    values = [row[name] for row in rows if name in row]
+    values = _values(name, rows)
     return fmean(values) if values else None

@@ -163,6 +163,7 @@ class Curriculum:
 
         The rows of a level come in a seeded order, each once before any comes again.
         """
+        # Seeded for each batch alone: a run that was resumed draws as one that was not.
         chance = random.Random(f"{self.seed} batch {self.batches}")
         # Points at a distance of 1, of which the first is drawn; each level gets those in its part.
         start = chance.random()
@@ -222,6 +223,7 @@ class Curriculum:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; InputError if it is of other levels."""
+        # With other levels the rows have changed, and what was learned of them says nothing.
         levels = [level for level, *_ in state["levels"]]
         if levels != list(self.rows):
             raise InputError(

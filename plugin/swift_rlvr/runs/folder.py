@@ -35,7 +35,10 @@ SUMMARY = "summary.json"
 
 # Settings of ms-swift that decide what is learned, on however many GPUs.
 DECIDE = (
-    *("model", "tuner_type", "dataset", "seed", "reward_funcs", "reward_weights"),
+    *("model", "tuner_type", "reward_funcs", "reward_weights", "system", "max_length"),
+    *("dataset", "split_dataset_ratio", "dataset_shuffle", "seed", "data_seed"),
+    # The schedule of the learning rate is made for the whole run.
+    *("num_train_epochs", "max_steps", "warmup_ratio", "warmup_steps"),
     *("num_generations", "max_completion_length", "temperature", "top_p", "top_k"),
     *("loss_type", "advantage_estimator", "scale_rewards", "importance_sampling_level"),
     *("beta", "epsilon", "epsilon_high", "num_iterations", "learning_rate", "lr_scheduler_type"),
@@ -78,6 +81,7 @@ def link_best(folder: str | Path, step: int) -> None:
     """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be
     moved.
     """
+    # It is made beside the old one and takes its place: whoever reads finds one of the two.
     link = Path(folder) / BEST
     part = Path(folder) / f"{BEST}.part"
     part.unlink(missing_ok=True)
@@ -105,6 +109,7 @@ def missing(checkpoint: Path) -> str | None:
         step = read_json(checkpoint / "trainer_state.json").get("global_step")
     except InputError:
         return "trainer_state.json, which is written last"
+    # Copied from another checkpoint, it would go on at that one's place in rows and schedule.
     if step != int(checkpoint.name.rpartition("-")[2]):
         return "a trainer_state.json of its own step"
     ranks = 1
@@ -282,13 +287,29 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
             yield f"{prefix}{name} was {old!r} and is {value!r}"
 
 
-def decided_otherwise(checkpoint: str | Path, settings: Mapping[str, Any]) -> list[str]:
-    """Which of DECIDE a run of ms-swift had otherwise than a launch that goes on from its checkpoint.
+def decided_otherwise(
+    checkpoint: str | Path, settings: Mapping[str, Any], completions: int
+) -> list[str]:
+    """What a run of ms-swift had otherwise than a launch that goes on from its checkpoint: DECIDE, the
+    completions of a step, and what of the run is not gone on with.
 
     settings: of a recipe and of flags, where a number may still be a text.
     """
     _, before = training_args(checkpoint) or ("", {})
     changes = []
+    if settings.get("ignore_data_skip") is True:
+        changes.append("ignore_data_skip begins the epoch's rows anew")
+    if settings.get("resume_only_model") is True:
+        changes.append("resume_only_model begins with a new optimizer")
+    old = 1
+    for part in ("global_world_size", "per_device_train_batch_size", "gradient_accumulation_steps"):
+        old *= before.get(part) or 0
+    # transformers finds its place in the rows by steps of the new size.
+    if old not in (0, completions):
+        changes.append(
+            f"a step had {old} completions and has {completions}, so that rows are trained on twice "
+            "or left out"
+        )
     for name in DECIDE:
         if name not in settings or name not in before:
             continue

@@ -95,6 +95,7 @@ def _prompt_of(messages: Sequence[Any]) -> Messages:
     """The turns before a completion. ms-swift's messages end with it, and have fields that only it
     knows.
     """
+    # TRL's prompts end with a user's turn, and need no cut.
     if messages and messages[-1].get("role") == "assistant":
         messages = messages[:-1]
     turns: Messages = []

@@ -106,6 +106,7 @@ class Schedule:
         self.evaluated = step
         if step == 0:
             return Decision()
+        # At a draw the earlier checkpoint stays the best: it is nearer to the reference policy.
         if success is not None and (self.best is None or success > self.best):
             self.best = success
             self.best_step = step

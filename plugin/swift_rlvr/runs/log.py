@@ -80,6 +80,7 @@ class RunLog(ExitStack):
 
         first: steps that were made before. last: the number of the last step.
         """
+        # With -1 the evaluation before the first step goes too, for it is made again.
         cut_logs(self.folder, first or -1)
         self.first = first
         self.last = last
@@ -193,32 +194,28 @@ class RunLog(ExitStack):
         >>> log.batch_figures([ungraded])
         {'reasons/external_format/no_answer': [0.0], 'reasons/external_format/ok': [1.0]}
         """
-        figures: dict[str, list[float]] = {}
-        for measure in Judgement._fields:
-            values = [getattr(record, measure) for record in records]
-            known = [float(value) for value in values if value is not None]
-            if known:
-                figures[measure] = known
-
-        if self.judges.has_verifier:
-            ungraded = [float(record.success is None) for record in records]
-            self._seen_ungraded |= any(ungraded)
-            if self._seen_ungraded:
-                figures["ungraded"] = ungraded
-
-        memorised = []
-        for record in records:
-            is_memorised = MEMORISED in record.reasons.values()
-            if is_memorised or record.row.get("added_tests") is not None:
-                memorised.append(float(is_memorised))
-        if memorised:
-            figures["memorised"] = memorised
-
+        measured: defaultdict[str, list[float]] = defaultdict(list)
+        ungraded: list[float] = []
         # The share of each reason among those of its reward.
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
+            for measure in Judgement._fields:
+                value = getattr(record, measure)
+                if value is not None:
+                    measured[measure].append(float(value))
+            ungraded.append(float(record.success is None))
+            is_memorised = MEMORISED in record.reasons.values()
+            if is_memorised or record.row.get("added_tests") is not None:
+                measured["memorised"].append(float(is_memorised))
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
+        figures = dict(measured)
+
+        # Zeros count in a mean over steps, but a run in which all can be graded need not show them.
+        if self.judges.has_verifier:
+            self._seen_ungraded |= 1.0 in ungraded
+            if self._seen_ungraded:
+                figures["ungraded"] = ungraded
         for name, reasons in counts.items():
             seen = self._seen_reasons[name]
             seen.update(reasons)
@@ -374,6 +371,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
             continue
         part = path.with_name(f"{path.name}.part")
         removed = path.with_suffix(".lost.jsonl")
+        # As bytes: the last line may end in the middle of a character.
         with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
             for text in old:
                 number = _step_of(text)
@@ -382,6 +380,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
                 file.write(text.removesuffix(b"\n") + b"\n")
                 if name == LOG and number is not None and not is_kept:
                     last_lost = max(number, last_lost or 0)
+        # At once, so that a launch that is killed here leaves one of the two logs whole.
         part.replace(path)
         if not removed.stat().st_size:
             removed.unlink()

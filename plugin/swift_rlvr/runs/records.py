@@ -133,6 +133,7 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
     if not is_record(value):
         keys = ", ".join(value) or "nothing"
         raise InputError(f"expected a record with {', '.join(_NEEDED)}, got {keys}")
+    # A misspelt key would be a column that nobody ever reads.
     unknown = sorted(value.keys() - _KEYS)
     if unknown:
         raise InputError(f"a record has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}")

@@ -102,7 +102,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "tasks": len(successes_by_row),
         "completions": len(records),
-        "ungraded": sum(record.success is None for record in records),
+        "ungraded": 0,
         "success": success,
         "success_interval": success_interval,
         "strict": strict,
@@ -127,15 +127,27 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
 
     by_task: dict[str, list[Record]] = defaultdict(list)
     by_seed: dict[int, list[Record]] = defaultdict(list)
+    formats, tokens, ends = list[bool](), list[int](), list[bool]()
+    reasons = Counter[str]()
     for record in records:
+        summary["ungraded"] += record.success is None
+        reasons[record.reason] += 1
         by_task[record.task or "unknown task"].append(record)
         if record.seed is not None:
             by_seed[record.seed].append(record)
+        # A server, or a file of another tool, may not say the others.
+        if record.format is not None:
+            formats.append(record.format)
+        if record.tokens is not None:
+            tokens.append(record.tokens)
+        if record.finish is not None:
+            ends.append(record.finish == "length")
     if len(by_task) > 1:
         for task in sorted(by_task):
             share, interval = _estimate(_shares(by_task[task]))
             summary["success_by_task"][task] = share
             summary["success_by_task_interval"][task] = interval
+    # A seed of which nothing was graded has no success, and 0 would be one.
     seeds = {}
     for seed in sorted(by_seed):
         shares = _shares(by_seed[seed])
@@ -145,11 +157,6 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         summary["seeds"] = seeds
         summary["seed_spread"] = stdev(seeds.values())
 
-    # A server, or a file of another tool, may not say these.
-    formats = [record.format for record in records if record.format is not None]
-    tokens = [record.tokens for record in records if record.tokens is not None]
-    ends = [record.finish == "length" for record in records if record.finish is not None]
-    reasons = Counter(record.reason for record in records)
     return summary | {
         "format": fmean(formats) if formats else None,
         "mean_tokens": fmean(tokens) if tokens else None,

@@ -67,6 +67,7 @@ class GradingTime:
     def _name_if_long(self, key: str, has_returned: threading.Event) -> None:
         waited = 0.0
         while not has_returned.wait(self._limits[key] - waited):
+            # For the whole run: one that always takes long fills no log.
             waited = self._limits[key]
             self._limits[key] *= 2
             where = (

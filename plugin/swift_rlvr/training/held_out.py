@@ -279,6 +279,7 @@ class HeldOutCallback(TrainerCallback):
             held_out.schedule.load(saved)
 
     def on_step_begin(self, args, state, control, **kwargs):
+        # What the model could before the training; a run that is resumed has that in its log.
         if state.global_step == 0:
             self._evaluate(args, state, control)
 
@@ -299,6 +300,7 @@ class HeldOutCallback(TrainerCallback):
         completions = self._sample()
         accelerator = self.trainer.accelerator
         shared: list[Any] = [None]
+        # One rank grades: what follows, a save or the end, is the same for all of them.
         if accelerator.is_main_process:
             evaluation = self.held_out.judge(step, completions, started, self.trainer.reward_funcs)
             self.log.held_out(evaluation.records)

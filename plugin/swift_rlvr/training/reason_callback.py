@@ -6,7 +6,7 @@ It logs `success`, `strict` and `format`, the shares of completions that `swift_
 defines, `reasons/<reward class>/<reason>`, and `grading/<reward>`, the seconds that a reward took in
 a step. It writes records.jsonl, rewards.json and alarms.jsonl. An alarm is a warning, and with
 SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. A run that has diverged ends before another checkpoint
-is written.
+is written. A run that is resumed goes on with the order of its rows.
 """
 
 import logging
@@ -25,6 +25,7 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
 from swift_rlvr.training.grading_time import GradingTime
+from swift_rlvr.training.row_order import go_on_with_order
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.verifiers.messages import completion_text
 
@@ -52,11 +53,14 @@ class ReasonCallback(TrainerCallback):
             log = RunLog(args.output_dir, stop_on_alarm=stop_on_alarm)
         self.log = log
 
-    def on_train_begin(self, args, state, control, **kwargs):
+    def on_train_begin(self, args, state, control, train_dataloader=None, **kwargs):
         if not hasattr(self.trainer, "reward_funcs"):
             trainer = type(self.trainer).__name__
             problem = f"reward_reasons needs the rewards of --rlhf_type grpo; {trainer} has none"
             raise InputError(problem, "callbacks")
+        if train_dataloader is not None:
+            go_on_with_order(train_dataloader, state.global_step, args.gradient_accumulation_steps)
+        # Before they are timed, which puts others in their place.
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.grades

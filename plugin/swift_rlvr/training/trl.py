@@ -137,8 +137,12 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
             problem = "must not be 1: all completions of a prompt would be the same"
             raise InputError(problem, name)
     high = config.epsilon if config.epsilon_high is None else config.epsilon_high
-    if config.loss_type == "cispo" and high == 0:
-        raise InputError("must be more than 0 with loss_type cispo, got 0", "epsilon_high")
+    # Other losses clip at 1 + epsilon_high, and so its default, epsilon, is far too small for this one.
+    if config.loss_type == "cispo" and high < 1:
+        problem = (
+            f"must be at least 1 with loss_type cispo, whose largest ratio it is, got {high:g}"
+        )
+        raise InputError(problem, "epsilon_high")
     if weights and not any(weights):
         problem = "must not all be 0: every completion would be worth the same"
         raise InputError(problem, "reward_weights")
@@ -237,6 +241,7 @@ def run(command: Command, console: Console) -> str:
                 text = f"{path} is skipped: it lacks {lost}"
                 console.print(text, markup=False, soft_wrap=True)
         check_same_settings(checkpoint, info)
+        # transformers would make no step, and save the model of the checkpoint as the run's result.
         if is_finished(checkpoint, config.to_dict()):
             text = f"nothing to do: {checkpoint} is the checkpoint of the last step"
             console.print(text, markup=False, soft_wrap=True)
@@ -354,6 +359,7 @@ def _trainer(
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     model = download(arguments.model, arguments.use_hf)
     tokenizer = load_tokenizer(model)
+    # A prompt ends where its completion begins.
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     conversations = [row["prompt"] for row in rows]
     if held_out is not None:

@@ -1,5 +1,5 @@
-"""What ms-swift's parser takes and its training refuses: said of the arguments alone, as the doctor
-reads them, and what the trainer itself says of the tables.
+"""What ms-swift's parser takes and its training refuses or does not read: said of the arguments alone,
+as the doctor reads them, and what the trainer itself says of the tables.
 """
 
 import json
@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("swift", reason="needs the extra [train]")
 from typing import Any
 
+from swift_rlvr.training.ms_swift.unread import READERS
 from swift_rlvr.training.ms_swift.unusable import LOSSES, RANGES, REFUSED_LOSSES
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.utils.errors import InputError
@@ -54,7 +55,9 @@ CASES = {
     "--beta=-0.1": ("beta", "cannot use -0.1 -> at least 0"),
     "--epsilon=-1": ("epsilon", "at least 0"),
     "--epsilon_high=-0.5": ("epsilon_high", "at least 0"),
-    "--loss_type cispo --epsilon_high 0": ("epsilon_high", "more than 0"),
+    "--loss_type cispo": ("epsilon_high", "0.2 cuts that of every token -> --epsilon_high 5"),
+    "--loss_type cispo --epsilon_high 0": ("epsilon_high", "0 cuts that of every token"),
+    "--dynamic_sample true --max_resample_times 0": ("max_resample_times", "at least 1"),
     "--delta 0.5": ("delta", "more than 1"),
     "--rollout_importance_sampling_mode token_truncate --rollout_importance_sampling_threshold 0": (
         "rollout_importance_sampling_threshold",
@@ -110,7 +113,13 @@ CASES = {
 USABLE = (
     "",
     "--loss_type sapo --importance_sampling_level sequence",
-    "--loss_type cispo --epsilon_high 5 --beta 0 --delta 1.5",
+    "--loss_type cispo --epsilon_high 5 --beta 0",
+    "--loss_type sapo --tau_pos 2",
+    "--loss_type bnpo --delta 1.5 --epsilon 0.1",
+    "--sync_ref_model true --ref_model_sync_steps 10",
+    "--reward_funcs external_soft_overlong --soft_cache_length 100",
+    "--split_dataset_ratio 0.1 --eval_steps 5",
+    "--tau_pos 1.0 --epsilon 0.2",  # the defaults
     "--freeze_parameters_ratio 0.5",
     "--template llama3",
     "--freeze_parameters_ratio 1 --trainable_parameters lm_head model.norm",
@@ -121,6 +130,28 @@ USABLE = (
     '--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs {"min_lr":1e-7}',
     "--optim sgd --loss_scale last_round+ignore_empty_think",
 )
+# Flags of which a training with the tiny recipe reads none, the settings, and what is said of the first.
+UNREAD = {
+    "--tau_pos 2": (["tau_pos"], "it is for --loss_type sapo"),
+    "--loss_type sapo --epsilon 0.1 --delta 2": (["epsilon", "delta"], "a loss that clips"),
+    "--loss_type cispo --epsilon_high 5 --epsilon 0.1": (["epsilon"], "clips from below"),
+    "--fipo_decay_rate 8": (["fipo_decay_rate"], "which the trainer refuses"),
+    "--kl_coef 0.001": (["kl_coef"], "GRPO's weight of the KL is beta"),
+    "--cliprange 0.3": (["cliprange"], "GRPO's clip range is epsilon"),
+    "--beta 0 --sync_ref_model true": (["sync_ref_model"], "a beta above 0"),
+    "--scale_rewards gdpo --advantage_estimator rloo": (["advantage_estimator"], "other than gdpo"),
+    "--max_resample_times 5": (["max_resample_times"], "--dynamic_sample true"),
+    "--reward_funcs format --cosine_max_len 99": (["cosine_max_len"], "cosine or external_cosine"),
+    "--lora_rank 16 --target_modules q_proj": (["lora_rank", "target_modules"], "an adapter"),
+    "--tuner_type lora --freeze_parameters_ratio 0.5": (["freeze_parameters_ratio"], "full"),
+    "--train_dataloader_shuffle false": (["train_dataloader_shuffle"], "GRPO's is dataset_shuffle"),
+    "--offload_model true": (["offload_model"], "--vllm_mode colocate"),
+    "--max_turns 3": (["max_turns"], "multi_turn_scheduler"),
+    "--eval_strategy steps --eval_steps 5": (
+        ["eval_steps", "eval_strategy"],
+        "rows to evaluate on",
+    ),
+}
 
 
 def last_line(code: str, *arguments: str) -> Any:
@@ -142,8 +173,9 @@ for model, flags in json.loads(cases):
     os.environ[NAMED_MODEL] = model
     parsed = parse([recipe, *flags.split()], 2)
     problem = parsed.problem or parsed.failure
-    answers.append([problem, parsed.unusable, parsed.end_of_answer, parsed.untried])
-print(json.dumps(answers))
+    answers.append([problem, parsed.unusable, parsed.end_of_answer, parsed.untried, parsed.unread])
+    length = parsed.numbers.get("max_completion_length")
+print(json.dumps([answers, parsed.settings, length]))
 """
 
 
@@ -157,26 +189,36 @@ UNTRIED = {
 
 def test_the_arguments_alone_say_it():
     """All of them in one process, for the imports take seconds."""
-    with_model = [*USABLE, *(flags.format(tiny=TINY) for flags in CASES)]
+    with_model = [*USABLE, *UNREAD, *(flags.format(tiny=TINY) for flags in CASES)]
     cases = [(TINY, flags) for flags in with_model]
-    cases += [("Qwen/not-on-this-machine", flags) for flags in UNTRIED]
-    answers = last_line(PARSE, CPU, json.dumps(cases))
+    # The last for what a plan that reads max_completion_length would not see.
+    cases += [("Qwen/not-on-this-machine", flags) for flags in [*UNTRIED, "--max_new_tokens 99"]]
+    answers, settings, length = last_line(PARSE, CPU, json.dumps(cases))
+    assert length == 99
     for (_, flags), (problem, *_) in zip(cases, answers, strict=True):
         assert not problem, (flags, problem)
 
     usable = answers[: len(USABLE)]
-    unusable = answers[len(USABLE) : len(with_model)]
-    without_model = answers[len(with_model) :]
-    for flags, (_, found, end, _) in zip(USABLE, usable, strict=True):
-        assert not found, flags
+    unread = answers[len(USABLE) :][: len(UNREAD)]
+    unusable = answers[len(USABLE) + len(UNREAD) : len(with_model)]
+    without_model = answers[len(with_model) : -1]
+    for flags, (_, found, end, _, ignored) in zip(USABLE, usable, strict=True):
+        assert not found and not ignored, flags
         assert end == ("<|eot_id|>" if "llama3" in flags else ""), flags
     for (flags, (setting, text)), (_, found, *_) in zip(CASES.items(), unusable, strict=True):
         assert [each[0] for each in found] == [setting], (flags, found)
         assert text in f"{found[0][1]} -> {found[0][2]}", (flags, found)
-    for (flags, expected), (_, found, _, untried) in zip(
+    for (flags, (names, text)), (_, found, _, _, ignored) in zip(
+        UNREAD.items(), unread, strict=True
+    ):
+        assert not found and [each[0] for each in ignored] == names, (flags, found, ignored)
+        assert text in ignored[0][1], (flags, ignored)
+    for (flags, expected), (_, found, _, untried, _) in zip(
         UNTRIED.items(), without_model, strict=True
     ):
         assert not found and untried == expected, flags
+    for readers in READERS:
+        assert {*readers.settings} <= {*settings}, readers
 
 
 TRAIN = """

@@ -98,5 +98,6 @@ def judged(
             return [warning(name, f"not checked: {result.text}", to_know)]
         return [passed(name, result.text)]
 
+    # By which a number that cannot be read is reported.
     compare.__name__ = name
     return compare

@@ -1,5 +1,6 @@
 """Checks of the model and the data: their files, their lengths, and the steps that they make."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -78,6 +79,23 @@ def warmup(launch: Launch) -> Iterator[CheckResult]:
         yield warning("warmup", result.text, "a smaller warmup_steps, or warmup_ratio in its place")
 
 
+def saves(launch: Launch) -> Iterator[CheckResult]:
+    """No checkpoint is written while further steps are to train on completions that are there: a run that
+    is resumed samples anew, and would train on these rows again.
+    """
+    plan = launch.plan
+    sampled = plan.grpo.sampled_at_once(plan.processes * plan.variables.nnodes)
+    steps = max(1, sampled * plan.grpo.num_iterations // plan.completions)
+    every = plan.grpo.save_steps
+    if every >= 1 and every % steps and plan.settings.get("save_strategy", "steps") == "steps":
+        message = (
+            f"{steps} steps train on the same completions, and a checkpoint after {every:g} is in the "
+            "middle of them: a run that is resumed there trains on their rows again"
+        )
+        remedy = f"--save_steps {math.ceil(every / steps) * steps}"
+        yield warning("checkpoints", message, remedy)
+
+
 # The model.
 
 
@@ -145,5 +163,5 @@ def system(launch: Launch) -> Iterator[CheckResult]:
         yield warning("system", message, remedy)
 
 
-CHECKS = (files, lengths, steps, warmup, evaluation, datasets)
+CHECKS = (files, lengths, steps, warmup, saves, evaluation, datasets)
 AFTER_MS_SWIFT = (without_task, system, prompts, pictures)

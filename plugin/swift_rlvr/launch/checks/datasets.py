@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from swift_rlvr.contract import datasets as checking
 from swift_rlvr.contract.findings import rows_text
@@ -225,8 +224,11 @@ class NamedDataset:
                 raise InputError(f"{file}, line {line}: {row.problem}")
             if not total:
                 columns = list(row)
-            if _asks_nothing(row):
-                silent.append(line)
+            # A conversation in which the user says nothing.
+            if "messages" in row:
+                users = [turn for turn in turns_of(row["messages"]) if turn["role"] == "user"]
+                if not any(turn.get("content") for turn in users):
+                    silent.append(line)
             total += 1
         if not (QUERY_COLUMNS | _CONVERSATIONS) & set(columns):
             message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
@@ -325,7 +327,9 @@ class NamedDataset:
             said += "can be read" if is_of_task else "earns the full reward"
         for name, count in result.shared.items():
             if count:
-                report = failed if report is failed else warning
+                # The callback leaves them out, and ends the run where none is left.
+                is_nothing_left = self.setting == "held_out" and count == result.rows
+                report = failed if is_nothing_left or report is failed else warning
                 said += f"; {rows_text(count)} are also in {name}, on which the run trains"
         is_read = isinstance(source, ReadRows)
         is_guess = is_read and not verified_tasks(self.launch)
@@ -410,38 +414,27 @@ def without_task(launch: Launch) -> Iterator[CheckResult]:
                 yield from dataset.check_as_read()
 
 
-def _asks_nothing(row: dict[str, Any]) -> bool:
-    """Whether a conversation has no turn of a user."""
-    if "messages" not in row:
-        return False
-    turns = turns_of(row["messages"])
-    return not any(turn["role"] == "user" and turn.get("content") for turn in turns)
-
-
 def _judged(findings: checking.Findings) -> tuple[Callable[..., CheckResult], str]:
     """How a dataset's findings are reported, and what is said of its rows."""
     if findings.bad:
         report, fate = warning, "left out or not graded"
         if findings.too_many:
             report, fate = failed, "cannot be trained on"
-        return report, f", {findings.bad:,} {fate}: {_problems(findings)}"
+        # The first bad lines, or the most frequent reasons if no line is known.
+        lines = []
+        for line, text in findings.problems:
+            if not text.startswith(checking.REPEATS):
+                lines.append(f"line {line}: {text}")
+        if lines:
+            return report, f", {findings.bad:,} {fate}: {'; '.join(lines[:3])}"
+        reasons = findings.unusable + findings.no_gold
+        for paid in findings.rewards.values():
+            reasons += paid.reasons
+        most = [f"{reason}: {count:,}" for reason, count in reasons.most_common(3)]
+        return report, f", {findings.bad:,} {fate}: {', '.join(most)}"
     duplicates = ""
     if findings.duplicates:
         duplicates = f", {findings.duplicates:,} duplicate questions"
     if findings.doubts:
         return warning, f"{duplicates}; {'; '.join(findings.doubts)}"
     return passed, duplicates
-
-
-def _problems(findings: checking.Findings) -> str:
-    """The first three bad lines, or the three most frequent reasons if no line is known."""
-    lines = []
-    for line, text in findings.problems:
-        if not text.startswith(checking.REPEATS):
-            lines.append(f"line {line}: {text}")
-    if lines:
-        return "; ".join(lines[:3])
-    reasons = findings.unusable + findings.no_gold
-    for paid in findings.rewards.values():
-        reasons += paid.reasons
-    return ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(3))

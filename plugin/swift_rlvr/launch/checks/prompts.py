@@ -47,14 +47,18 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
             message = f"the tokens of pictures were not counted: {problem}"
             remedy = "leave room in max_length: a Qwen2.5-VL has one for each 28 x 28 pixels"
             yield warning("prompts", message, remedy)
-    yield from _cut_prompts(launch, tokens)
+    limit = launch.plan.grpo.max_length
+    cut_pictures = 0
+    for count, asked in zip(tokens, rows, strict=True):
+        cut_pictures += bool(limit and count > limit and asked.row.get(IMAGES))
+    yield from _cut_prompts(launch, tokens, cut_pictures)
 
 
-def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]:
+def _cut_prompts(launch: Launch, tokens: Sequence[int], cut_pictures: int) -> Iterator[CheckResult]:
     """Warn of prompts that are longer than max_length, and see what room the others leave. Where most
     are cut, the check fails: the policy would be trained on other prompts than it is asked.
 
-    tokens: of each prompt.
+    tokens: of each prompt. cut_pictures: how many of those that are longer have pictures.
     """
     limit = launch.plan.grpo.max_length
     if not limit:
@@ -78,6 +82,12 @@ def _cut_prompts(launch: Launch, tokens: Sequence[int]) -> Iterator[CheckResult]
         yield passed("prompts", text)
         return
     message = f"{longer:,} of {len(tokens):,} prompts are silently {fate}: {text}"
+    if cut_pictures and launch.settings.get("truncation_strategy") != "delete":
+        # The model then gets a picture of more tokens than there are places for it.
+        message = f"{cut_pictures:,} prompts with pictures are cut, which ends the run: {text}"
+        remedy = f"--truncation_strategy delete, or --max_length {longest}"
+        yield failed("prompts", message, remedy)
+        return
     remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
     yield report("prompts", message, remedy)
 

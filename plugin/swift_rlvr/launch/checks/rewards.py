@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -64,6 +64,18 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)
+    for setting, problem, remedy in parsed.unread:
+        yield warning(setting, problem, remedy)
+    # What the plan shows, and memory, lengths and steps are made of, is what the training does.
+    for name, value in parsed.numbers.items():
+        planned = getattr(launch.plan.grpo, name)
+        if planned in (0, value):  # 0 stands for what is not set, and ms-swift may fill in
+            continue
+        names = [each for each, given in launch.settings.items() if given == value]
+        problem = (
+            f"ms-swift trains with {value:g} ({', '.join(names)}), and the plan has {planned:g}"
+        )
+        yield failed(name, problem, f"--{name} {value:g}, and nothing else for the same")
     if parsed.end_of_answer:
         message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
         yield warning("template", message, "leave --template out for the model's own")
@@ -412,8 +424,16 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     roles = _roles(launch, own)
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
+    # By task the rewards that grade it. Those that are not ours are taken to grade all, and any may grade
+    # rows whose task is not known.
     tasks, others = tasks_of_data(launch)
-    grading = _graders(tasks, roles, own) | dict.fromkeys(others, list(roles))
+    grading: dict[str, list[str]] = {task: [] for task in tasks}
+    for name in roles:
+        only = own[name].own_tasks if name in own else None
+        for task in tasks:
+            if not only or task in only:
+                grading[task].append(name)
+    grading |= dict.fromkeys(others, list(roles))
     results = []
     for task, names in grading.items():
         if not names:
@@ -441,19 +461,6 @@ def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
         elif not known:
             roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
     return roles
-
-
-def _graders(
-    tasks: Iterable[str], names: Iterable[str], own: Mapping[str, Reward]
-) -> dict[str, list[str]]:
-    """By task the rewards that grade it. Those that are not ours are taken to grade all."""
-    graders: dict[str, list[str]] = {task: [] for task in tasks}
-    for name in names:
-        only = own[name].own_tasks if name in own else None
-        for task, of_task in graders.items():
-            if not only or task in only:
-                of_task.append(name)
-    return graders
 
 
 CHECKS = (parameters, sandbox, idle)

@@ -153,6 +153,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
         names.update(dict.fromkeys(row))
     columns = {}
     for name in names:
+        # pyarrow refuses values of several types, and the run would end on one odd row.
         values = [row.get(name) for row in rows]
         try:
             columns[name] = pyarrow.array(values)

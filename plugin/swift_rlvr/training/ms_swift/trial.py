@@ -45,6 +45,8 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
     training_arguments = getattr(arguments, "training_args", arguments)
 
     def paid_by(rewards: Sequence[Any]) -> list[list[float | None]]:
+        # Of copies: a reward may change what it is handed, and one that is tried alone afterwards begins
+        # with what the trainer has.
         samples = []
         for number, row in enumerate(copy.deepcopy(list(rows))):
             text = row["messages"][-1]["content"]

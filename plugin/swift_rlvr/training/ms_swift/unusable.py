@@ -69,6 +69,13 @@ def _losses(arguments: Any) -> Iterator[Unusable]:
     elif loss is not None and loss not in LOSSES:
         remedy = did_you_mean(str(loss), LOSSES) or f"one of {', '.join(LOSSES)}"
         yield Unusable("loss_type", f"ms-swift has no loss {loss}", remedy)
+    # Other losses clip at 1 + epsilon_high, and so its default, epsilon, is far too small for this one.
+    high = arguments.epsilon if arguments.epsilon_high is None else arguments.epsilon_high
+    if loss == "cispo" and 0 <= high < 1:
+        problem = (
+            f"with cispo it is the largest ratio itself, and {high:g} cuts that of every token"
+        )
+        yield Unusable("epsilon_high", problem, "--epsilon_high 5, or another above 1")
     if arguments.off_policy_sequence_mask_delta is not None:
         problem = "ms-swift's trainer refuses it in the first step"
         yield Unusable("off_policy_sequence_mask_delta", problem, "leave it out")
@@ -130,6 +137,8 @@ RANGES = (
     # With 0 no row is drawn, and the training ends at once, without an error.
     Range("num_iterations", "ms-swift", at_least=1),
     Range("ref_model_sync_steps", "ms-swift", at_least=1, read_with=("sync_ref_model", True)),
+    # With 0 no group is replaced, and dynamic_sample only warns of them in a log.
+    Range("max_resample_times", "ms-swift", at_least=1, read_with=("dynamic_sample", True)),
     Range("fipo_decay_rate", "ms-swift", more_than=0),
     Range("tau_pos", "ms-swift", more_than=0, read_with=_SAPO),
     Range("tau_neg", "ms-swift", more_than=0, read_with=_SAPO),
@@ -140,7 +149,6 @@ RANGES = (
     Range("beta", "the KL term", at_least=0),
     Range("epsilon", "the clip range", at_least=0),
     Range("epsilon_high", "the clip range", at_least=0),
-    Range("epsilon_high", "the clip range", more_than=0, read_with=("loss_type", "cispo")),
     # Below 1 it clips the ratio of every token that the policy has just sampled: none becomes likelier.
     Range("delta", "two-sided clipping", more_than=1),
     Range("top_entropy_quantile", "ms-swift", more_than=0),

@@ -95,6 +95,7 @@ class Reports:
             group = cls(store, rank, world_size)
             if group.is_trainer:
                 _refuse_plain_peer(store, "rollout server")
+                # Workers of an earlier run that still hold the port do not answer to it.
                 token = uuid.uuid4().hex
                 store.set("run", token)
                 store.wait([f"{token}/{worker}" for worker in range(world_size - 1)], limit)
@@ -136,6 +137,7 @@ class Reports:
                 problem = "the rollout server could not load the new weights"
                 raise WeightSyncError(f"{problem}: {cause}\n{text}")
             self.sent.append(key)
+        # On a CPU among them the tensors: the store would hold the model once more for each update.
         for key in self.sent:
             self.store.delete_key(key)
         self.sent.clear()
@@ -253,6 +255,7 @@ class SyncCommunicator:
         if len(data) != tensor.nbytes:
             expected = f"{tensor.nbytes} bytes for shape {tuple(tensor.shape)}"
             raise WeightSyncError(f"expected {expected}, got {len(data)}")
+        # torch.frombuffer takes no empty buffer, and warns of one that cannot be written.
         if data:
             tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 

@@ -141,6 +141,9 @@ def _settings(runs: Sequence[Run]) -> str:
             continue
         texts = []
         for value in values:
+            # A list of names is read without its brackets and quotes, and breaks between them.
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
+                value = ", ".join(value)
             texts.append(value if isinstance(value, str) else json.dumps(value))
         heading = name
         if len(set(texts)) > 1:

@@ -29,9 +29,9 @@ def compare(
 ) -> None:
     """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The test needs completions of both for the same tasks; a task that only one of them
-    has is left out. Completions of other tools are read and graded as in swift-rlvr
-    score.
+    The test needs completions of both for the same tasks; a task that only one of
+    them has is left out. Completions of other tools are read and graded as in
+    swift-rlvr score.
 
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
@@ -66,8 +66,8 @@ def compare(
         console.print(comparing.in_words(comparison["paired"]))
     else:
         console.print(note(f"the difference was not tested: {comparison['not_tested']}"))
-    for name, (first, second) in comparison["different_settings"].items():
-        console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
+    for difference in comparing.settings_in_words(comparison):
+        console.print(note(difference))
     if out is not None:
         write_json(out, comparison)
         console.print(f"written: {out}")

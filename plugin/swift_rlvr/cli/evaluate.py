@@ -44,8 +44,10 @@ def evaluate(
     reward_funcs: flags.RewardNames = None,
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a model on held-out tasks and grade its completions: by the verifier and the format of
-    their task or, with --reward_funcs, by the rewards of your run.
+    """Sample a model on held-out tasks and grade its completions.
+
+    They are graded by the verifier and the format of their task or, with
+    --reward_funcs, by the rewards of your run.
 
     With --server no GPU and no weights are needed here. The key is in OPENAI_API_KEY:
 

@@ -47,6 +47,8 @@ SHOWN_PROBLEMS = 10
 
 # Bytes of files for each worker: a process takes longer to start than Countdown takes for these.
 _WORTH_A_WORKER = 1 << 20
+# More take memory, and time to start, and grade no faster: also code has its own limit.
+_PROCESSES_PER_CORE = 4
 # The format reward of rows whose task names none.
 _FORMAT = "external_format"
 
@@ -289,6 +291,7 @@ def score_files(
         files: also with how each is read, as `find_files` gives them.
         out: a file for the grades of each completion, in order, with file, line and position.
         workers: processes; None for one a core, or fewer where the files are too small for that.
+            InputError for more than a few a core.
         advance: called with the share that is done.
         against: earlier grades, see `stored_grades`. `changed` of the result lists the rewards
             that differ now, `not_graded_now` the places of earlier grades that have none now;
@@ -308,6 +311,11 @@ def score_files(
         if not of_file:
             raise InputError(f"{name}: the file is empty; expected completions, one a line")
         size += of_file
+    most = _PROCESSES_PER_CORE * usable_cores()
+    if workers and workers > most:
+        raise InputError(
+            f"must be at most {most}, {_PROCESSES_PER_CORE} a core, got {workers}", "workers"
+        )
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 

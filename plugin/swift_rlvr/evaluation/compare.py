@@ -100,12 +100,9 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
         # Success has a row also where nothing was graded.
         if name == "success" or (set(texts) != {"-"} and not is_nothing):
             rows.append((label, *texts))
-    return rows + _reason_rows(summaries)
 
-
-def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The shares of the reasons, the most frequent first."""
-    rows: list[tuple[str, ...]] = []
+    # The union of counters takes the larger share of each reason: one that has come up or gone away
+    # counts by the side on which it was frequent.
     highest_shares: Counter[str] = Counter()
     for summary in summaries:
         highest_shares |= Counter(summary["reasons"])

@@ -87,6 +87,7 @@ def graded_records(
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
+    # Files may come in any order, and a pair of evaluations is compared by these numbers.
     _number_rows_and_samples(graded)
     records = [record for _, _, record in graded]
     judge(records, judges)

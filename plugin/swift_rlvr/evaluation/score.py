@@ -99,6 +99,7 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
         lines.append(line)
         items.append(item._replace(row=row))
 
+    # Each reward gets the whole block: one that runs code grades a batch in parallel.
     completions = [item.completion for item in items]
     rows = [item.row for item in items]
     grades: list[dict[str, Grade]] = [{} for _ in items]
@@ -223,6 +224,7 @@ class _Totals:
                 continue
             self.compared += 1
             before = stored[name].reward
+            # None and a number are never the same: the one says nothing, and 0 says wrong.
             is_same = before is now
             if before is not None and now is not None:
                 is_same = math.isclose(before, now, abs_tol=1e-6)
@@ -331,6 +333,7 @@ def score_files(
             yield from block.rows
             done += block.size
             advance(min(1.0, done / size))  # of a compressed file there is more
+        # Raised within the generator, so that no --out is left.
         if not totals.completions:
             raise nothing_usable(totals.problems, names)
         if against is not None and not totals.compared:

@@ -38,6 +38,7 @@ def compare(
     console = terminal()
     if out is not None and out.suffix != ".json":
         raise InputError(f"must end in .json, got {out}", "out")
+    # The file of an earlier comparison may be written again; what is compared may not.
     if out is not None and out.resolve() in (before.resolve(), after.resolve()):
         raise InputError(f"{out} is compared, and would be overwritten", "out")
     answered = flags.answered_by(dataset, columns)

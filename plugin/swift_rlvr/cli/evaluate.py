@@ -10,6 +10,8 @@ from rich.console import Console
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation import evaluate as evaluation
+from swift_rlvr.evaluation.probe import LONGER_CONTEXT
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.utils.errors import InputError
 
@@ -53,9 +55,6 @@ def evaluate(
 
     swift-rlvr evaluate --server URL --model NAME --dataset math:FILE --out eval
     """
-    from swift_rlvr.evaluation import evaluate as evaluation
-    from swift_rlvr.evaluation.probe import LONGER_CONTEXT
-
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
     several_seeds = []

@@ -69,6 +69,7 @@ def explain(
             f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
         )
 
+    # All of them before any is shown: a column that is missing for the second is no half of an answer.
     explanations = {}
     for reward in build_rewards(reward_funcs):
         missing = missing_column(reward, columns)

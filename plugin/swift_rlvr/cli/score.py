@@ -114,6 +114,7 @@ def score(
         errors.print(f"Not read: {names}. Name a file to have it read.", style="yellow")
     chosen = _chosen_rewards(reward_funcs, verdicts, readings, errors)
 
+    # In bytes of the files and not in lines, which nobody has counted.
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:

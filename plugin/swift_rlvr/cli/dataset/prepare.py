@@ -10,6 +10,7 @@ from rich.console import Console
 from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import counts_text, terminal, with_progress
+from swift_rlvr.evaluation.prompts import SystemPrompt, default_system, select
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
@@ -75,8 +76,6 @@ def prepare(
     Hidden tests, made from the reference solutions:
     swift-rlvr dataset prepare code:FILE --add_cases 20 --out more.jsonl
     """
-    from swift_rlvr.evaluation.prompts import select
-
     if format and format not in FORMATS:
         raise InputError(f"must be one of {', '.join(FORMATS)}, got {format!r}", "format")
     flags.check_out(out, ".parquet" if format in PARQUET else ".jsonl")
@@ -117,11 +116,10 @@ def _write(
     out: Path, format: str, task: Task, rows: list[dict[str, Any]], system: str | None
 ) -> None:
     """Write raw rows in another trainer's form."""
-    from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
-
     as_row = FORMATS[format]
     converted = []
     for index, raw in enumerate(rows):
+        # The columns of a file of mixed tasks differ by row.
         own = task.of(raw)
         prepared = own.preprocess(raw)
         refuse_native_tools([prepared], format)

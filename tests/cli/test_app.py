@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
+from inspect import cleandoc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -59,6 +60,17 @@ def test_an_option_with_a_metavar_is_declared_by_its_name():
                     unnamed.append((function.__name__, name))
     assert unnamed == []
     assert with_metavar >= {"dataset", "columns", "server", "keep", "count"}
+
+
+def test_no_paragraph_of_help_is_broken_twice_at_80_columns():
+    """typer keeps the line breaks of a docstring, and a terminal breaks what is longer once more."""
+    broken = []
+    for function in functions_of(app):
+        for paragraph in cleandoc(function.__doc__).split("\n\n"):
+            lines = paragraph.split("\n")
+            if len(lines) > 1:
+                broken += [line for line in lines if len(line) > 78]
+    assert broken == []
 
 
 def test_each_flag_is_the_name_of_its_parameter_or_declared():
@@ -215,6 +227,20 @@ def test_an_interrupt_while_the_command_is_imported_shows_no_traceback(tmp_path)
         text=True,
     )
     assert done.returncode == 130 and not done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+@pytest.mark.parametrize("arguments", [["rewards"], ["--help"], ["explain", "4", "--gold", "4"]])
+def test_a_full_disk_behind_the_output_is_an_error_of_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "swift_rlvr.cli", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.stderr == "Error: cannot write the output: No space left on device\n"
+    assert done.returncode == 2
 
 
 def test_the_plugin_is_found_without_ms_swift(monkeypatch):

@@ -394,7 +394,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
     ("arguments", "message"),
     [
         (["no.jsonl"], "cannot read no.jsonl: No such file or directory"),
-        (["empty.jsonl"], "no completions: all lines are empty"),
+        (["empty.jsonl"], "no completions: the file is empty"),
         (["empty.jsonl", "--reward_funcs", "countdown"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "--reward_funcs", "nope"], "--reward_funcs: there is no reward 'nope'"),
@@ -408,6 +408,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
             "--out: c.jsonl already exists and is not overwritten",
         ),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
+        (["c.jsonl", "--workers", "100000"], "--workers: must be at most"),
     ],
 )
 def test_mistakes_in_score(registry, monkeypatch, tmp_path, arguments, message):

@@ -284,7 +284,7 @@ def test_a_row_that_only_one_side_has_is_left_out_and_counted():
     before = asking("abcd", [0.0, 0.0, 1.0, 0.0])
     result = present(paired(before, asking("acd", [1.0, 1.0, 1.0])))
     assert (result["tasks"], result["better"], result["unpaired"]) == (3, 2, [1, 0])
-    assert not result["by_order"] and "1 tasks of before, 0 of after" in in_words(result)
+    assert not result["by_order"] and ": 1 of before, 0 of after" in in_words(result)
     # What one side has not graded has no counterpart either.
     result = present(paired(before, asking("abcd", [1.0, None, 1.0, 1.0])))
     assert (result["tasks"], result["unpaired"]) == (3, [1, 0])

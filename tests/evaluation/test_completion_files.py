@@ -303,6 +303,24 @@ def test_columns_with_names_of_ones_own(tmp_path):
     assert scored(file, "--columns", json.dumps(columns))[0] == TWO_OF_THREE
 
 
+def test_columns_that_no_row_has_are_named(tmp_path):
+    rows = asked(question=lambda q, g, a: q, answer=lambda q, g, a: g, completion=lambda q, g, a: a)
+    file = write(tmp_path / "x.jsonl", rows)
+    flags = ("--columns", '{"Question": "problem", "Loesung": "gold"}')
+    said = "none of the first rows has the column Loesung, which --columns renames"
+    result = CliRunner().invoke(app, ["score", str(file), *flags])
+    assert f"note: {said}" in result.stderr and result.exit_code == 0
+    assert f"note: {file}: {said}" in ran("compare", file, file, *flags)
+    # It may be a column of the dataset that has the golds.
+    dataset = write(tmp_path / "golds.jsonl", [{"id": 1, "Question": "1+1?", "Loesung": "2"}])
+    completions = write(tmp_path / "answers.jsonl", [{"id": 1, "completion": "2"}])
+    flags = ("--columns", '{"Question": "problem", "Loesung": "answer"}')
+    joined = CliRunner().invoke(
+        app, ["score", str(completions), "--dataset", f"math:{dataset}", *flags]
+    )
+    assert joined.exit_code == 0 and "note:" not in joined.output
+
+
 def test_the_task_may_be_named(tmp_path):
     golds = ["Paris", "the city of Paris, in France"]
     row = {"question": "Capital?", "answers": golds, "response": "<answer>Paris</answer>"}

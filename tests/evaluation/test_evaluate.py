@@ -2,6 +2,7 @@
 what a user gives.
 """
 
+import io
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from commands import ran
+from helpers import printed
 from paths import DATASETS
 from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.evaluate import evaluate
@@ -105,6 +107,13 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
         (1, 1, [4, 4, 9], 25),
     ]
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
+    # The same once more samples nothing, and says so; a file is refused before the model is loaded.
+    console = Console(file=io.StringIO(), width=400)
+    assert evaluate(sampling, str(data), tmp_path / "out", console, system="think") == summary
+    records_file = tmp_path / "out" / "records.jsonl"
+    assert f"nothing is left to sample: all 2 rows are in {records_file}" in printed(console)
+    with pytest.raises(InputError, match="out: expected a folder, and .* is a file"):
+        evaluate(sampling, str(data), records_file, QUIET, system="think")
     assert (
         summary["settings"]["engine"] == "transformers" and summary["settings"]["system"] == "think"
     )
@@ -114,7 +123,7 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
 def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch):
     limits = []
 
-    def rows(self):
+    def rows(self, renamed=None):
         limits.append(self.limit)
         yield 1, {"question": "1 + 1?", "answer": "#### 2"}
 
@@ -164,12 +173,23 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
 
 def test_rows_that_cannot_be_used_are_left_out_and_named_as_in_training():
     rows = SampledDataset.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m")
-    assert len(rows.rows) == 28 and rows.left_out == ""
+    assert len(rows.rows) == 28 and rows.notes == []
 
     rows = SampledDataset.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
-    assert "2 of 24 rows cannot be used" in rows.left_out
-    assert "line 23: column 'conversations'" in rows.left_out
+    (note,) = rows.notes
+    assert "2 of 24 rows cannot be used" in note and "line 23: column 'conversations'" in note
     assert [row.line for row in rows.rows] == list(range(1, 23))
+
+
+def test_the_files_of_a_folder_and_columns_that_no_row_has_are_named(tmp_path):
+    for split in ("train", "test"):
+        write_jsonl(tmp_path / f"{split}.jsonl", [{"zahlen": [1, 2], "target": 3}])
+    columns = '{"zahlen": "nums", "Ziel": "target"}'
+    rows = SampledDataset.read(f"countdown:{tmp_path}", "m", columns=columns)
+    assert rows.notes == [
+        f"read of {tmp_path}: train.jsonl",
+        "no row has the column 'Ziel', which --columns renames",
+    ]
 
 
 def test_too_many_rows_that_cannot_be_used_end_an_evaluation(tmp_path):

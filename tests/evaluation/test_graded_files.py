@@ -62,11 +62,19 @@ def test_compare_reads_samples_of_other_tools(tmp_path):
     assert "note:" not in output
 
 
+def test_compare_reads_rows_in_a_json_file(tmp_path):
+    row = {"question": "1+1?", "answer": "2", "completion": "The answer is 2."}
+    for name, value in {"one": row, "list": [row], "held": {"data": [row]}}.items():
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(value, indent=1))
+        assert "on 1 task: 0 better, 0 worse" in ran("compare", file, file, columns=200)
+
+
 def test_compare_pairs_what_both_files_have(tmp_path):
     before = write(tmp_path / "before.jsonl", of_lm_eval())
     rest = [row for row in of_lm_eval() if row["doc_id"] != 1]
     output = ran("compare", before, write(tmp_path / "after.jsonl", rest), columns=400)
-    assert "on 2 tasks" in output and "1 tasks of before, 0 of after" in output
+    assert "on 2 tasks" in output and ": 1 of before, 0 of after." in output
     # Without their questions, rows are told apart by their ids; without both, only their order is left.
     rows = [{"id": name, "answer": "7", "completion": "\\boxed{7}"} for name in "abc"]
     named = write(tmp_path / "named.jsonl", rows)

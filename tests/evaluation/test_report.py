@@ -376,7 +376,7 @@ def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     comparison = side_by_side(before, after) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
-    assert "This is significant." in text and "seed differs: None before, 1 after." in text
+    assert "This is significant." in text and "seed differs: not set before, 1 after." in text
     # The verdict stands above everything else.
     assert text.index("p = 0.016") < text.index("Curves", text.index("Held-out success"))
     assert "Held-out success: 1.000 (0.207 to 1.000) before, 1.000 (0.207 to 1.000) after." in text
@@ -488,7 +488,8 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
     for name in ("logging.jsonl", "completions.jsonl"):
         (other / name).write_text((run / name).read_text())
     for folder, rate in ((run, 3e-4), (other, 3e-3)):
-        (folder / "args.json").write_text(json.dumps({"learning_rate": rate, "beta": 0.001}))
+        arguments = {"learning_rate": rate, "beta": 0.001, "reward_funcs": ["format", "mine"]}
+        (folder / "args.json").write_text(json.dumps(arguments))
     document = page_of([run.parent, other], tmp_path / "report")
     page = document.data("page")
     assert page["runs"] == ["output", "unstable"]
@@ -507,6 +508,7 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
         and len({completion["prompt"] for completion in shown}) == 1
     )
     assert "learning_rate * 0.0003 0.003" in said(document) and "beta 0.001 0.001" in said(document)
+    assert "reward_funcs format, mine format, mine" in said(document)
     with pytest.raises(InputError, match="the same run is named twice"):
         write_report([run, run.parent], tmp_path / "report")
 

@@ -261,3 +261,16 @@ def test_it_fits_a_phone_and_a_dark_room(opened):
     opened.scheme("light")
     assert colors == ["rgb(255, 255, 255)", "rgb(20, 23, 27)"]
     assert opened.messages == []
+
+
+def test_an_evaluation_has_no_steps_to_show(browser, tmp_path):
+    row = {"prompt": "What is 1 + 1?", "answer": "2", "completion": "The answer is 2."}
+    samples = tmp_path / "samples.jsonl"
+    samples.write_text(f"{json.dumps(row)}\n" * 2)
+    _, page = write_report(samples, tmp_path / "page")
+    browser.resize(1400, 900)
+    browser.open(page)
+    browser.wait("document.querySelector('#detail .rules')")
+    assert "CURVES" not in browser.run("document.body.innerText").upper()
+    assert "step" not in browser.run("document.querySelector('#completions').innerText").lower()
+    assert browser.run("document.querySelector('#detail h3').innerText") == "Completion 1"

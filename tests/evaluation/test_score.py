@@ -384,10 +384,15 @@ def test_files_that_cannot_be_graded(tmp_path):
     empty.write_text("")
     blank.write_text("\n \n")
     bad.write_text("{\n[]\n")
+    header, no_rows = tmp_path / "header.csv", tmp_path / "list.json"
+    header.write_text("question,answer,completion\n")
+    no_rows.write_text("[]")
     (tmp_path / "none").mkdir()
     for file, message in {
         empty: "the file is empty",
-        blank: "all lines are empty",
+        blank: "blank.jsonl: no completions: all lines are empty",
+        header: "header.csv: no completions: there is a header and no row",
+        no_rows: "list.json: no completions: there is no row",
         bad: "no line can be graded: .*line 1: not JSON.*line 2: expected an object",
         tmp_path / "none": "none: expected a folder with records.jsonl, other .jsonl files or",
         tmp_path / "no.jsonl": "No such file",
@@ -403,6 +408,8 @@ def test_files_that_cannot_be_graded(tmp_path):
         "blank.jsonl",
         "empty.jsonl",
         "good.jsonl",
+        "header.csv",
+        "list.json",
         "none",
     ]
 
@@ -495,6 +502,12 @@ def test_only_verdicts_that_were_compared_are_called_unchanged(tmp_path):
     file.write_bytes(lines_of([record(0), record(1)]))
     score_files([file], COUNTDOWN, stored)
     assert against(stored, file)[0] == 0
+    # A folder stands for the file in it, as without --against.
+    folder = tmp_path / "eval"
+    folder.mkdir()
+    graded = {**record(0), "rewards": {"external_countdown": 0.0}}
+    (folder / "records.jsonl").write_bytes(lines_of([graded]))
+    assert "verdicts changed" in against("stored", folder)[1]
 
     # A completion that has a verdict, and can no longer be graded, or is gone.
     shorter = tmp_path / "shorter.jsonl"

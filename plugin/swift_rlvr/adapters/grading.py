@@ -128,6 +128,7 @@ def row_of(label: object, task: object = None, /, **columns: Any) -> dict[str, A
     {'question': '6 * 12?', 'solution': '72'}
     """
     row = _plain({**columns, **_columns_in(_plain(label))})
+    # A label that says nothing does not hide the gold that the trainer hands over beside it.
     if row.get(LABEL) is None and columns.get(LABEL) is not None:
         row[LABEL] = columns[LABEL]
     if isinstance(row.get(LABEL), list):
@@ -189,6 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 def _columns_in(label: Any) -> dict[str, Any]:
+    """The columns that a label stands for, see `row_of`."""
     value = parsed(label)
     golds = [str(gold).strip() for gold in golds_in(label) if gold is not None]
     golds = [gold for gold in golds if gold]
@@ -237,7 +239,10 @@ def _graded(
     completion: object, row: dict[str, Any], rewards: list[Reward]
 ) -> list[tuple[Reward, Grade]]:
     """What each reward gives. One that is for some tasks only does not grade the rows of others."""
-    known = set(TASKS).union(*(reward.own_tasks for reward in rewards))
+    # A trainer's own name for the dataset, such as a column `task` of its file, is none of our tasks.
+    known = set(TASKS)
+    for reward in rewards:
+        known.update(reward.own_tasks)
     task = row.get("task")
     if not isinstance(task, str) or task not in known:
         row = {name: value for name, value in row.items() if name != "task"}

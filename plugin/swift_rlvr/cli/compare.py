@@ -29,15 +29,16 @@ def compare(
 ) -> None:
     """Show two evaluations side by side, and test whether they differ by more than chance.
 
-    The test needs completions of both for the same tasks; a task that only one of them
-    has is left out. Completions of other tools are read and graded as in swift-rlvr
-    score.
+    The test needs completions of both for the same tasks; a task that only one of
+    them has is left out. Completions of other tools are read and graded as in
+    swift-rlvr score.
 
     swift-rlvr compare samples_gsm8k_before.jsonl samples_gsm8k_after.jsonl
     """
     console = terminal()
     if out is not None and out.suffix != ".json":
         raise InputError(f"must end in .json, got {out}", "out")
+    # The file of an earlier comparison may be written again; what is compared may not.
     if out is not None and out.resolve() in (before.resolve(), after.resolve()):
         raise InputError(f"{out} is compared, and would be overwritten", "out")
     answered = flags.answered_by(dataset, columns)
@@ -66,8 +67,8 @@ def compare(
         console.print(comparing.in_words(comparison["paired"]))
     else:
         console.print(note(f"the difference was not tested: {comparison['not_tested']}"))
-    for name, (first, second) in comparison["different_settings"].items():
-        console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
+    for difference in comparing.settings_in_words(comparison):
+        console.print(note(difference))
     if out is not None:
         write_json(out, comparison)
         console.print(f"written: {out}")

@@ -10,6 +10,8 @@ from rich.console import Console
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation import evaluate as evaluation
+from swift_rlvr.evaluation.probe import LONGER_CONTEXT
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.utils.errors import InputError
 
@@ -44,16 +46,15 @@ def evaluate(
     reward_funcs: flags.RewardNames = None,
     use_hf: flags.UseHf = False,
 ) -> None:
-    """Sample a model on held-out tasks and grade its completions: by the verifier and the format of
-    their task or, with --reward_funcs, by the rewards of your run.
+    """Sample a model on held-out tasks and grade its completions.
+
+    They are graded by the verifier and the format of their task or, with
+    --reward_funcs, by the rewards of your run.
 
     With --server no GPU and no weights are needed here. The key is in OPENAI_API_KEY:
 
     swift-rlvr evaluate --server URL --model NAME --dataset math:FILE --out eval
     """
-    from swift_rlvr.evaluation import evaluate as evaluation
-    from swift_rlvr.evaluation.probe import LONGER_CONTEXT
-
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
     several_seeds = []

@@ -52,7 +52,8 @@ def explain(
 
     With --row FILE:LINE the completion on that line is graded, unless you
     give another one. With --row TASK:FILE:LINE, as in sql:dev.json:1, the
-    row is read as a training reads it. One line break at the end of standard input is ignored.
+    row is read as a training reads it. One line break at the end of standard
+    input is ignored.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
@@ -68,6 +69,7 @@ def explain(
             f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
         )
 
+    # All of them before any is shown: a column that is missing for the second is no half of an answer.
     explanations = {}
     for reward in build_rewards(reward_funcs):
         missing = missing_column(reward, columns)

@@ -10,6 +10,7 @@ from rich.text import Text
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_figures, table
 from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation import probe as probing
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.utils.errors import InputError
@@ -58,8 +59,6 @@ def probe(
 
     swift-rlvr probe --server http://127.0.0.1:8000 --model NAME --dataset gsm8k --out hard
     """
-    from swift_rlvr.evaluation import probe as probing
-
     pass_rates = None if keep is None else probing.parse_keep(keep)
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)

@@ -7,6 +7,7 @@ import typer
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, terminal
+from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.tasks.sources import parse_columns
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json
@@ -41,8 +42,6 @@ def report(
     run is still training; it then lists what is missing. Completions of other
     tools are read as by swift-rlvr score, and graded.
     """
-    from swift_rlvr.evaluation.report import write_report
-
     if comparison is None:
         # The quickstart writes it beside its run.
         comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]

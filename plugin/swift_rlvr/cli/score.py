@@ -22,6 +22,7 @@ from swift_rlvr.cli.render import (
 )
 from swift_rlvr.evaluation.completion_files import (
     Reading,
+    absent_columns,
     find_files,
     first_rows,
     left_out_files,
@@ -94,19 +95,26 @@ def score(
     if fail_on_change and against is None:
         raise InputError("needs --against", field="fail_on_change")
     errors = terminal(stderr=True)
+    flags.check_out(out)
+    answered = flags.answered_by(dataset, columns)
+    readings = find_files(files, parse_columns(columns), answered)
     verdicts = None
     if against is not None:
-        if len(files) != 1:
-            raise InputError(f"works with one file, got {len(files)}", field="against")
-        verdicts = stored_grades(files[0] if against == "stored" else against)
-    flags.check_out(out)
-    readings = find_files(files, parse_columns(columns), flags.answered_by(dataset, columns))
+        if len(readings) != 1:
+            raise InputError(f"works with one file, got {len(readings)}", field="against")
+        # A folder stands for the file in it, and NAME:FILE for FILE.
+        (graded,) = readings
+        verdicts = stored_grades(graded if against == "stored" else against)
+    absent = absent_columns(readings, answered)
+    if absent:
+        errors.print(note(absent))
     skipped = left_out_files(files, readings)
     if skipped:
         names = first_names(list(map(str, skipped)), SHOWN_PROBLEMS)
         errors.print(f"Not read: {names}. Name a file to have it read.", style="yellow")
     chosen = _chosen_rewards(reward_funcs, verdicts, readings, errors)
 
+    # In bytes of the files and not in lines, which nobody has counted.
     parts = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     hidden = as_json or not errors.is_terminal
     with Progress(*parts, console=errors, transient=True, disable=hidden) as progress:

@@ -25,15 +25,16 @@ def train(words: flags.Launch = None) -> None:
     """Train with GRPO: train [RECIPE.yaml | countdown | my_data | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
-    watched; see docs/launch/index.md. Other recipes are for TRL's trainer. In place of
-    a recipe, countdown, my_data and trl stand for the one in scripts/configs that fits
-    this machine. my_data is for a file of yours: --dataset math:FILE.
+    watched; see docs/launch/index.md. Other recipes are for TRL's trainer. In
+    place of a recipe, countdown, my_data and trl stand for the one in
+    scripts/configs that fits this machine. my_data is for a file of yours:
+    --dataset math:FILE.
 
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
     flags override the file. --trainer trl --help lists TRL's.
     Variables describe the machine: MODEL, DATASET, OUTPUT and others.
-    DRY_RUN=1 shows the plan, checks dataset and verifiers, and stops. If a recipe of
-    your own lacks this package's plugin, its callback reward_reasons or
+    DRY_RUN=1 shows the plan, checks dataset and verifiers, and stops. If a recipe
+    of your own lacks this package's plugin, its callback reward_reasons or
     logging_steps: 1, they are added, and the plan says so.
 
     To resume, TRL takes --resume_from_checkpoint true, ms-swift RESUME=1.

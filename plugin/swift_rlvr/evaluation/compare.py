@@ -54,6 +54,19 @@ def side_by_side(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
     return {"before": dict(before), "after": dict(after), "different_settings": different}
 
 
+def settings_in_words(comparison: Mapping[str, Any]) -> list[str]:
+    """The settings in which two evaluations differ, for people.
+
+    >>> settings_in_words({"different_settings": {"seed": [0, 1], "system": ["Think.", None]}})
+    ['seed differs: 0 before, 1 after', "system differs: 'Think.' before, not set after"]
+    """
+    differences = []
+    for name, values in comparison.get("different_settings", {}).items():
+        before, after = ("not set" if value is None else repr(value) for value in values)
+        differences.append(f"{name} differs: {before} before, {after} after")
+    return differences
+
+
 def model_of(summary: Mapping[str, Any]) -> str | None:
     """The model that was evaluated: the one that a server has answered with, else the one asked
     for.
@@ -87,12 +100,9 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
         # Success has a row also where nothing was graded.
         if name == "success" or (set(texts) != {"-"} and not is_nothing):
             rows.append((label, *texts))
-    return rows + _reason_rows(summaries)
 
-
-def _reason_rows(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The shares of the reasons, the most frequent first."""
-    rows: list[tuple[str, ...]] = []
+    # The union of counters takes the larger share of each reason: one that has come up or gone away
+    # counts by the side on which it was frequent.
     highest_shares: Counter[str] = Counter()
     for summary in summaries:
         highest_shares |= Counter(summary["reasons"])
@@ -238,20 +248,20 @@ def in_words(result: Mapping[str, Any]) -> str:
     'Success differs by +0.780 (+0.500 to +1.000) on 9 tasks: 7 better, 0 worse, p = 0.016. This is significant.'
     """
     low, high = result["interval"]
+    tasks = "1 task" if result["tasks"] == 1 else f"{result['tasks']:,} tasks"
     p = "p < 0.001" if result["p"] < 0.001 else f"p = {result['p']:.3f}"
     is_clear = result["p"] < 0.05 and low * high > 0
     conclusion = "This is significant." if is_clear else "This may be chance."
     text = (
-        f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on "
-        f"{result['tasks']:,} tasks: {result['better']:,} better, {result['worse']:,} worse, {p}. "
-        f"{conclusion}"
+        f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on {tasks}: "
+        f"{result['better']:,} better, {result['worse']:,} worse, {p}. {conclusion}"
     )
     # Comparisons that were written earlier do not say it.
     old, new = result.get("unpaired", (0, 0))
     if old or new:
         text += (
-            f" Left out, since the other evaluation has not graded them: {old:,} tasks of before, "
-            f"{new:,} of after."
+            f" Tasks that are left out, since the other evaluation has not graded them: {old:,} of "
+            f"before, {new:,} of after."
         )
     if result.get("by_order"):
         text += (

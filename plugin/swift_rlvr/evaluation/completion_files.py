@@ -49,6 +49,8 @@ _FIRST_LINES = 1000
 # Files of a run or an evaluation, of ms-swift, lm-evaluation-harness and TRL, which writes one a step, as
 # verl does under names that say nothing.
 _PATTERNS_OF_TOOLS = (RECORDS, COMPLETIONS, "samples_*.jsonl", "completions_*.parquet")
+# What holds an object a line, whatever it is called; other suffixes are read as tables.
+_OF_LINES = ("", ".jsonl", ".txt")
 # Columns that tell no task: rows of many have a right answer under these names.
 _PLAIN_GOLDS = {"solution", "answer"}
 
@@ -330,7 +332,7 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
     line.
     """
     for path in files:
-        if data_suffix(Path(path)) not in ("", ".jsonl", ".txt"):
+        if data_suffix(Path(path)) not in _OF_LINES:
             for number, row in file_rows(Path(path)):
                 if isinstance(row, UnreadableRow):
                     yield Block(path, number, b"", row.problem)
@@ -390,6 +392,35 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
         raise nothing_usable(problems, readings)
 
 
+def absent_columns(readings: Mapping[str, Reading], answered: Source | None = None) -> str:
+    """Names those columns that are to be renamed and that none of the first rows has, of the files or
+    of the dataset with their golds; empty if there is none.
+
+    A row may lack a column that others have, so this is no error.
+    """
+    columns = next(iter(readings.values())).columns
+    renamed: set[str] = set()
+    has_rows = False
+    for path in readings:
+        lines = chain.from_iterable(block.text.splitlines() for block in read_blocks([path]))
+        for line in islice(lines, _FIRST_LINES):
+            # Most often the first row has them all.
+            if renamed == columns.keys():
+                return ""
+            with suppress(LineError, InputError):
+                row = read_object(line)
+                # Records have names of our own, which are not renamed.
+                if not is_record(row):
+                    has_rows = True
+                    list(with_columns(iter([(0, row)]), columns, renamed))
+    if answered is not None:
+        list(islice(answered.rows(renamed), _FIRST_LINES))
+    absent = [name for name in columns if name not in renamed]
+    if not absent or not has_rows:
+        return ""
+    return f"none of the first rows has the column {', '.join(absent)}, which --columns renames"
+
+
 def nothing_usable(problems: Sequence[str], files: Iterable[str]) -> InputError:
     """The error for files without a completion that can be graded; a problem that many lines have
     is named once.
@@ -401,4 +432,15 @@ def nothing_usable(problems: Sequence[str], files: Iterable[str]) -> InputError:
     named = [f"{where}: {text}" for text, where in first_lines.items()]
     if named:
         return InputError(f"no line can be graded: {'; '.join(named[:3])}")
-    return InputError(f"{', '.join(files)}: no completions: all lines are empty")
+    whys = []
+    for file in files:
+        suffix = data_suffix(Path(file))
+        why = "there is no row"
+        if not Path(file).stat().st_size:
+            why = "the file is empty"
+        elif suffix in (".csv", ".tsv"):
+            why = "there is a header and no row"
+        elif suffix in _OF_LINES:
+            why = "all lines are empty"
+        whys.append(f"{file}: no completions: {why}")
+    return InputError("; ".join(whys))

@@ -51,32 +51,25 @@ def grade_samples(
             )
             records.append(record)
 
-    # A run's rewards grade all records. Without them each row's task has its own.
+    # A run's rewards grade all records. Without them each row's task has its own: a file of mixed
+    # tasks has several verifiers, and each grades its rows at once.
+    by_name: dict[str, list[Record]] = {}
+    for record in records:
+        own = task.of(rows[record.index])
+        names = [own.verifier] if own.verifier and not rewards else []
+        if not rewards and not formats:
+            names += format_rewards(own.further_rewards)
+        for name in names:
+            by_name.setdefault(name, []).append(record)
     to_grade: list[tuple[Any, list[Record]]] = []
-    if not rewards:
-        for name, of_reward in _by_reward_of_task(task, rows, records, not formats).items():
-            to_grade.append((REWARDS[name](), of_reward))
+    for name, of_reward in by_name.items():
+        to_grade.append((REWARDS[name](), of_reward))
     for reward in (*rewards, *formats):
         to_grade.append((reward, records))
     for reward, of_reward in to_grade:
         _grade(reward, of_reward, [rows[record.index] for record in of_reward])
     judge(records, Judges.from_rewards(reward for reward, _ in to_grade))
     return records
-
-
-def _by_reward_of_task(
-    task: Task, rows: Sequence[Mapping[str, Any]], records: Sequence[Record], with_formats: bool
-) -> dict[str, list[Record]]:
-    """The records that the verifier and, if wanted, the format rewards of each row's task grade."""
-    by_reward: dict[str, list[Record]] = {}
-    for record in records:
-        own = task.of(rows[record.index])
-        names = [own.verifier] if own.verifier else []
-        if with_formats:
-            names += format_rewards(own.further_rewards)
-        for name in names:
-            by_reward.setdefault(name, []).append(record)
-    return by_reward
 
 
 def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
@@ -99,11 +92,13 @@ def _kept_columns(task: Task, row: Mapping[str, Any], rewards: Sequence[Reward])
     and those of a run.
     """
     own = task.of(row)
+    # A task without a verifier does not say what its rewards will read.
     names = own.reward_columns or [name for name in row if name != "messages"]
     for reward in rewards:
         optional = [name for name in reward.optional_columns if name not in QUESTION_COLUMNS]
         names = [*names, *reward.columns, *optional]
     columns = {name: row[name] for name in (*names, *optional_columns(own), "task") if name in row}
+    # A picture may have megabytes: a record names it, see `named`.
     if row.get(IMAGES):
         columns[IMAGES] = named(row[IMAGES])
     return columns

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.completion_files import (
+    absent_columns,
     find_files,
     first_object,
     ids_in,
@@ -29,7 +30,7 @@ from swift_rlvr.success import Judges
 from swift_rlvr.tasks.own import turns_of
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import opened, read_json
+from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.verifiers.messages import completion_text
 
 
@@ -67,6 +68,9 @@ def graded_records(
     rewards, left_out = default_rewards(readings)
     judges = Judges.from_rewards(rewards)
     notes = [f"{name} is left out, because it runs code from the completions" for name in left_out]
+    absent = absent_columns(readings, answered)
+    if absent:
+        notes.append(absent)
     graded: list[tuple[str, Item, Record]] = []  # each with its file and line
     problems: list[str] = []
     for block in read_blocks(readings):
@@ -83,6 +87,7 @@ def graded_records(
     if len(problems) > SHOWN_PROBLEMS:
         notes.append(f"... and {len(problems) - SHOWN_PROBLEMS:,} more that could not be used")
 
+    # Files may come in any order, and a pair of evaluations is compared by these numbers.
     _number_rows_and_samples(graded)
     records = [record for _, _, record in graded]
     judge(records, judges)
@@ -110,9 +115,9 @@ def evaluated(
     """
     is_summary = False
     if path.suffix == ".json":
-        # It may be a list of rows, too.
-        with opened(path) as file:
-            is_summary = file.read(100).lstrip().startswith(b"{")
+        # It may hold rows, too: one, a list of them, or an object with such a list.
+        first = first_object(str(path))
+        is_summary = "success" in first and not is_record(first)
     folder_summary = path / SUMMARY
     if not is_summary and not folder_summary.is_file():
         graded = graded_records(path, columns, answered)

@@ -116,7 +116,20 @@ def probe(
     summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:
-        summary["keep"] = _write_kept(keep, out / "keep.jsonl", sampled.rows, graded)
+        low, high = keep
+        kept = []
+        for figures in graded:
+            pass_rate = figures["pass_rate"]
+            if low <= pass_rate <= high:
+                # As it was read, so that the file is a dataset of the same task.
+                raw = sampled.rows[figures["index"]].raw
+                kept.append(as_json({**raw, "pass_rate": pass_rate}))
+        file = out / "keep.jsonl"
+        # An earlier file stays where no row is in the range: the command says that there is none.
+        if kept:
+            write_jsonl(file, kept)
+        counts = {"rows": len(kept), "of": len(graded)}
+        summary["keep"] = {"range": f"{low:g}..{high:g}", "file": str(file), **counts}
     write_json(out / SUMMARY, summary)
     return summary
 
@@ -199,22 +212,3 @@ def _row_figures(
         "mean_tokens": statistics.fmean(tokens) if tokens else None,
         "reasons": dict(Counter(record.reason for record in records).most_common()),
     }
-
-
-def _write_kept(
-    keep: tuple[float, float],
-    file: Path,
-    rows: Sequence[SampledRow],
-    graded: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Write the rows whose pass rate is in the range, as they were read."""
-    low, high = keep
-    kept = []
-    for figures in graded:
-        pass_rate = figures["pass_rate"]
-        if low <= pass_rate <= high:
-            row = {**rows[figures["index"]].raw, "pass_rate": pass_rate}
-            kept.append(as_json(row))
-    if kept:
-        write_jsonl(file, kept)
-    return {"range": f"{low:g}..{high:g}", "file": str(file), "rows": len(kept), "of": len(graded)}

@@ -171,12 +171,13 @@ def select(
     max_answer_tokens: int | None = None,
     rows: int | None = None,
     system: str | None = None,
+    renamed: set[str] | None = None,
 ) -> tuple[list[tuple[int, dict[str, Any]]], Counter[str]]:
     """The first `rows` raw rows that can be used and are not too long, each with its line, and why
     others were left out; None is no limit.
 
     Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens
-    of `model`, which is needed for a limit.
+    of `model`, which is needed for a limit. renamed: as in `Source.rows`.
     """
     tokenizer = None
     if model is not None:
@@ -186,7 +187,7 @@ def select(
     chosen = chosen_system(source.task, system)
     left_out = Counter[str]()
     kept: list[tuple[int, dict[str, Any]]] = []
-    for line, row in source.rows():
+    for line, row in source.rows(renamed):
         if len(kept) == rows:
             break
         try:

@@ -38,6 +38,7 @@ from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
 from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.tasks.files import folder_files
 from swift_rlvr.tasks.pictures import IMAGES
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
@@ -74,15 +75,16 @@ class SampledRow:
 class SampledDataset:
     """The rows of a dataset, and what grades completions of them.
 
-    system: the system prompt. rewards: those of a run; by default each row's task decides. left_out:
-    names the rows that cannot be used, which a training skips too; empty without any.
+    system: the system prompt. rewards: those of a run; by default each row's task decides. notes:
+    which files of a folder were read, what of --columns no row has, and the rows that cannot be
+    used, which a training skips too.
     """
 
     source: Source
     system: str | None
     rewards: list[Reward] = field(default_factory=list)
     rows: list[SampledRow] = field(default_factory=list)
-    left_out: str = ""
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def read(
@@ -108,9 +110,19 @@ class SampledDataset:
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
         chosen = system_prompt(model, source.task)
-        usable, left_out = source.usable_rows()
+        renamed: set[str] = set()
+        usable, left_out = source.usable_rows(renamed)
         shown = chosen.text if system is None else system
-        sampled = cls(source, shown, rewards, left_out=left_out)
+        sampled = cls(source, shown, rewards)
+        if source.path is not None and source.path.is_dir():
+            # Of the files of several splits those of one are read, which is seldom the held-out one.
+            names = ", ".join(file.name for file in folder_files(source.path, source.split))
+            sampled.notes.append(f"read of {source.path}: {names}")
+        for name in source.columns:
+            if name not in renamed:
+                sampled.notes.append(f"no row has the column {name!r}, which --columns renames")
+        if left_out:
+            sampled.notes.append(left_out)
         for line, raw in usable:
             prepared = source.task.preprocess(raw)
             messages = chosen.on(prepared["messages"])
@@ -164,8 +176,8 @@ class Sampler(ExitStack):
         self.dataset = dataset
         self.console = console
         self._engine: Engine | None = None
-        if dataset.left_out:
-            console.print(dataset.left_out, style="yellow", markup=False, soft_wrap=True)
+        for text in dataset.notes:
+            console.print(text, style="yellow", markup=False, soft_wrap=True)
 
     def fill(
         self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)
@@ -185,10 +197,15 @@ class Sampler(ExitStack):
         records = _complete_records(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
         if first == count:
+            text = f"nothing is left to sample: all {count:,} rows are in {file}"
+            self.console.print(text, markup=False, soft_wrap=True)
             return records
         if records:
             text = f"continuing after {first:,} of {count:,} rows, which are in {file}"
             self.console.print(text, markup=False, soft_wrap=True)
+        # A model may take minutes to load.
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"expected a folder, and {folder} is a file", "out")
         if self._engine is None:
             self.dataset.refuse_what_is_not_sent(self.sampling)
             # vLLM's random numbers depend on the first row that is sampled.

@@ -47,6 +47,8 @@ SHOWN_PROBLEMS = 10
 
 # Bytes of files for each worker: a process takes longer to start than Countdown takes for these.
 _WORTH_A_WORKER = 1 << 20
+# More take memory, and time to start, and grade no faster: also code has its own limit.
+_PROCESSES_PER_CORE = 4
 # The format reward of rows whose task names none.
 _FORMAT = "external_format"
 
@@ -97,6 +99,7 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
         lines.append(line)
         items.append(item._replace(row=row))
 
+    # Each reward gets the whole block: one that runs code grades a batch in parallel.
     completions = [item.completion for item in items]
     rows = [item.row for item in items]
     grades: list[dict[str, Grade]] = [{} for _ in items]
@@ -221,6 +224,7 @@ class _Totals:
                 continue
             self.compared += 1
             before = stored[name].reward
+            # None and a number are never the same: the one says nothing, and 0 says wrong.
             is_same = before is now
             if before is not None and now is not None:
                 is_same = math.isclose(before, now, abs_tol=1e-6)
@@ -289,6 +293,7 @@ def score_files(
         files: also with how each is read, as `find_files` gives them.
         out: a file for the grades of each completion, in order, with file, line and position.
         workers: processes; None for one a core, or fewer where the files are too small for that.
+            InputError for more than a few a core.
         advance: called with the share that is done.
         against: earlier grades, see `stored_grades`. `changed` of the result lists the rewards
             that differ now, `not_graded_now` the places of earlier grades that have none now;
@@ -308,6 +313,11 @@ def score_files(
         if not of_file:
             raise InputError(f"{name}: the file is empty; expected completions, one a line")
         size += of_file
+    most = _PROCESSES_PER_CORE * usable_cores()
+    if workers and workers > most:
+        raise InputError(
+            f"must be at most {most}, {_PROCESSES_PER_CORE} a core, got {workers}", "workers"
+        )
     if not workers:
         workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
 
@@ -323,6 +333,7 @@ def score_files(
             yield from block.rows
             done += block.size
             advance(min(1.0, done / size))  # of a compressed file there is more
+        # Raised within the generator, so that no --out is left.
         if not totals.completions:
             raise nothing_usable(totals.problems, names)
         if against is not None and not totals.compared:

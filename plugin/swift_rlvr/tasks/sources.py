@@ -150,7 +150,9 @@ class Source:
                 return name, other.subset
         return name, task.subset
 
-    def usable_rows(self) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+    def usable_rows(
+        self, renamed: set[str] | None = None
+    ) -> tuple[list[tuple[int, dict[str, Any]]], str]:
         """The rows that the task can use, as in `rows`, and a text that names the others; empty
         if there are none.
 
@@ -158,7 +160,7 @@ class Source:
         """
         check = RowCheck()
         usable = []
-        for line, row in self.rows():
+        for line, row in self.rows(renamed):
             if check.prepared(self.task, row, line) is not None:
                 usable.append((line, row))
         if not check.errors:

@@ -56,10 +56,12 @@ def check_dataset(
 ) -> None:
     """Grade what each prompt asks for, as the training will; count bad, duplicate and shared rows.
 
-    It checks the first 2,000 rows; all of them with --all, --against or a number after #.
+    It checks the first 2,000 rows; all of them with --all, --against or a number
+    after #.
 
-    Exit status: 1 if too many rows are bad, if no reward of the run is a verifier, if no right
-    answer earns anything, if no answer is graded, or if the dataset shares rows with --against.
+    Exit status: 1 if too many rows are bad, if no reward of the run is a
+    verifier, if no right answer earns anything, if no answer is graded, or if the
+    dataset shares rows with --against.
     """
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]

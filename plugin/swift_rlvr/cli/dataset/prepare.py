@@ -10,6 +10,7 @@ from rich.console import Console
 from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parquet
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import counts_text, terminal, with_progress
+from swift_rlvr.evaluation.prompts import SystemPrompt, default_system, select
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
@@ -22,7 +23,10 @@ SHOWN_PROBLEMS = 10
 
 def prepare(
     dataset: flags.Dataset,
-    out: flags.OutFile,
+    out: Annotated[
+        Path,
+        typer.Option(help=f"The file to write: .jsonl, or .parquet for {' and '.join(PARQUET)}."),
+    ],
     model: Annotated[
         str | None,
         typer.Option(
@@ -65,20 +69,22 @@ def prepare(
     swift-rlvr dataset prepare gsm8k --model DIR --max_prompt_tokens 300
     --max_answer_tokens 200 --rows 1024 --out gsm8k_1024.jsonl
 
-    For verl: swift-rlvr dataset prepare countdown:train.jsonl --model DIR --format verl
+    For verl:
+    swift-rlvr dataset prepare countdown:train.jsonl --format verl
     --out train.parquet
 
     Hidden tests, made from the reference solutions:
     swift-rlvr dataset prepare code:FILE --add_cases 20 --out more.jsonl
     """
-    from swift_rlvr.evaluation.prompts import select
-
     if format and format not in FORMATS:
         raise InputError(f"must be one of {', '.join(FORMATS)}, got {format!r}", "format")
     flags.check_out(out, ".parquet" if format in PARQUET else ".jsonl")
     source = parse_source(dataset, use_hf, columns)
+    renamed: set[str] = set()
     with terminal(stderr=True).status(f"Reading {source}"):
-        kept, left_out = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)
+        kept, left_out = select(
+            source, model, max_prompt_tokens, max_answer_tokens, rows, system, renamed
+        )
     why = counts_text(left_out.items()) or "none left out"
     if not kept:
         raise InputError(f"no row of {source} is left ({why})")
@@ -95,6 +101,10 @@ def prepare(
 
     total = len(kept) + left_out.total()
     console.print(f"Kept {len(kept):,} of the {total:,} rows read ({why}).")
+    for name in source.columns:
+        if name not in renamed:
+            text = f"No row has the column {name!r}, which --columns renames."
+            console.print(text, style="yellow")
     if max_prompt_tokens is not None and any(map(has_pictures, prepared)):
         console.print("The tokens of pictures are not among those of the prompts.", style="yellow")
     if rows is not None and len(kept) < rows:
@@ -106,11 +116,10 @@ def _write(
     out: Path, format: str, task: Task, rows: list[dict[str, Any]], system: str | None
 ) -> None:
     """Write raw rows in another trainer's form."""
-    from swift_rlvr.evaluation.prompts import SystemPrompt, default_system
-
     as_row = FORMATS[format]
     converted = []
     for index, raw in enumerate(rows):
+        # The columns of a file of mixed tasks differ by row.
         own = task.of(raw)
         prepared = own.preprocess(raw)
         refuse_native_tools([prepared], format)

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from swift_rlvr.evaluation.compare import figure_text, figures_table, in_words, model_of
+from swift_rlvr.evaluation.compare import (
+    figure_text,
+    figures_table,
+    in_words,
+    model_of,
+    settings_in_words,
+)
 from swift_rlvr.evaluation.report.completions import PageCompletions
 from swift_rlvr.evaluation.report.observations import observations, success_in_training
 from swift_rlvr.evaluation.report.reading import Run
@@ -127,8 +133,7 @@ def _comparison(comparison: Mapping[str, Any]) -> str:
     sentences = [f"{'; '.join(models)}."]
     if comparison.get("paired"):
         sentences.append(in_words(comparison["paired"]))
-    for name, (before, after) in comparison.get("different_settings", {}).items():
-        sentences.append(f"{name} differs: {before!r} before, {after!r} after.")
+    sentences += [f"{difference}." for difference in settings_in_words(comparison)]
     return f"{table}<p>{escape(' '.join(sentences))}</p>"
 
 
@@ -141,6 +146,9 @@ def _settings(runs: Sequence[Run]) -> str:
             continue
         texts = []
         for value in values:
+            # A list of names is read without its brackets and quotes, and breaks between them.
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
+                value = ", ".join(value)
             texts.append(value if isinstance(value, str) else json.dumps(value))
         heading = name
         if len(set(texts)) > 1:

@@ -11,7 +11,7 @@ const SLICE = 80; // milliseconds of work before the browser may draw
 // Would be invisible, or change how what follows is drawn: control characters, marks of direction, lone surrogates.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-let page, columns, rewardNames, count;
+let page, columns, rewardNames, count, hasSteps;
 const texts = [], prompts = [], questions = [], golds = [];
 const plots = [];
 
@@ -59,7 +59,8 @@ function drawCurves() {
     curve.steps.forEach((step, i) => { all[place.get(step)] = values[i]; });
     return all;
   };
-  if (!page.panels.length) $("#panels").append(make("p", { class: "hint" }, "No step is logged yet."));
+  // An evaluation has none, and of a run without a logged step the notes say so.
+  $("#curves").hidden = $("nav a[href='#curves']").hidden = !page.panels.length;
   for (const plot of plots.splice(0)) plot.destroy();
   $("#panels").replaceChildren(...page.panels.map((panel) => drawPanel(panel, steps, spread)));
 }
@@ -370,6 +371,7 @@ function fillForm() {
   form.task.append(make("option", { value: "" }, "all"), ...tasks.map((task) => make("option", { value: task }, task)));
   $(".tasks").hidden = tasks.length < 2;
   $(".held-out").hidden = !columns.held_out.includes(1);
+  for (const field of document.querySelectorAll(".steps")) field.hidden = !hasSteps;
   for (const name of [...rewardNames, "advantage"]) form.reward.append(make("option", { value: name }, name));
   form.reason.append(make("option", { value: "" }, "any"));
   for (const [name, numbers] of Object.entries(columns.reasons)) {
@@ -421,7 +423,7 @@ function drawRow(place) {
   const i = matches[place];
   const row = make("div", { id: `row-${place}`, role: "option", class: "row", "aria-selected": place === chosen,
     "aria-posinset": place + 1, "aria-setsize": matches.length });
-  const head = row.appendChild(make("span", { class: "head" }, `step ${whole(columns.step[i])}`));
+  const head = row.appendChild(make("span", { class: "head" }, stepOf(i)));
   if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
   if (columns.held_out[i]) head.append(make("span", { class: "hint" }, "held-out"));
   head.append(verdict(i));
@@ -444,6 +446,7 @@ function verdict(i) {
   return make("span", { class: `badge ${kind}` }, text);
 }
 
+const stepOf = (i) => hasSteps ? `step ${whole(columns.step[i])}` : `completion ${whole(i + 1)}`;
 const firstReason = (i) => page.names[columns.why[i]] ?? "";
 
 function choose(place) {
@@ -537,7 +540,7 @@ async function showDetail(i, picked = true) {
   }
   if (current !== i) return;
   const prompt = columns.prompt[i], search = $("#filter").text.value;
-  const title = make("h3", {}, `Step ${whole(columns.step[i])}`);
+  const title = make("h3", { class: "title" }, stepOf(i));
   if (columns.held_out[i]) title.append(make("span", { class: "hint" }, " held-out"));
   if (page.runs.length > 1) title.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
   const figures = make("dl");
@@ -599,12 +602,13 @@ function samePrompt(i) {
   if (same.length < 2) return [];
   const steps = new Set(same.map((other) => `${columns.run[other]} ${columns.step[other]}`));
   const many = same.length > CARDS ? `; ${CARDS} of them shown, evenly spaced` : "";
-  const heading = `Same prompt: ${whole(same.length)} completions from ${whole(steps.size)} ${steps.size === 1 ? "step" : "steps"}${many}`;
+  const from = hasSteps ? ` from ${whole(steps.size)} ${steps.size === 1 ? "step" : "steps"}` : "";
+  const heading = `Same prompt: ${whole(same.length)} completions${from}${many}`;
   const stride = Math.max(1, same.length / CARDS);
   const cards = make("div", { class: "cards", tabindex: 0, role: "region", "aria-label": heading });
   for (let place = 0; place < same.length; place += stride) {
     const other = same[Math.floor(place)];
-    const head = make("p", {}, make("b", {}, `step ${whole(columns.step[other])}`), " ");
+    const head = make("p", {}, make("b", {}, stepOf(other)), " ");
     if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[other] % 8}` }, page.runs[columns.run[other]]), " ");
     head.append(verdict(other));
     head.append(` ${firstReason(other)}`);
@@ -650,6 +654,7 @@ async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCurves);
   columns = await block("columns");
   count = columns.step?.length ?? 0;
+  hasSteps = columns.step?.some(Boolean) ?? false; // completions of an evaluation are of no step
   $("#filter").hidden = $("#browser").hidden = !count;
   if (!count) { $("#count").textContent = "There are no completions in the folder."; document.body.dataset.state = "read"; return; }
   const judges = (name) => name in page.verifiers;

@@ -60,13 +60,16 @@ def _type_of(argument: str, function: str, tools: Tools) -> str:
 
 def _typed(text: str, kind: str) -> Any:
     """A value of a call in tags. As the readers of vLLM do it: a text is what is written, all else
-    is JSON. Templates write constants as Python has them.
+    is JSON. Templates write constants as Python has them, and models objects and lists.
     """
     if kind == "string":
         return text
     if text in ("True", "False", "None"):
         return CONSTANTS[text.lower()]
-    return _json_or_text(text)
+    value = _json_or_text(text)
+    if kind in ("object", "array") and isinstance(value, str):
+        return PythonReader({}).value(text)
+    return value
 
 
 # --- Calls in <tool_call>, and in tags of that kind: JSON of Hermes and Qwen, <function=...> of
@@ -177,7 +180,7 @@ class _Between:
         return Reading(calls, self.around.sub("", self.block.sub("", text)))
 
 
-def _by_their_names(content: str, _: Tools) -> list[Call]:
+def by_their_names(content: str, _: Tools) -> list[Call]:
     """Apertus's calls: `[{"add": {"a": 1}}]`."""
     value = value_of(content)
     calls = []
@@ -378,8 +381,8 @@ FORMATS = (
         (HARMONY,),
         _Named(
             r"(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?"
-            r" to=functions\.(?P<name>[\w.-]+)(?:<\|channel\|>(?:commentary|analysis))?\s*"
-            r"(?:<\|constrain\|>)?(?:json|code)?\s*(?:<\|message\|>)?\s*"
+            r" to=functions\.(?P<name>[\w.-]+?)(?:<\|channel\|>)?(?:commentary|analysis)?\s*"
+            r"(?:(?:<\|constrain\|>|(?<=\s))(?:json|code))?\s*(?:<\|message\|>)?\s*"
             r"(?P<arguments>\{(?:(?!<\|(?:call|end|start)\|>|assistant(?:commentary| to=)).)*)"
             r"(?:<\|call\|>|<\|end\|>|(?=assistant)|\Z)",
         ),
@@ -413,7 +416,8 @@ FORMATS = (
         _Elements(
             "atem:invoke",
             "atem:parameter",
-            rf"(?:(?:<\|start\|>assistant)? to=[\w.-]+<\|message\|>\s*)?{_pair('atem:function_calls')}"
+            r"(?:(?:(?:<\|start\|>)?assistant)? to=[\w.-]+(?:<\|message\|>)?\s*)?"
+            rf"{_pair('atem:function_calls')}"
             r"\s*(?:<\|eom\|>)?",
         ),
     ),
@@ -423,20 +427,26 @@ FORMATS = (
         _Elements(
             "steptml:invoke",
             "steptml:parameter",
-            r"<｜tool_calls?_(?:begin|end)｜>|function<｜tool_sep｜>",
+            r"<｜tool_calls?_(?:begin|end)｜>|function(?:<｜tool_sep｜>|(?=\s*(?:function\b|\Z)))",
         ),
     ),
     # MiniCPM5
     Format(("<function name=",), _Elements("function", "param")),
-    # Kimi K3, of whose last mark a token may be missing
+    # Kimi K3, of whose last mark a token may be missing. Without its tokens nothing says where a text
+    # ends: such a call is known, and not read.
     Format(
-        ("<|open|>call",),
+        ("<|open|>call", 'call tool="'),
         _Elements(
             "call",
             "argument",
             r"<\|open\|>tools<\|sep\|>\s*(?:<\|close\|>tools(?:<\|sep\|>|\Z)|\Z)",
             (r"<\|open\|>", r"<\|close\|>", r"<\|sep\|>"),
         ),
+    ),
+    # Anthropic's, and what a decoder without special tokens leaves of DeepSeek's and MiniMax M2's
+    Format(
+        ("<function_calls>\n<invoke ", "<tool_calls>\n<invoke ", "<invoke name="),
+        _Elements(around=_pair("(?:function|tool)_calls")),
     ),
     Format(
         (
@@ -467,8 +477,8 @@ FORMATS = (
     ),
     # GigaChat 3
     Format(
-        ("<|function_call|>", "function call<|role_sep|>"),
-        _Between(r"(?:<\|function_call\|>|function call<\|role_sep\|>)"),
+        ("<|function_call|>", "function call<|role_sep|>", "function call\n{"),
+        _Between(r"(?:<\|function_call\|>|function call(?:<\|role_sep\|>|\n(?={)))"),
     ),
     # Granite 20B and Phi-4-mini
     Format(
@@ -479,7 +489,7 @@ FORMATS = (
     # Apertus
     Format(
         ("<|tools_prefix|>",),
-        _Between(r"<\|tools_prefix\|>", r"<\|tools_suffix\|>", _by_their_names),
+        _Between(r"<\|tools_prefix\|>", r"<\|tools_suffix\|>", by_their_names),
     ),
     # LFM2 and OLMo 3
     Format(
@@ -507,11 +517,6 @@ FORMATS = (
             in_python=True,
         ),
     ),
-)
-# GLM-4's has no mark: a name, its arguments on the next line, and the assistant's token before the next.
-GLM_4 = _Named(
-    r"(?:\A|<\|assistant\|>)(?P<name>[^\n{}<>]+)\n(?P<arguments>\{(?:(?!<\|assistant\|>).)*)",
-    in_python=True,
 )
 # Llama's marks stand before calls in JSON or Python, which are read without them.
 PYTHON_TAG = "<|python_tag|>"

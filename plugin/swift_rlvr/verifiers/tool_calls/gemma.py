@@ -2,9 +2,11 @@
 of their own, and so may hold any character.
 """
 
+import re
 from typing import Any
 
 from swift_rlvr.verifiers.json_values import NotJson, read_json
+from swift_rlvr.verifiers.tool_calls.calls import Tool
 
 # By what begins a call: what ends it, and what stands around a text. The first is Gemma 4's, which ends
 # its turn in place of the call now and then, the second FunctionGemma's.
@@ -15,6 +17,8 @@ FORMS = {
 # The tokens with which Gemma 4 gives the word to its tools.
 _AFTER = ("<turn|>", "<|tool_response>")
 _DEEPEST = 50
+# Stands in no text: without its marks a text goes on to the next comma or bracket.
+_NO_MARK = "\0"
 
 
 class BadGemmaCall(ValueError):
@@ -139,3 +143,28 @@ def calls_and_rest(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
         after = after.removesuffix(token).rstrip()
     rest.append(after)
     return calls, "".join(rest)
+
+
+def bare_arguments(written: str, tool: Tool) -> list[tuple[str, Any]]:
+    """The arguments of a call whose marks a decoder has left out as special tokens, so that its tool
+    alone says where each begins, and whether it is a text.
+
+    >>> tool = Tool("add", {"a": {"type": "string"}, "b": {"type": "array"}})
+    >>> bare_arguments("{a:1, or 2,b:[3,x]}", tool)
+    [('a', '1, or 2'), ('b', [3, 'x'])]
+    """
+    keys = "|".join(map(re.escape, tool.arguments)) or "(?!)"
+    written = written.strip()
+    before, *parts = re.split(rf"(?:\A|,)({keys}):", written[1:-1])
+    if before.strip() or not written.endswith("}"):
+        raise BadGemmaCall(f"expected an argument of {tool.name}, got {before!r:.80}")
+    arguments = []
+    for key, text in zip(parts[::2], parts[1::2], strict=True):
+        value: Any = text
+        if tool.type_of(key) != "string":
+            values = _Values(f"{text}}}", _NO_MARK)
+            value = values.value()
+            if not values.takes("}") or values.text[values.place :]:
+                raise BadGemmaCall(f"the argument {key!r:.80} is not one value")
+        arguments.append((key, value))
+    return arguments

@@ -59,9 +59,8 @@ def arguments_of(written: Any) -> dict[str, Any]:
 def calls_of(text: str) -> list[Call]:
     """The calls of a text that is JSON, an object or a list of them; BadCall for anything else."""
     value = value_of(text)
-    if isinstance(value, dict) and isinstance(value.get(_LISTED), list):
-        if set(value) <= {_LISTED, _THOUGHT}:
-            value = value[_LISTED]
+    if isinstance(value, dict) and set(value) - {_THOUGHT} == {_LISTED}:
+        value = value[_LISTED]
     values = value if isinstance(value, list) else [value]
     return [call_of(each) for each in values]
 

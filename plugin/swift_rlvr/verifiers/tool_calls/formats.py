@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.verifiers.json_values import NOT_JSON, TWO_VALUES, NotJson, read_json
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
 from swift_rlvr.verifiers.tool_calls.gemma import FORMS as GEMMA
-from swift_rlvr.verifiers.tool_calls.gemma import BadGemmaCall, calls_and_rest
+from swift_rlvr.verifiers.tool_calls.gemma import calls_and_rest
 from swift_rlvr.verifiers.tool_calls.json_calls import (
     arguments_of,
     call_of,
@@ -115,7 +115,16 @@ def _read_tagged(text: str, tools: Tools) -> Reading:
                 raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
             calls += inside
         elif re.search(f"<{_KEY}>", content) or _TOOL_SEP.sub("", content).strip() in tools:
-            calls.append(_paired_call(content.strip(), tools))
+            # GLM's name, and each argument's key and value
+            named = _PAIRED_CALL.fullmatch(content.strip())
+            if named is None or _PAIR.sub("", named[2]):
+                raise BadCall(f"the arguments of {content.strip()!r:.80} cannot be read")
+            arguments = []
+            for _, key, declared, _, value in _PAIR.findall(named[2]):
+                argument = key.strip()
+                kind = declared or _type_of(argument, named[1], tools)
+                arguments.append((argument, _typed(value, kind)))
+            calls.append(Call(named[1], once_each(arguments)))
         else:
             calls += calls_in_a_row(content)
     return Reading(calls, _AROUND_TAGS.sub("", pattern.sub("", text)))
@@ -135,19 +144,6 @@ def _read_functions(text: str, tools: Tools) -> Reading:
             raise BadCall(f"the arguments of {name!r:.80} cannot be read")
         calls.append(Call(name, once_each(arguments)))
     return Reading(calls, _XML_CALL.sub("", text))
-
-
-def _paired_call(content: str, tools: Tools) -> Call:
-    """A call of the name, and each argument's key and value."""
-    call = _PAIRED_CALL.fullmatch(content)
-    if call is None or _PAIR.sub("", call[2]):
-        raise BadCall(f"the arguments of {content!r:.80} cannot be read")
-    arguments = []
-    for _, key, declared, _, value in _PAIR.findall(call[2]):
-        argument = key.strip()
-        kind = declared or _type_of(argument, call[1], tools)
-        arguments.append((argument, _typed(value, kind)))
-    return Call(call[1], once_each(arguments))
 
 
 # --- Calls between two marks, in JSON or Python
@@ -292,10 +288,7 @@ def _pair(tag: str) -> str:
 
 
 def _read_gemma(text: str, tools: Tools) -> Reading:
-    try:
-        written, rest = calls_and_rest(text)
-    except BadGemmaCall as error:
-        raise BadCall(str(error)) from None
+    written, rest = calls_and_rest(text)
     calls = []
     for name, values in written:
         arguments = {}

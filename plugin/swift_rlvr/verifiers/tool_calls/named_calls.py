@@ -5,10 +5,9 @@ that leaves special tokens out (TRL, servers) of what DeepSeek, Gemma, Kimi K2, 
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
-from swift_rlvr.verifiers.tool_calls.gemma import BadGemmaCall, bare_arguments
+from swift_rlvr.verifiers.tool_calls.calls import Call, Tool
+from swift_rlvr.verifiers.tool_calls.gemma import bare_arguments
 from swift_rlvr.verifiers.tool_calls.json_calls import arguments_of, once_each
 from swift_rlvr.verifiers.tool_calls.python_calls import PythonReader
 
@@ -57,14 +56,20 @@ class NamedReader:
             if head is None:
                 return None
             start = head.end()
+            name = head["of_gemma"] or head["name"]
             if head["of_gemma"]:
-                name = head["of_gemma"]
+                # A text of Gemma's may hold a bracket.
                 end = text.find("}call:", start) + 1 or len(text)
-                arguments = self._of_gemma(text[start:end], name)
+                arguments = once_each(bare_arguments(text[start:end], self.tools[name]))
             else:
-                name = head["name"]
-                end = self._end_of_object(text, start)
-                arguments = self._object(text[start:end])
+                try:
+                    _, end = _DECODER.raw_decode(text, start)
+                    arguments = arguments_of(text[start:end])
+                except (ValueError, RecursionError):
+                    # An object of Python's, as ms-swift writes it, goes on to the next call.
+                    end = text.find(_GLM_4, start)
+                    end = end if end >= 0 else len(text)
+                    arguments = arguments_of(self.python.value(text[start:end]))
             calls.append(Call(name, arguments))
             between = _BETWEEN.match(text, end)
             place = between.end() if between else end
@@ -75,23 +80,3 @@ class NamedReader:
         first = self.opening.search(text)
         start = first.start() if first else len(text)
         return text[:start].strip(), self.read(text[start:])
-
-    def _of_gemma(self, written: str, name: str) -> dict[str, Any]:
-        try:
-            return once_each(bare_arguments(written, self.tools[name]))
-        except BadGemmaCall as error:
-            raise BadCall(str(error)) from None
-
-    def _end_of_object(self, text: str, start: int) -> int:
-        try:
-            return _DECODER.raw_decode(text, start)[1]
-        except (ValueError, RecursionError):
-            # One of Python's, as ms-swift writes it, goes on to the next call.
-            end = text.find(_GLM_4, start)
-            return end if end >= 0 else len(text)
-
-    def _object(self, written: str) -> dict[str, Any]:
-        try:
-            return arguments_of(written)
-        except BadCall:
-            return arguments_of(self.python.value(written))

@@ -119,6 +119,8 @@ def nested_quotes(answer: Answer) -> Outcome:
         before, after = text[place - 1 : place], text[place + 1 : place + 2]
         if quote == "'" and before.isalnum() and after.isalnum():
             continue  # don't
+        # The marks of a keyboard are the same on both sides: one before a letter opens, behind one it
+        # closes.
         is_open = nesting.innermost == quote
         if is_open and not after.isalnum() and not before.isspace():
             nesting.close()

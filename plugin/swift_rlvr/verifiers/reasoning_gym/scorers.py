@@ -138,6 +138,7 @@ def _listed(partial: float, write: Callable[[list], str]) -> Scorer:
     """
 
     def score(answer: str, entry: Entry, theirs: Any) -> float:
+        # A board of n_queens has several solutions, and its row lists them.
         golds = entry["metadata"].get("valid_answers") or [entry["answer"]]
         if answer in golds:
             return 1.0
@@ -240,6 +241,7 @@ def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
             value = Fraction(int(numerator), int(denominator))
     if value is None:
         return 0.0
+    # A fixed tolerance would take 0 for a small probability.
     tolerance = min(Fraction(1, 10_000), gold / 100)
     return float(abs(Fraction(value) - gold) <= tolerance)
 

@@ -30,6 +30,7 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
     try:
         entry = read_entry(job["entry"])
         settings = json.dumps(entry["settings"], sort_keys=True)
+        # Their scorers are methods of a dataset, of which the smallest will do.
         theirs = dataset(entry["task"], settings, seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": _shown(error)}

@@ -437,6 +437,14 @@ def test_gpt_oss_calls_without_a_final_channel(text, golds, reward):
     assert graded(text, *golds) == reward
 
 
+@pytest.mark.parametrize("name", ["sentiment_analysis", "add_commentary", "to_json", "function"])
+def test_a_name_may_end_like_what_stands_behind_names(name):
+    tools = json.dumps([{"name": name, "parameters": {}}, {"name": "add_", "parameters": {}}])
+    columns = {"functions": [tools], "calls": [json.dumps([{"name": name, "arguments": {}}])]}
+    for form in FORMS.values():
+        assert REWARDS["tool_call"]()([form((name, {}))], **columns) == [1.0], form((name, {}))
+
+
 def test_kimi_k3s_calls_without_its_tokens_are_known_and_not_read():
     """Nothing says where a text of theirs ends."""
     text = SPECIAL.sub("", kimi_k3(BONN))

@@ -222,7 +222,12 @@ class _Named:
                 if not self.in_python:
                     raise
                 arguments = arguments_of(PythonReader(tools).value(match["arguments"]))
-            calls.append(Call(match["name"].strip(), arguments))
+            name = match["name"].strip()
+            # The channel of gpt-oss, whose mark was a special token. A tool's name may end so, too.
+            shorter = name.removesuffix("commentary")
+            calls.append(
+                Call(shorter if shorter in tools and name not in tools else name, arguments)
+            )
         return Reading(calls, self.around.sub("", self.call.sub("", text)))
 
 
@@ -374,7 +379,7 @@ FORMATS = (
         (HARMONY,),
         _Named(
             r"(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?"
-            r" to=functions\.(?P<name>[\w.-]+?)(?:<\|channel\|>)?(?:commentary|analysis)?\s*"
+            r" to=functions\.(?P<name>[\w.-]+)(?:<\|channel\|>(?:commentary|analysis))?\s*"
             r"(?:(?:<\|constrain\|>|(?<=\s))(?:json|code))?\s*(?:<\|message\|>)?\s*"
             r"(?P<arguments>\{(?:(?!<\|(?:call|end|start)\|>|assistant(?:commentary| to=)).)*)"
             r"(?:<\|call\|>|<\|end\|>|(?=assistant)|\Z)",

@@ -326,6 +326,9 @@ UNPAID = [
     f"<think>{RIGHT}</think>Done.",
     f"<think>{BARE}</think>",
     f"[THINK]{RIGHT}[/THINK]I do not know.",
+    # a call that is run stands before the answer
+    f"{hermes(ULM)}<answer>{BARE}</answer>",
+    f"[TOOL_CALLS]{json.dumps([ULM])}<answer>{RIGHT}</answer>",
     # not closed, or not a call
     RIGHT.replace("</tool_call>", ""),
     RIGHT.replace("<tool_call>", "", 1),
@@ -444,6 +447,8 @@ def test_text_around_is_a_setting_and_all_calls_count():
         (f"I cannot, but: {RIGHT}", 0.0),
         (BARE, 0.0),
         (f"No: {BARE}", 0.0),
+        (f"{RIGHT}<answer>[]</answer>", 0.0),
+        ('{"tool_calls": []}', 1.0),
         (f"```\nNo: {BARE}\n```", 0.0),
         ("[get_weather(city='Bonn')]", 0.0),
         ("I call get_weather(city='Bonn').\nget_weather(city='Bonn')", 0.0),
@@ -547,6 +552,8 @@ def test_an_argument_in_tags_is_read_strictly():
         ({"type": "Optional[str]"}, "5", "5"),
         ({"type": "Optional[int]"}, "5", 5),
         ({"type": "boolean"}, "True", True),
+        ({"type": "object"}, "{'a': True}", {"a": True}),
+        ({"type": "array"}, "['a', None]", ["a", None]),
         # a schema that says nothing
         (True, "True", True),
         ({}, "5", 5),

@@ -4,6 +4,7 @@ The forms are those that the readers of the installed vLLM know (vllm/tool_parse
 """
 
 import json
+import re
 import time
 
 import pytest
@@ -226,6 +227,54 @@ def glm_4(*calls):
     return "<|assistant|>".join(f"{name}\n{json.dumps(args)}" for name, args in calls)
 
 
+def deepseek_v3(*calls):
+    texts = (
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{json.dumps(args)}\n```<｜tool▁call▁end｜>"
+        for name, args in calls
+    )
+    return f"<｜tool▁calls▁begin｜>{chr(10).join(texts)}<｜tool▁calls▁end｜>"
+
+
+def kimi_k2(*calls):
+    return "".join(
+        f"<|tool_call_begin|>functions.{name}:{number}<|tool_call_argument_begin|>"
+        f"{json.dumps(args)}<|tool_call_end|>"
+        for number, (name, args) in enumerate(calls)
+    )
+
+
+def mistral(call_id=""):
+    return lambda *calls: "".join(
+        f"[TOOL_CALLS]{name}{call_id}[ARGS]{json.dumps(args)}" for name, args in calls
+    )
+
+
+def gemma(text='<|"|>', start="<|tool_call>", end="<tool_call|>"):
+    def written(*calls):
+        texts = []
+        for name, arguments in calls:
+            values = []
+            for key, value in arguments.items():
+                values.append(
+                    f"{key}:{text}{value}{text}" if isinstance(value, str) else f"{key}:{value}"
+                )
+            texts.append(f"{start}call:{name}{{{','.join(values)}}}{end}")
+        return "".join(texts)
+
+    return written
+
+
+# What TRL and most servers leave out of a completion.
+SPECIAL = re.compile(
+    r"<\|[^<>|]+\|>|<｜[^<>]+?｜>|</?minimax:tool_call>|\[(?:TOOL_CALLS|ARGS|CALL_ID)\]"
+    r"|</?(?:start|end)_function_call>|<escape>|<\|tool_call>|<tool_call\|>|<\|\"\|>"
+)
+
+
+def without_tokens(form):
+    return lambda *calls: SPECIAL.sub("", form(*calls))
+
+
 FORMS = {
     "gpt-oss": gpt_oss,
     "gpt-oss, the recipient first": gpt_oss_recipient_first,
@@ -275,7 +324,28 @@ FORMS = {
     "ReAct": react("Action", "Action Input", "Observation"),
     "ReAct, as ms-swift writes it": react("Action", "Action Input", "Observation", str),
     "Qwen's agents": react("✿FUNCTION✿", "✿ARGS✿", "✿RESULT✿"),
+    "Anthropic": elements(before="<function_calls>\n", behind="</function_calls>"),
+    "xLAM": listed_between('{"tool_calls": ', "}"),
+    "xLAM with a thought": listed_between('{"thought": "I look it up.", "tool_calls": ', "}"),
     "GLM-4": glm_4,
+    # Decoded without special tokens
+    "gpt-oss, the recipient first, without tokens": without_tokens(gpt_oss_recipient_first),
+    "MuseGlimmer without tokens": without_tokens(muse),
+    "Step 3 without tokens": without_tokens(step3),
+    "GigaChat 3 in words, without tokens": each_between("function call\n", "\n"),
+    "DeepSeek V4 without tokens": elements(before="<tool_calls>\n", behind="</tool_calls>"),
+    "MiniMax M2 without tokens": elements(),
+    "DeepSeek V3 without tokens": without_tokens(deepseek_v3),
+    "Kimi K2 without tokens": without_tokens(kimi_k2),
+    "Mistral without tokens": without_tokens(mistral()),
+    "Mistral without tokens, with ids": without_tokens(mistral("[CALL_ID]VvvODy9mT")),
+    "PLaMo 3 without tokens": without_tokens(plamo3),
+    "GLM-4 without tokens": without_tokens(glm_4),
+    "Gemma 4 without tokens": without_tokens(gemma()),
+    "FunctionGemma without tokens": without_tokens(
+        gemma("<escape>", "<start_function_call>", "<end_function_call>")
+    ),
+    "Apertus without tokens": without_tokens(apertus),
 }
 
 
@@ -294,6 +364,7 @@ def test_the_right_calls_are_paid_in_every_form_and_no_others(form):
         f"{right} or {as_json(ULM)}",
         f"{as_json(ULM)} or {right}",
         f"<tool_call>{as_json(ULM)}</tool_call>{right}",
+        f"{form(ULM)}<tool_call>{as_json(BONN)}</tool_call>",
         f"{right}<tool_call>{as_json(ULM)}",
         right.replace("get_weather", "get_time"),
         right.replace("days", "city"),
@@ -313,7 +384,20 @@ def test_a_call_in_any_form_is_needless_where_none_is_right(form):
     assert graded(f"<think>{form(BONN)}</think>No tool fits.") == 1.0
 
 
-MARKED = {name: form for name, form in FORMS.items() if form is not glm_4}
+# A call that is left without its mark has to stand alone.
+UNMARKED = (
+    *(
+        "xLAM",
+        "xLAM with a thought",
+        "GLM-4",
+        "DeepSeek V3 without tokens",
+        "Kimi K2 without tokens",
+    ),
+    *("Mistral without tokens", "Mistral without tokens, with ids", "PLaMo 3 without tokens"),
+    *("GLM-4 without tokens", "Gemma 4 without tokens", "FunctionGemma without tokens"),
+    "Apertus without tokens",
+)
+MARKED = {name: form for name, form in FORMS.items() if name not in UNMARKED}
 
 
 @pytest.mark.parametrize("form", MARKED.values(), ids=MARKED)
@@ -351,6 +435,34 @@ QUOTED = "could call to=functions.get_weather"
 )
 def test_gpt_oss_calls_without_a_final_channel(text, golds, reward):
     assert graded(text, *golds) == reward
+
+
+@pytest.mark.parametrize("name", ["sentiment_analysis", "add_commentary", "to_json", "function"])
+def test_a_name_may_end_like_what_stands_behind_names(name):
+    tools = json.dumps([{"name": name, "parameters": {}}, {"name": "add_", "parameters": {}}])
+    columns = {"functions": [tools], "calls": [json.dumps([{"name": name, "arguments": {}}])]}
+    for form in FORMS.values():
+        assert REWARDS["tool_call"]()([form((name, {}))], **columns) == [1.0], form((name, {}))
+
+
+def test_kimi_k3s_calls_without_its_tokens_are_known_and_not_read():
+    """Nothing says where a text of theirs ends."""
+    text = SPECIAL.sub("", kimi_k3(BONN))
+    assert graded(text) == graded(text, BONN) == 0.0
+
+
+def test_gemmas_texts_may_hold_commas_where_their_marks_are_gone():
+    call = ("get_weather", {"city": "Bonn, or: Ulm}", "more": {"a": [1, "x"]}, "days": 3})
+    text = "call:get_weather{city:Bonn, or: Ulm},more:{a:[1,x]},days:3}"
+    assert graded(text, call) == 1.0
+    for wrong in (
+        text.replace("days:3", "days:3,days:3"),
+        text.replace("days:3", "days:3 or 4"),
+        text.replace("days:3", "days:3]"),
+        text.replace("{city", "{x,city"),
+        text.removesuffix("}"),
+    ):
+        assert graded(wrong, call) == 0.0
 
 
 def test_a_mark_in_an_argument_is_a_text():

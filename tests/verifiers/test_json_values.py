@@ -3,6 +3,7 @@
 import json
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,22 @@ def test_values_are_equal_where_their_canonical_texts_are(one, other):
     assert equal(one, other) == (canonical(one) == canonical(other))
     # Which of the two is the gold changes no number of fields.
     assert len(compare(one, other)) == len(compare(other, one))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1", "1.0", True),
+        ("1e23", "100000000000000000000000", True),
+        ("9007199254740993", "9007199254740992.0", False),
+        ("123456789012345678", "123456789012345679", False),
+        ("-0.0", "0", True),
+    ],
+)
+def test_large_numbers_are_the_same_as_they_are_written(one, other, same):
+    one, other = read_json(one), read_json(other)
+    assert equal(one, other) == equal(other, one) == same
+    assert (canonical(one) == canonical(other)) == same
 
 
 @given(st.lists(VALUES, max_size=4), st.data())

@@ -5,6 +5,7 @@ import pytest
 from swift_rlvr.verifiers.thinking import (
     DELIMITERS,
     after_thinking,
+    is_thinking,
     opens_thinking,
     reasoning,
     with_opening,
@@ -51,6 +52,7 @@ def test_the_opening_delimiter_of_the_prompt_is_put_back(opening, closing):
     assert with_opening(text, False) == text
 
 
+ANALYSIS = "<|channel|>analysis<|message|>We add.<|end|><|start|>assistant"
 TEXTS = [
     # (text, after the thinking, the thinking)
     ("", "", ""),
@@ -62,13 +64,31 @@ TEXTS = [
     ("[THINK]<think>1</think>2[/THINK]3", "3", "<think>1</think>2"),
     # gpt-oss, with its special tokens and decoded without them
     (
-        "<|channel|>analysis<|message|>We add.<|end|><|start|>assistant<|channel|>final<|message|>It is 7.<|return|>",
+        f"{ANALYSIS}<|channel|>final<|message|>It is 7.<|return|>",
         "It is 7.<|return|>",
         "We add.<|end|><|start|>assistant",
     ),
     ("analysisWe add.assistantfinalIt is 7.", "It is 7.", "We add."),
     ("analysisWe add. \\boxed{7}", "", "We add. \\boxed{7}"),
+    ("analysis用户问。assistantfinal是7。", "是7。", "用户问。"),
     ("analysis of 7", "analysis of 7", "analysis of 7"),
+    # a call ends its thinking, too
+    (
+        f"{ANALYSIS}<|channel|>commentary to=functions.f <|constrain|>json<|message|>{{}}<|call|>",
+        "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
+        "We add.",
+    ),
+    (
+        "analysisWe add.assistantcommentary to=functions.f json{}",
+        "commentary to=functions.f json{}",
+        "We add.",
+    ),
+    ("analysisWe add to=functions.f json{}", "", "We add to=functions.f json{}"),
+    (
+        f"{ANALYSIS}<|channel|>commentary<|message|>7",
+        "",
+        "We add.<|end|><|start|>assistant<|channel|>commentary<|message|>7",
+    ),
     ("The assistantfinal is 7", "The assistantfinal is 7", "The assistantfinal is 7"),
     # no delimiter: other case, attributes, a part of a word
     ("<THINK>1</THINK>2", "<THINK>1</THINK>2", "<THINK>1</THINK>2"),
@@ -81,6 +101,8 @@ TEXTS = [
 def test_texts(text, answer, thinking):
     assert after_thinking(text) == answer
     assert reasoning(text) == thinking
+    # What goes on in a thinking is no answer.
+    assert is_thinking(text) == (after_thinking(f"{text} 8") == "")
 
 
 def test_opened_thinking_without_an_end_is_all_of_it():

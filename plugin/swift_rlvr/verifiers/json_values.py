@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.denials import is_denied
@@ -220,9 +221,16 @@ def canonical(value: Any) -> str:
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(canonical, value)) + "]"
+    return json.dumps(_as_written(value))
+
+
+def _as_written(value: Any) -> Any:
+    """A value, but a float that is whole as the integer that it is written as: 1e23 is 10**23, which no
+    float is, and 9007199254740992.0 is not the next integer, which Python's difference says.
+    """
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value)
+        return int(Decimal(repr(value)))
+    return value
 
 
 class Field(NamedTuple):
@@ -306,7 +314,9 @@ def same_scalar(gold: Any, answer: Any, tolerance: float = 0.0) -> bool:
     if isinstance(gold, bool) or isinstance(answer, bool):
         return gold is answer
     if isinstance(gold, (int, float)) and isinstance(answer, (int, float)):
-        return gold == answer or abs(answer - gold) <= tolerance * abs(gold)
+        if tolerance and abs(answer - gold) <= tolerance * abs(gold):
+            return True
+        return _as_written(gold) == _as_written(answer)
     return type(gold) is type(answer) and bool(gold == answer)
 
 

@@ -20,6 +20,7 @@ class Delimiters(NamedTuple):
 
 
 THINK = Delimiters("<think>", "</think>")
+_ANALYSIS = "<|channel|>analysis<|message|>"
 DELIMITERS = (
     THINK,  # DeepSeek, Qwen, QwQ, GLM, Kimi K2, Nemotron, Hunyuan and most others
     Delimiters("[THINK]", "[/THINK]"),  # Magistral, Ministral
@@ -31,11 +32,17 @@ DELIMITERS = (
     Delimiters("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A Reasoning
     Delimiters("<|channel>thought", "<channel|>"),  # Gemma 4
     # gpt-oss: its answer is in the last channel
-    Delimiters("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    Delimiters(_ANALYSIS, "<|channel|>final<|message|>"),
 )
-# gpt-oss again, decoded without its special tokens: "analysisWe add.assistantfinalIt is 7."
-_PLAIN_ANALYSIS = re.compile(r"\s*analysis(?=[A-Z])")
+# gpt-oss again, decoded without its special tokens: "analysisWe add.assistantfinalIt is 7." A thinking
+# that begins with no capital letter is known by its end.
+_PLAIN_ANALYSIS = re.compile(r"\s*analysis(?=[A-Z]|[^\s.,:;!?)].*?assistantfinal)", re.DOTALL)
 _PLAIN_FINAL = "assistantfinal"
+# It calls tools from its channel commentary, and opens its last one when it has their results.
+_GPT_OSS_CALL = " to=functions."
+_TO_COMMENTARY = re.compile(
+    r"<\|end\|><\|start\|>assistant(?=<\|channel\|>commentary| to=)|assistant(?=commentary| to=)"
+)
 
 # <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>, and <eoa> of GAOKAO-Bench
 _SPECIAL_TOKEN = re.compile(
@@ -80,9 +87,10 @@ def is_thinking(text: str) -> bool:
     >>> is_thinking("<think>1+1"), is_thinking("<think>1+1</think>2"), is_thinking("1+1")
     (True, False, False)
     """
-    if _opening(text[thinking_end(text) :]) is not None:
+    end = thinking_end(text)
+    if _opening(text[end:]) is not None:
         return True
-    return bool(_PLAIN_ANALYSIS.match(text)) and _PLAIN_FINAL not in text
+    return not end and _PLAIN_ANALYSIS.match(text) is not None
 
 
 def reasoning(text: str, opened: bool = False) -> str:
@@ -96,6 +104,7 @@ def reasoning(text: str, opened: bool = False) -> str:
     ('a', 'a', 'a ')
     """
     end = _end(text)
+    plain = _PLAIN_ANALYSIS.match(text)
     if end is not None:
         text = text[: end.before]
     else:
@@ -104,7 +113,6 @@ def reasoning(text: str, opened: bool = False) -> str:
     start = _opening(text)
     if start is not None:
         return text[start.after :]
-    plain = _PLAIN_ANALYSIS.match(text)
     return text if plain is None else text[plain.end() :]
 
 
@@ -209,6 +217,12 @@ def _end(text: str) -> _Found | None:
         position = text.rfind(_PLAIN_FINAL)
         if position >= 0:
             last = _Found(position, position + len(_PLAIN_FINAL))
+    if last is None and _GPT_OSS_CALL in text:
+        opening = max(text.rfind(_ANALYSIS), 0)
+        if opening or text.startswith(_ANALYSIS) or _PLAIN_ANALYSIS.match(text):
+            commentary = _TO_COMMENTARY.search(text, opening)
+            if commentary and text.find(_GPT_OSS_CALL, commentary.end()) >= 0:
+                last = _Found(*commentary.span())
     return last
 
 

@@ -122,6 +122,8 @@ def test_what_theirs_pays_in_full():
     check("figlet_font", "abcdefghijx", entry_of("figlet_font", answer="abcdefghijk"))
     sokoban = entry_of("sokoban")
     check("sokoban", f"or {sokoban['answer']}", sokoban)
+    lock = entry_of("quantum_lock")
+    check("quantum_lock", f"{lock['answer']} or 12", lock)
 
 
 DEVILS = {

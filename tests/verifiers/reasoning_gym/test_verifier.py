@@ -55,6 +55,12 @@ def tagged(answer):
     [
         (tagged("3"), GCD, 1.0, Reason.CORRECT),
         (tagged(" 3\n"), GCD, 1.0, Reason.CORRECT),
+        # out of what stands around all of it
+        (tagged("\n```\n3\n```\n"), GCD, 1.0, Reason.CORRECT),
+        (tagged("**$3$**"), GCD, 1.0, Reason.CORRECT),
+        (tagged('"3"'), GCD, 1.0, Reason.CORRECT),
+        (tagged("$3$ or $4$"), GCD, 0.1, Reason.PARTLY_RIGHT),
+        (tagged("```\n3\n```\n```\n4\n```"), GCD, 1 / 19, Reason.PARTLY_RIGHT),
         (tagged("33"), GCD, 0.5, Reason.PARTLY_RIGHT),
         (tagged("1, 2 or 3"), GCD, 1 / 9, Reason.PARTLY_RIGHT),
         (tagged("4"), GCD, 0.0, Reason.WRONG),

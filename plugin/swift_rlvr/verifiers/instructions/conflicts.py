@@ -87,6 +87,7 @@ def _why(one: Constraint, other: Constraint) -> str:
 def texts_of(constraint: Constraint) -> list[str]:
     """What a constraint wants to stand in the answer."""
     if constraint.name == "keywords:frequency":
+        # "less than 3 times" is met without the keyword.
         least, _ = constraint.arguments["relation"].bounds(constraint.arguments["frequency"])
         return [constraint.arguments["keyword"]] if least else []
     texts: list[str] = []
@@ -118,6 +119,7 @@ def _counts_apart(one: Constraint, other: Constraint) -> str:
     if what:
         bounds = _bounds(one), _bounds(other)
     else:
+        # What says nothing of words has bounds that no other can miss.
         bounds = word_bounds(one), word_bounds(other)
         what = "words"
     least = max(bounds[0][0], bounds[1][0])
@@ -191,6 +193,7 @@ def _lower(one: Constraint, other: Constraint) -> str:
 @_of(_CAPITALS)
 def _capitals(one: Constraint, other: Constraint) -> str:
     if other.name == "change_case:capital_word_frequency":
+        # All words of the answer are, and a short answer is not what the other one means.
         _, most = _bounds(other)
         return f"at most {most} words may be in capitals" if most is not None else ""
     return _english(one, other)
@@ -247,6 +250,7 @@ def _letters(one: Constraint, other: Constraint) -> str:
     _, most = _bounds(one)
     if most is None:
         return ""
+    # The rest of the answer may do without the letter, what it has to repeat may not.
     count = sum(text.lower().count(letter) for text in texts_of(other))
     return f"the texts that are asked for have {letter!r} {count} times" if count > most else ""
 
@@ -258,6 +262,7 @@ def _words(one: Constraint, other: Constraint) -> str:
         return ""
     least = sum(len(words_of(text)) for text in texts_of(other))
     if other.name == "keywords:frequency":
+        # Its keyword is asked for so many times.
         least *= _bounds(other)[0]
     elif other.name in _COUNTS and other.name != "keywords:letter_frequency":
         # A sentence, a bullet and a paragraph have a word at least.

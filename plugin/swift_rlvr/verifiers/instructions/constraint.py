@@ -125,9 +125,14 @@ def _text(value: Any) -> str | None:
 def _texts(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         return None
-    texts = [_text(each) for each in value]
-    read = tuple(text for text in texts if text is not None)
-    return read if read and len(read) == len(texts) else None
+    texts = []
+    for each in value:
+        text = _text(each)
+        # One that is no text makes the whole list none.
+        if text is None:
+            return None
+        texts.append(text)
+    return tuple(texts) or None
 
 
 def _relation(value: Any) -> Relation | None:

@@ -82,7 +82,7 @@ def unique_word_count(answer: Answer, N: int) -> Outcome:
 
 @constraint("count:conjunctions")
 def conjunctions(answer: Answer, small_n: int) -> Outcome:
-    present = {word.lower() for word in answer.words} & CONJUNCTIONS
+    present = CONJUNCTIONS.intersection(answer.folded_words)
     return Relation.AT_LEAST.outcome(len(present), small_n, "different coordinating conjunctions")
 
 
@@ -431,7 +431,7 @@ def alliteration_increment(answer: Answer) -> Outcome:
             run = run + 1 if letter == before else 1
             best = max(best, run)
         longest.append(best)
-    passed = len(longest) > 1 and all(a < b for a, b in pairwise(longest))
+    passed = len(longest) > 1 and longest == sorted({*longest})
     return Outcome(passed, f"alliterative words in a row: {', '.join(map(str, longest[:12]))}")
 
 

@@ -9,7 +9,6 @@ import string
 import unicodedata
 from collections.abc import Sequence
 from datetime import date
-from itertools import pairwise
 
 import regex
 
@@ -120,6 +119,8 @@ def nested_quotes(answer: Answer) -> Outcome:
         before, after = text[place - 1 : place], text[place + 1 : place + 2]
         if quote == "'" and before.isalnum() and after.isalnum():
             continue  # don't
+        # The marks of a keyboard are the same on both sides: one before a letter opens, behind one it
+        # closes.
         is_open = nesting.innermost == quote
         if is_open and not after.isalnum() and not before.isspace():
             nesting.close()
@@ -134,17 +135,20 @@ def nested_quotes(answer: Answer) -> Outcome:
 
 @constraint("format:newline")
 def newline(answer: Answer) -> Outcome:
-    longer = [line for line in answer.lines if len(line.split()) > 1]
-    if longer:
-        return Outcome(False, f"a line has several words: {longer[0].strip():.40}")
+    for line in answer.lines:
+        if len(line.split()) > 1:
+            return Outcome(False, f"a line has several words: {line.strip():.40}")
     return Relation.AT_LEAST.outcome(len(answer.lines), 2, "lines of one word")
 
 
 @constraint("format:line_indent")
 def line_indent(answer: Answer) -> Outcome:
-    expanded = [line.expandtabs(4) for line in answer.lines]
-    indents = [len(line) - len(line.lstrip()) for line in expanded]
-    passed = len(indents) > 1 and all(a < b for a, b in pairwise(indents))
+    indents = []
+    for line in answer.lines:
+        spaced = line.expandtabs(4)
+        indents.append(len(spaced) - len(spaced.lstrip()))
+    # One line alone increases nothing.
+    passed = len(indents) > 1 and indents == sorted({*indents})
     return Outcome(passed, f"indents: {', '.join(map(str, indents[:12]))}")
 
 
@@ -177,12 +181,19 @@ def sub_bullets(answer: Answer) -> Outcome:
 @constraint("format:no_bullets_bullets")
 def sentences_then_bullets(answer: Answer) -> Outcome:
     lines = answer.text.splitlines()
-    first = next((place for place, line in enumerate(lines) if _STAR_BULLET.match(line)), None)
-    if first is None:
+    before = []
+    bullets = 0
+    for line in lines:
+        if _STAR_BULLET.match(line):
+            bullets += 1
+        elif not bullets:
+            before.append(line)
+    if not bullets:
         return Outcome(False, "no bullet point begins with *")
-    sentences = [span.text for span in sentence_spans("\n".join(lines[:first]))]
-    declarative = sum(1 for sentence in sentences if sentence.rstrip("\"'”*_)").endswith("."))
-    bullets = sum(1 for line in lines[first:] if _STAR_BULLET.match(line))
+    declarative = 0
+    for span in sentence_spans("\n".join(before)):
+        # A mark may stand in quotes or in bold.
+        declarative += span.text.rstrip("\"'”*_)").endswith(".")
     shown = f"sentences that end in a period: {declarative}, bullet points behind them: {bullets}"
     return Outcome(declarative >= 2 and bullets >= 2, f"{shown}, asked at least 2 of each")
 
@@ -201,12 +212,16 @@ def quote_unquote(answer: Answer) -> Outcome:
 
 @constraint("format:thesis")
 def thesis(answer: Answer) -> Outcome:
-    sections = [section for section in _HEADING.split(answer.text) if has_word(section)]
-    for section in sections:
+    count = 0
+    for section in _HEADING.split(answer.text):
+        # What stands before the first heading may be nothing.
+        if not has_word(section):
+            continue
+        count += 1
         match = _ITALICS.match(section)
         if match is None or not has_word(match[2]) or not has_word(match[3]):
             return Outcome(False, f"no <i>thesis</i> before a text: {section.strip():.40}")
-    return Outcome(bool(sections), f"sections that begin with a thesis in italics: {len(sections)}")
+    return Outcome(count > 0, f"sections that begin with a thesis in italics: {count}")
 
 
 @constraint("format:title_case")
@@ -253,11 +268,9 @@ def choose_option(answer: Answer, options: str) -> Outcome:
     if len(choices) < 2:
         raise BadConstraint(f"format:options: 'options' must be several, got {options!r:.60}")
     text = answer.text.strip()
-    if _LETTER_OPTIONS.match(options):
-        passed = text.lower() in [choice.lower() for choice in choices]
-    else:
-        ends = string.punctuation + string.whitespace
-        passed = text.strip(ends).lower() in [choice.strip(ends).lower() for choice in choices]
+    # The bracket of "a)" is a part of it, while the full stop of "Yes." says nothing.
+    ends = "" if _LETTER_OPTIONS.match(options) else string.punctuation + string.whitespace
+    passed = text.strip(ends).lower() in [choice.strip(ends).lower() for choice in choices]
     return Outcome(passed, f"{text:.40} is {'' if passed else 'not '}one of {', '.join(choices)}")
 
 
@@ -286,12 +299,12 @@ def repeat_span(answer: Answer, prompt_to_repeat: str, n_start: int, n_end: int)
     words = prompt_to_repeat.lower().split()
     by_words = words[n_start:n_end]
     by_characters = prompt_to_repeat.lower()[n_start : n_end + 1].split()
-    expected = [span for span in (by_words, by_characters) if span]
-    if not expected:
+    if not by_words and not by_characters:
         raise BadConstraint(
             f"repeat:repeat_span: no words stand between 'n_start' {n_start} and 'n_end' {n_end}"
         )
-    passed = answer.text.lower().split() in expected
+    written = answer.text.lower().split()
+    passed = bool(written) and written in (by_words, by_characters)
     return Outcome(passed, f"expected {' '.join(by_words)!r:.60}")
 
 
@@ -316,16 +329,16 @@ def _has_shape(rows: Sequence[Sequence[str]], columns: Sequence[str], count: int
     """Whether a table has these columns and so many rows below them, with something in each."""
     if not rows or [field.strip() for field in rows[0]] != list(columns):
         return Outcome(False, f"the first row is not {', '.join(columns)}")
-    filled = [row for row in rows[1:] if len(row) == len(columns) and all(map(str.strip, row))]
-    if len(filled) != len(rows) - 1:
-        return Outcome(False, f"a row has not {len(columns)} fields that are filled in")
-    return Relation.EXACTLY.outcome(len(filled), count, "rows")
+    for row in rows[1:]:
+        if len(row) != len(columns) or not all(map(str.strip, row)):
+            return Outcome(False, f"a row has not {len(columns)} fields that are filled in")
+    return Relation.EXACTLY.outcome(len(rows) - 1, count, "rows")
 
 
 @constraint("custom:multiples", brief=True)
 def multiples(answer: Answer) -> Outcome:
     numbers = re.findall(r"\d+", answer.text)
-    passed = numbers == [str(number) for number in range(14, 51, 7)]
+    passed = numbers == ["14", "21", "28", "35", "42", "49"]
     return Outcome(passed, f"numbers: {', '.join(numbers[:10])}")
 
 
@@ -337,18 +350,24 @@ def mcq_count_length(answer: Answer) -> Outcome:
     for line in answer.lines:
         if without_markup(line).startswith("Question"):
             blocks.append([])
-        blocks[-1].append(line) if blocks else None
+        blocks[-1].append(line)
     if len(blocks) != 4:
         return Relation.EXACTLY.outcome(len(blocks), 4, "questions")
     lengths = []
     for block in blocks:
-        options = [line for line in block if _OPTION_LINE.match(line)]
-        if len(options) != 5:
-            return Relation.EXACTLY.outcome(len(options), 5, "options of a question")
-        first = next(place for place, line in enumerate(block) if _OPTION_LINE.match(line))
-        question = re.sub(r"\A\W*Question\s*\d*\W*", "", " ".join(block[:first]))
+        lines = []
+        options = 0
+        for line in block:
+            if _OPTION_LINE.match(line):
+                options += 1
+            elif not options:
+                lines.append(line)
+        if options != 5:
+            return Relation.EXACTLY.outcome(options, 5, "options of a question")
+        # "Question 1:" is no part of it.
+        question = re.sub(r"\A\W*Question\s*\d*\W*", "", " ".join(lines))
         lengths.append(len(question))
-    passed = lengths[0] > 0 and all(a < b for a, b in pairwise(lengths))
+    passed = lengths[0] > 0 and lengths == sorted({*lengths})
     return Outcome(passed, f"characters of the questions: {', '.join(map(str, lengths))}")
 
 
@@ -391,16 +410,18 @@ def sentence_alphabet(answer: Answer) -> Outcome:
 
 @constraint("custom:european_capitals_sort", brief=True)
 def european_capitals_sort(answer: Answer) -> Outcome:
-    names = [each.strip(" .\n") for each in _ascii(answer.text).split(",")]
-    capitals = [_SAME_CAPITAL.get(name, name) for name in names if name]
-    required = [name for name in CAPITALS if name not in _MAY_LACK]
-    unknown = [name for name in capitals if name not in CAPITALS]
-    if unknown:
-        return Outcome(False, f"not one of them: {unknown[0]:.40}")
-    missing = [name for name in required if name not in capitals]
+    capitals = []
+    for written in _ascii(answer.text).split(","):
+        name = written.strip(" .\n")
+        name = _SAME_CAPITAL.get(name, name)
+        if name and name not in CAPITALS:
+            return Outcome(False, f"not one of them: {name:.40}")
+        if name:
+            capitals.append(name)
+    missing = [name for name in CAPITALS if name not in {*capitals, *_MAY_LACK}]
     if missing:
         return Outcome(False, f"missing: {', '.join(missing[:5])}")
-    in_order = capitals == [name for name in CAPITALS if name in capitals]
+    in_order = capitals == sorted({*capitals}, key=CAPITALS.index)
     return Outcome(in_order, "from north to south" if in_order else "not sorted by latitude")
 
 

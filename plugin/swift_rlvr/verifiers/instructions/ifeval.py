@@ -62,19 +62,24 @@ _SECTION_NUMBER = r"\s*(\d+|[IVXLC]+\b|[A-Z]\b)"
 
 @constraint("keywords:existence")
 def existence(answer: Answer, keywords: tuple[str, ...]) -> Outcome:
-    missing = [keyword for keyword in keywords if not _is_mentioned(keyword, answer.prose)]
-    if not missing:
-        return Outcome(True, "all keywords are there")
-    only_listed = [keyword for keyword in missing if _is_mentioned(keyword, answer.text)]
+    missing = []
+    only_listed = []
+    for keyword in keywords:
+        if _is_mentioned(keyword, answer.prose):
+            continue
+        missing.append(keyword)
+        if _is_mentioned(keyword, answer.text):
+            only_listed.append(keyword)
     if only_listed:
         return Outcome(False, f"stand in a bare list of keywords alone: {', '.join(only_listed)}")
-    return Outcome(False, f"missing: {', '.join(missing)}")
+    if missing:
+        return Outcome(False, f"missing: {', '.join(missing)}")
+    return Outcome(True, "all keywords are there")
 
 
 def _is_mentioned(keyword: str, text: str) -> bool:
     """Whether a keyword is in a text, also in the plural."""
-    plurals = (keyword, f"{keyword}s", f"{keyword}es")
-    return any(occurrences(form, text) for form in plurals)
+    return any(occurrences(form, text) for form in (keyword, f"{keyword}s", f"{keyword}es"))
 
 
 @constraint("keywords:frequency")

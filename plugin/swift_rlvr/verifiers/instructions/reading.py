@@ -190,6 +190,7 @@ def _of_names(names: Sequence[Any], kwargs: object) -> list[tuple[str, Mapping[s
     """The constraints of these names, with the arguments that stand in a list beside them."""
     arguments: list[Any] = [{}] * len(names)
     if kwargs is not None:
+        # One constraint may have its arguments without a list around them.
         arguments = [_parsed(each) or {} for each in _listed(kwargs) or [kwargs]]
     if len(arguments) != len(names):
         return []

@@ -279,11 +279,17 @@ def is_in(text: str, language: str) -> Spoken:
     """
     text = _NO_LANGUAGE.sub(" ", text)
     script = _SCRIPT_OF[language]
-    words = [word for word in words_of(text) if not word.isdecimal()]
-    in_script = sum(1 for word in words if _is_in_script(word, script))
+    count = 0
+    in_script = 0
+    for word in words_of(text):
+        # A number is of every language.
+        if word.isdecimal():
+            continue
+        count += 1
+        in_script += _is_in_script(word, script)
     if not in_script:
-        return Spoken(False if words else None, f"no word is in the script {script}")
-    others = 1 - in_script / len(words)
+        return Spoken(False if count else None, f"no word is in the script {script}")
+    others = 1 - in_script / count
     if others > _FOREIGN:
         return Spoken(False, f"{others:.0%} of its words are not in the script {script}")
     if script == "Han":
@@ -291,7 +297,7 @@ def is_in(text: str, language: str) -> Spoken:
     rivals = [other for other in _COMMON if _SCRIPT_OF[other] == script and _COMMON[other]]
     if not rivals:
         return Spoken(True, f"{1 - others:.0%} of its words are in the script {script}")
-    return _by_common_words(text, language, rivals, len(words))
+    return _by_common_words(text, language, rivals, count)
 
 
 def _is_in_script(word: str, script: str) -> bool:

@@ -20,6 +20,10 @@ from swift_rlvr.verifiers.mathematics.formulas import is_antiderivative, same_po
 Entry = Mapping[str, Any]
 Scorer = Callable[[str, Entry, Any], float]
 
+# A block of Markdown, or a text between two equal marks that it does not hold itself.
+_WRAPPED = re.compile(
+    r"\s*(?:```\w*\n((?:(?!```).)*?)\n?```|(\*\*|[`$\"])((?:(?!\2).)+)\2)\s*", re.DOTALL
+)
 # 12, -12.50, .5 and 1e-9; of bounded length, since 1e999999999 would fill the memory
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?", re.ASCII
@@ -35,6 +39,18 @@ _ANY_FRACTION = re.compile(
 _COMPLEX_NUMBER = re.compile(r"[0-9+\-.ijeEIJ() ]+")
 # -3/4, 3 / 4
 _FRACTION = re.compile(r"[+-]?\d{1,300}\s?/\s?\d{1,300}", re.ASCII)
+
+
+def without_wrapping(answer: str) -> str:
+    r"""An answer out of what models put around all of it: a block of Markdown, bold, code, dollars, quotes.
+
+    >>> without_wrapping("```text\n1 2\n3 4\n```"), without_wrapping("**$7$**"), without_wrapping('"a" or "b"')
+    ('1 2\n3 4', '7', '"a" or "b"')
+    """
+    while match := _WRAPPED.fullmatch(answer):
+        block, _, inner = match.groups()
+        answer = block if block is not None else inner
+    return answer
 
 
 def number(text: object) -> Decimal | None:
@@ -122,6 +138,7 @@ def _listed(partial: float, write: Callable[[list], str]) -> Scorer:
     """
 
     def score(answer: str, entry: Entry, theirs: Any) -> float:
+        # A board of n_queens has several solutions, and its row lists them.
         golds = entry["metadata"].get("valid_answers") or [entry["answer"]]
         if answer in golds:
             return 1.0
@@ -224,6 +241,7 @@ def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
             value = Fraction(int(numerator), int(denominator))
     if value is None:
         return 0.0
+    # A fixed tolerance would take 0 for a small probability.
     tolerance = min(Fraction(1, 10_000), gold / 100)
     return float(abs(Fraction(value) - gold) <= tolerance)
 
@@ -327,6 +345,8 @@ SCORERS: dict[str, Scorer] = {
     "polynomial_multiplication": multiplication,
     "pool_matrix": pool_matrix,
     "puzzle24": _expression(lambda entry: 24),
+    # Theirs reads the letters A to C of any text.
+    "quantum_lock": _checked(lambda answer: re.fullmatch(r"[A-Ca-c\s,>→-]+", answer) is not None),
     "rubiks_cube": _checked(_has_short_moves),
     "rush_hour": _checked(_has_short_moves),
     "simple_integration": integration,

@@ -69,6 +69,7 @@ def grade_all(
     Raises:
         NotInstalledError: reasoning-gym is not installed.
     """
+    # Threads only wait here: each has a process of its own, in which a scorer may hang or die.
     pool = processes.pool(workers or usable_cores())
     verdicts: list[Verdict | Future[Verdict]] = []
     futures: dict[tuple[str, str], Future[Verdict]] = {}
@@ -79,6 +80,7 @@ def grade_all(
             if isinstance(answer, Verdict):
                 verdicts.append(answer)
                 continue
+            # A policy that has settled writes one answer many times in a group.
             job = (answer, str(entry))
             if job not in futures:
                 futures[job] = pool.submit(_score, *job, seconds, memory_mb)

@@ -16,7 +16,7 @@ from swift_rlvr.verifiers.code.child import connect
 from swift_rlvr.verifiers.reasoning_gym import library
 from swift_rlvr.verifiers.reasoning_gym.naming import Part
 from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, dataset, item, read_entry, to_entry
-from swift_rlvr.verifiers.reasoning_gym.scorers import SCORERS
+from swift_rlvr.verifiers.reasoning_gym.scorers import SCORERS, without_wrapping
 from swift_rlvr.verifiers.worker_limits import confine
 
 
@@ -30,6 +30,7 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
     try:
         entry = read_entry(job["entry"])
         settings = json.dumps(entry["settings"], sort_keys=True)
+        # Their scorers are methods of a dataset, of which the smallest will do.
         theirs = dataset(entry["task"], settings, seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": _shown(error)}
@@ -41,16 +42,25 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
             return float(theirs.score_answer(answer, own_entry))
         return float(scorer(answer, own_entry, theirs))
 
+    # Some answers are meant to stand in quotes, most are not: as written, and without what is around it.
+    scores = []
+    errors = []
     signal.setitimer(signal.ITIMER_PROF, job["seconds"])
     try:
-        return {"score": score_of(job["answer"])}
-    except Exception as error:  # of a scorer that does not expect such a text
-        report = {"error": _shown(error)}
+        for reading in dict.fromkeys((job["answer"], without_wrapping(job["answer"]))):
+            try:
+                scores.append(score_of(reading))
+            except Exception as error:  # of a scorer that does not expect such a text
+                errors.append(error)
+            if 1 in scores:
+                break
+        if scores:
+            return {"score": max(scores)}
         try:
             score_of(entry["answer"])
         except Exception as error_of_gold:
             return {"bad_row": _shown(error_of_gold)}
-        return report
+        return {"error": _shown(errors[0])}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.verifiers.json_values import NOT_JSON, TWO_VALUES, NotJson, read_json
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
 from swift_rlvr.verifiers.tool_calls.gemma import FORMS as GEMMA
-from swift_rlvr.verifiers.tool_calls.gemma import BadGemmaCall, calls_and_rest
+from swift_rlvr.verifiers.tool_calls.gemma import calls_and_rest
 from swift_rlvr.verifiers.tool_calls.json_calls import (
     arguments_of,
     call_of,
@@ -60,13 +60,16 @@ def _type_of(argument: str, function: str, tools: Tools) -> str:
 
 def _typed(text: str, kind: str) -> Any:
     """A value of a call in tags. As the readers of vLLM do it: a text is what is written, all else
-    is JSON. Templates write constants as Python has them.
+    is JSON. Templates write constants as Python has them, and models objects and lists.
     """
     if kind == "string":
         return text
     if text in ("True", "False", "None"):
         return CONSTANTS[text.lower()]
-    return _json_or_text(text)
+    value = _json_or_text(text)
+    if kind in ("object", "array") and isinstance(value, str):
+        return PythonReader({}).value(text)
+    return value
 
 
 # --- Calls in <tool_call>, and in tags of that kind: JSON of Hermes and Qwen, <function=...> of
@@ -112,7 +115,16 @@ def _read_tagged(text: str, tools: Tools) -> Reading:
                 raise BadCall(f"there is text around a function: {around.strip()!r:.80}")
             calls += inside
         elif re.search(f"<{_KEY}>", content) or _TOOL_SEP.sub("", content).strip() in tools:
-            calls.append(_paired_call(content.strip(), tools))
+            # GLM's name, and each argument's key and value
+            named = _PAIRED_CALL.fullmatch(content.strip())
+            if named is None or _PAIR.sub("", named[2]):
+                raise BadCall(f"the arguments of {content.strip()!r:.80} cannot be read")
+            arguments = []
+            for _, key, declared, _, value in _PAIR.findall(named[2]):
+                argument = key.strip()
+                kind = declared or _type_of(argument, named[1], tools)
+                arguments.append((argument, _typed(value, kind)))
+            calls.append(Call(named[1], once_each(arguments)))
         else:
             calls += calls_in_a_row(content)
     return Reading(calls, _AROUND_TAGS.sub("", pattern.sub("", text)))
@@ -132,19 +144,6 @@ def _read_functions(text: str, tools: Tools) -> Reading:
             raise BadCall(f"the arguments of {name!r:.80} cannot be read")
         calls.append(Call(name, once_each(arguments)))
     return Reading(calls, _XML_CALL.sub("", text))
-
-
-def _paired_call(content: str, tools: Tools) -> Call:
-    """A call of the name, and each argument's key and value."""
-    call = _PAIRED_CALL.fullmatch(content)
-    if call is None or _PAIR.sub("", call[2]):
-        raise BadCall(f"the arguments of {content!r:.80} cannot be read")
-    arguments = []
-    for _, key, declared, _, value in _PAIR.findall(call[2]):
-        argument = key.strip()
-        kind = declared or _type_of(argument, call[1], tools)
-        arguments.append((argument, _typed(value, kind)))
-    return Call(call[1], once_each(arguments))
 
 
 # --- Calls between two marks, in JSON or Python
@@ -177,7 +176,7 @@ class _Between:
         return Reading(calls, self.around.sub("", self.block.sub("", text)))
 
 
-def _by_their_names(content: str, _: Tools) -> list[Call]:
+def by_their_names(content: str, _: Tools) -> list[Call]:
     """Apertus's calls: `[{"add": {"a": 1}}]`."""
     value = value_of(content)
     calls = []
@@ -223,7 +222,12 @@ class _Named:
                 if not self.in_python:
                     raise
                 arguments = arguments_of(PythonReader(tools).value(match["arguments"]))
-            calls.append(Call(match["name"].strip(), arguments))
+            name = match["name"].strip()
+            # The channel of gpt-oss, whose mark was a special token. A tool's name may end so, too.
+            shorter = name.removesuffix("commentary")
+            calls.append(
+                Call(shorter if shorter in tools and name not in tools else name, arguments)
+            )
         return Reading(calls, self.around.sub("", self.call.sub("", text)))
 
 
@@ -289,10 +293,7 @@ def _pair(tag: str) -> str:
 
 
 def _read_gemma(text: str, tools: Tools) -> Reading:
-    try:
-        written, rest = calls_and_rest(text)
-    except BadGemmaCall as error:
-        raise BadCall(str(error)) from None
+    written, rest = calls_and_rest(text)
     calls = []
     for name, values in written:
         arguments = {}
@@ -379,7 +380,7 @@ FORMATS = (
         _Named(
             r"(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?"
             r" to=functions\.(?P<name>[\w.-]+)(?:<\|channel\|>(?:commentary|analysis))?\s*"
-            r"(?:<\|constrain\|>)?(?:json|code)?\s*(?:<\|message\|>)?\s*"
+            r"(?:(?:<\|constrain\|>|(?<=\s))(?:json|code))?\s*(?:<\|message\|>)?\s*"
             r"(?P<arguments>\{(?:(?!<\|(?:call|end|start)\|>|assistant(?:commentary| to=)).)*)"
             r"(?:<\|call\|>|<\|end\|>|(?=assistant)|\Z)",
         ),
@@ -413,7 +414,8 @@ FORMATS = (
         _Elements(
             "atem:invoke",
             "atem:parameter",
-            rf"(?:(?:<\|start\|>assistant)? to=[\w.-]+<\|message\|>\s*)?{_pair('atem:function_calls')}"
+            r"(?:(?:(?:<\|start\|>)?assistant)? to=[\w.-]+(?:<\|message\|>)?\s*)?"
+            rf"{_pair('atem:function_calls')}"
             r"\s*(?:<\|eom\|>)?",
         ),
     ),
@@ -423,20 +425,26 @@ FORMATS = (
         _Elements(
             "steptml:invoke",
             "steptml:parameter",
-            r"<｜tool_calls?_(?:begin|end)｜>|function<｜tool_sep｜>",
+            r"<｜tool_calls?_(?:begin|end)｜>|function(?:<｜tool_sep｜>|(?=\s*(?:function\b|\Z)))",
         ),
     ),
     # MiniCPM5
     Format(("<function name=",), _Elements("function", "param")),
-    # Kimi K3, of whose last mark a token may be missing
+    # Kimi K3, of whose last mark a token may be missing. Without its tokens nothing says where a text
+    # ends: such a call is known, and not read.
     Format(
-        ("<|open|>call",),
+        ("<|open|>call", 'call tool="'),
         _Elements(
             "call",
             "argument",
             r"<\|open\|>tools<\|sep\|>\s*(?:<\|close\|>tools(?:<\|sep\|>|\Z)|\Z)",
             (r"<\|open\|>", r"<\|close\|>", r"<\|sep\|>"),
         ),
+    ),
+    # Anthropic's, and what a decoder without special tokens leaves of DeepSeek's and MiniMax M2's
+    Format(
+        ("<function_calls>\n<invoke ", "<tool_calls>\n<invoke ", "<invoke name="),
+        _Elements(around=_pair("(?:function|tool)_calls")),
     ),
     Format(
         (
@@ -467,8 +475,8 @@ FORMATS = (
     ),
     # GigaChat 3
     Format(
-        ("<|function_call|>", "function call<|role_sep|>"),
-        _Between(r"(?:<\|function_call\|>|function call<\|role_sep\|>)"),
+        ("<|function_call|>", "function call<|role_sep|>", "function call\n{"),
+        _Between(r"(?:<\|function_call\|>|function call(?:<\|role_sep\|>|\n(?={)))"),
     ),
     # Granite 20B and Phi-4-mini
     Format(
@@ -479,7 +487,7 @@ FORMATS = (
     # Apertus
     Format(
         ("<|tools_prefix|>",),
-        _Between(r"<\|tools_prefix\|>", r"<\|tools_suffix\|>", _by_their_names),
+        _Between(r"<\|tools_prefix\|>", r"<\|tools_suffix\|>", by_their_names),
     ),
     # LFM2 and OLMo 3
     Format(
@@ -507,11 +515,6 @@ FORMATS = (
             in_python=True,
         ),
     ),
-)
-# GLM-4's has no mark: a name, its arguments on the next line, and the assistant's token before the next.
-GLM_4 = _Named(
-    r"(?:\A|<\|assistant\|>)(?P<name>[^\n{}<>]+)\n(?P<arguments>\{(?:(?!<\|assistant\|>).)*)",
-    in_python=True,
 )
 # Llama's marks stand before calls in JSON or Python, which are read without them.
 PYTHON_TAG = "<|python_tag|>"

@@ -2,9 +2,12 @@
 of their own, and so may hold any character.
 """
 
+import re
+from contextlib import suppress
 from typing import Any
 
 from swift_rlvr.verifiers.json_values import NotJson, read_json
+from swift_rlvr.verifiers.tool_calls.calls import BadCall, Tool
 
 # By what begins a call: what ends it, and what stands around a text. The first is Gemma 4's, which ends
 # its turn in place of the call now and then, the second FunctionGemma's.
@@ -15,10 +18,8 @@ FORMS = {
 # The tokens with which Gemma 4 gives the word to its tools.
 _AFTER = ("<turn|>", "<|tool_response>")
 _DEEPEST = 50
-
-
-class BadGemmaCall(ValueError):
-    """What begins like a call and is none."""
+# Stands in no text: without its marks a text goes on to the next comma or bracket.
+_NO_MARK = "\0"
 
 
 class _Values:
@@ -47,16 +48,26 @@ class _Values:
         """The object, list, text or word that comes next."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise BadGemmaCall("its arguments are nested too deep")
+            raise BadCall("its arguments are nested too deep")
         if self.takes("{"):
             value: Any = self._object()
         elif self.takes("["):
-            value = self._list()
+            value = []
+            while not self.takes("]"):
+                if value and not self.takes(","):
+                    raise BadCall("a comma is missing between two values")
+                value.append(self.value())
         elif self.takes(self.mark):
             value = self.until(self.mark)
             self.place += len(self.mark)
         else:
-            value = _word(self.until(",", "}", "]"))
+            # A number, true, false or null stands between no marks; any other word is a text.
+            value = self.until(",", "}", "]").strip()
+            if not value:
+                raise BadCall("a value is missing")
+            with suppress(NotJson):
+                read = read_json(value)
+                value = value if isinstance(read, (str, list, dict)) else read
         self.depth -= 1
         return value
 
@@ -64,47 +75,25 @@ class _Values:
         values: dict[str, Any] = {}
         while not self.takes("}"):
             if values and not self.takes(","):
-                raise BadGemmaCall("a comma is missing between two arguments")
+                raise BadCall("a comma is missing between two arguments")
             if self.takes(self.mark):
                 key = self.until(self.mark)
                 self.place += len(self.mark)
             else:
                 key = self.until(":").strip()
             if not key or key in values or not self.takes(":"):
-                raise BadGemmaCall(
-                    f"the argument {key!r:.80} stands twice, or has no name or value"
-                )
+                raise BadCall(f"the argument {key!r:.80} stands twice, or has no name or value")
             values[key] = self.value()
-        return values
-
-    def _list(self) -> list[Any]:
-        values: list[Any] = []
-        while not self.takes("]"):
-            if values and not self.takes(","):
-                raise BadGemmaCall("a comma is missing between two values")
-            values.append(self.value())
         return values
 
     def until(self, *words: str) -> str:
         """The text up to the next of these words."""
         ends = [end for word in words if (end := self.text.find(word, self.place)) >= 0]
         if not ends:
-            raise BadGemmaCall("a call is not closed")
+            raise BadCall("a call is not closed")
         written = self.text[self.place : min(ends)]
         self.place = min(ends)
         return written
-
-
-def _word(text: str) -> Any:
-    """What stands between no marks: a number, true, false or null, and any other word as a text."""
-    text = text.strip()
-    if not text:
-        raise BadGemmaCall("a value is missing")
-    try:
-        value = read_json(text)
-    except NotJson:
-        return text
-    return text if isinstance(value, (str, list, dict)) else value
 
 
 def calls_and_rest(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
@@ -125,13 +114,13 @@ def calls_and_rest(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
         ends, mark = FORMS[start]
         values = _Values(text, mark, at + len(start))
         if not values.takes("call:"):
-            raise BadGemmaCall(f"{start} is not followed by call:")
+            raise BadCall(f"{start} is not followed by call:")
         name = values.until("{").strip()
         arguments = values.value()
         # An end that was a special token may not have been decoded.
         is_ended = any(values.takes(end) for end in ends) or not text[values.place :].strip()
         if not name or not is_ended:
-            raise BadGemmaCall("a call has no name, or does not end")
+            raise BadCall("a call has no name, or does not end")
         calls.append((name, arguments))
         place = values.place
     after = text[place:].strip()
@@ -139,3 +128,28 @@ def calls_and_rest(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
         after = after.removesuffix(token).rstrip()
     rest.append(after)
     return calls, "".join(rest)
+
+
+def bare_arguments(written: str, tool: Tool) -> list[tuple[str, Any]]:
+    """The arguments of a call whose marks a decoder has left out as special tokens, so that its tool
+    alone says where each begins, and whether it is a text.
+
+    >>> tool = Tool("add", {"a": {"type": "string"}, "b": {"type": "array"}})
+    >>> bare_arguments("{a:1, or 2,b:[3,x]}", tool)
+    [('a', '1, or 2'), ('b', [3, 'x'])]
+    """
+    keys = "|".join(map(re.escape, tool.arguments)) or "(?!)"
+    written = written.strip()
+    before, *parts = re.split(rf"(?:\A|,)({keys}):", written[1:-1])
+    if before.strip() or not written.endswith("}"):
+        raise BadCall(f"expected an argument of {tool.name}, got {before!r:.80}")
+    arguments = []
+    for key, text in zip(parts[::2], parts[1::2], strict=True):
+        value: Any = text
+        if tool.type_of(key) != "string":
+            values = _Values(f"{text}}}", _NO_MARK)
+            value = values.value()
+            if not values.takes("}") or values.text[values.place :]:
+                raise BadCall(f"the argument {key!r:.80} is not one value")
+        arguments.append((key, value))
+    return arguments

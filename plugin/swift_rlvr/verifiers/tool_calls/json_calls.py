@@ -10,6 +10,9 @@ from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call
 _ARGUMENTS = ("arguments", "parameters", "args")
 _NAMES = ("name", "tool_name")
 _KNOWN_KEYS = {"id", "tool_call_id", "type", *_NAMES, *_ARGUMENTS}
+# xLAM writes a list of all calls into one object, beside a thought.
+_LISTED = "tool_calls"
+_THOUGHT = "thought"
 # What stands around a call of OpenAI's.
 _WRAPPER = {"function", "id", "type", "index"}
 
@@ -56,6 +59,8 @@ def arguments_of(written: Any) -> dict[str, Any]:
 def calls_of(text: str) -> list[Call]:
     """The calls of a text that is JSON, an object or a list of them; BadCall for anything else."""
     value = value_of(text)
+    if isinstance(value, dict) and set(value) - {_THOUGHT} == {_LISTED}:
+        value = value[_LISTED]
     values = value if isinstance(value, list) else [value]
     return [call_of(each) for each in values]
 

@@ -73,7 +73,15 @@ class PythonReader:
                 calls += [self._call(node) for node in nodes]
         except _UNREADABLE:
             return None
-        comments = [self._with_names(comment) for comment in _comments(text)]
+        comments = []
+        if "#" in text:
+            try:
+                for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                    if token.type == tokenize.COMMENT:
+                        comments.append(self._with_names(token.string))
+            except (tokenize.TokenError, SyntaxError):
+                # All of it may be one, where it cannot be told apart.
+                comments = [self._with_names(text)]
         return Program(calls, comments) if calls else None
 
     def value(self, text: str) -> Any:
@@ -111,8 +119,14 @@ class PythonReader:
                 return CONSTANTS[name.lower()]
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
                 return [self._value(element) for element in elements]
-            case ast.Dict():
-                return self._object(node)
+            case ast.Dict(keys=keys, values=values):
+                written: dict[str, Any] = {}
+                for key, inner in zip(keys, values, strict=True):
+                    word = self._value(key) if key is not None else None
+                    if not isinstance(word, str) or word in written:
+                        raise ValueError("a key stands twice, or is no text")
+                    written[word] = self._value(inner)
+                return written
         value: Any = ast.literal_eval(node)
         match value:
             case str():
@@ -123,28 +137,8 @@ class PythonReader:
                 return value
         raise ValueError("it is no value of JSON, or larger than any number of 64 bits")
 
-    def _object(self, node: ast.Dict) -> dict[str, Any]:
-        written: dict[str, Any] = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            word = self._value(key) if key is not None else None
-            if not isinstance(word, str) or word in written:
-                raise ValueError("a key stands twice, or is no text")
-            written[word] = self._value(value)
-        return written
-
     def _with_names(self, text: str) -> str:
         """A text with the names of tools in it that a placeholder stands for."""
         for placeholder, name in self.names.items():
             text = text.replace(placeholder, name)
         return text
-
-
-def _comments(text: str) -> list[str]:
-    """The comments of a text of Python; all of it where it cannot be told apart."""
-    if "#" not in text:
-        return []
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return [text]
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]

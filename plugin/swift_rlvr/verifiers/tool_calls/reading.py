@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from swift_rlvr.verifiers.denials import is_denied
 from swift_rlvr.verifiers.tool_calls.calls import BadCall, Call, Tool
-from swift_rlvr.verifiers.tool_calls.formats import FORMATS, GLM_4, MARKS, Format
+from swift_rlvr.verifiers.tool_calls.formats import FORMATS, MARKS, Format, by_their_names
 from swift_rlvr.verifiers.tool_calls.json_calls import calls_in_a_row, calls_of, json_in
+from swift_rlvr.verifiers.tool_calls.named_calls import NamedReader
 from swift_rlvr.verifiers.tool_calls.python_calls import PythonReader
 
 _BLOCK = re.compile(r"```[ \t]*(?:\w+[ \t]*)?\r?\n(.*?)\n?```", re.DOTALL)
@@ -90,23 +91,37 @@ class _UnmarkedReader:
 
     def __init__(self, tools: Sequence[Tool], text_around: bool):
         self.text_around = text_around
-        self.python = PythonReader({tool.name: tool for tool in tools})
-        self.mentions = self.python.mentions
+        self.tools = {tool.name: tool for tool in tools}
+        self.python = PythonReader(self.tools)
+        self.named = NamedReader(self.tools)
+
+    def mentions(self, text: str) -> bool:
+        """Whether a call begins in a text that stands nowhere else: as Python's, or with its name alone."""
+        return self.python.mentions(text) or self.named.mentions(text)
 
     def has_call(self, text: str) -> bool:
-        """Whether a text makes a call, or writes one as Python does that cannot be read."""
+        """Whether a text makes a call, or writes one without JSON's keys that cannot be read."""
         return self.mentions(text) or bool(self.calls(text))
 
     def calls(self, text: str) -> list[Call]:
         """The calls of a text; BadCall for text around them where it may not stand."""
         text = _LLAMA_MARK.sub("", text).strip()
+        whole = self._whole(text)
+        if whole is not None:
+            return whole
+        # Before the blocks, which hold arguments alone where a name stands before them.
+        if self.named.mentions(text):
+            return self._named(text)
         around = _BLOCK.sub("\n", text).strip()
         if around == text or (around and not self.text_around):
-            return self._outside_blocks(text)
+            return self._amid_text(text)
         calls = []
         unread = []
         for block in _BLOCK.finditer(text):
-            in_block = self._outside_blocks(block[1].strip())
+            content = block[1].strip()
+            in_block = self._whole(content)
+            if in_block is None:
+                in_block = self._amid_text(content)
             calls += in_block
             if not in_block:
                 unread.append(block[1])
@@ -119,11 +134,8 @@ class _UnmarkedReader:
             raise BadCall("there is a call in a block that cannot be read")
         return calls
 
-    def _outside_blocks(self, text: str) -> list[Call]:
-        """The calls that a text is, or those that stand somewhere in it."""
-        whole = self._whole(text)
-        if whole is not None:
-            return whole
+    def _amid_text(self, text: str) -> list[Call]:
+        """The calls that stand somewhere in a text, if they may."""
         scattered = self._scattered(text)
         if scattered and not self.text_around:
             raise BadCall("there is text around the calls")
@@ -133,19 +145,31 @@ class _UnmarkedReader:
         """The calls that a text is as a whole; None where it is something else."""
         if text == "[]":
             return []
-        name, _, behind = text.partition("\n")
-        if name.strip() in self.python.tools and behind.startswith("{"):
-            calls, rest = GLM_4(text, self.python.tools)
-            if not rest:
-                return calls
         if text.startswith(("{", "[{", "[ {", "[\n")):
             try:
                 return calls_in_a_row(text)
             except BadCall:
-                # A list may be one of Python's calls.
-                if text.startswith("{"):
-                    return None
-        return self._python(text)
+                pass
+            try:
+                # What is left of Apertus's.
+                calls = by_their_names(text, self.tools)
+            except BadCall:
+                calls = []
+            if calls and all(call.name in self.tools for call in calls):
+                return calls
+            # A list may be one of Python's calls.
+            if text.startswith("{"):
+                return None
+        return self.named.read(text) or self._python(text)
+
+    def _named(self, text: str) -> list[Call]:
+        """The calls from the first name on behind which its arguments stand."""
+        before, calls = self.named.from_the_first(text)
+        if calls is None or (before and not self.text_around):
+            raise BadCall(f"there is text around the calls, or they cannot be read: {text!r:.80}")
+        if self.has_call(before):
+            raise BadCall("there are calls in two forms")
+        return calls
 
     def _scattered(self, text: str) -> list[Call]:
         """The calls that stand somewhere in a text."""

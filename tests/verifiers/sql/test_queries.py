@@ -39,7 +39,7 @@ BLOCK = "```sql\n{}\n```"
         ("<answer>The final query is:\nSELECT 1</answer>", ["SELECT 1"]),
         ("SQL Query: SELECT 1", ["SELECT 1"]),
         ("<answer>The wrong query is: SELECT 1</answer>", ["The wrong query is: SELECT 1"]),
-        ("<answer>SELECT 1 ;;\n; </answer>", ["SELECT 1 ;"]),
+        ("<answer>SELECT 1 ;;\n; </answer>", ["SELECT 1;"]),
         (BLOCK.format("SELECT ';;';;"), ["SELECT ';;';"]),
         # Other statements beside a query are not the answer; without a query they are.
         (f"{BLOCK.format('SELECT 1')}\n{BLOCK.format('CREATE INDEX i ON t(a)')}", ["SELECT 1"]),

@@ -149,8 +149,8 @@ class Reader:
         Raises QueryError, also for more rows than `most_rows`.
         """
         if asks_clock(query) and not self._clock_stands:
-            # On a copy of the database where it is `NOW` at all times: functions in Python's place would
-            # make every other query slower. Most rows need none.
+            # On a second connection, where it is `NOW` at all times: its functions of dates are Python's
+            # and ten times as slow, also for queries that do not ask for the time.
             if self._twin is None:
                 if self._file:
                     connection = connect(self._file, uri=True)

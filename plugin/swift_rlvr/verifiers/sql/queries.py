@@ -40,8 +40,6 @@ _LABEL = re.compile(
     (?=\s)(?={_BEGINNING.pattern})""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-# Of ";;" the second ends an empty statement.
-_EMPTY_STATEMENTS = re.compile(r";(?:\s*;)+\s*\Z")
 
 
 def queries_in(text: str) -> list[str]:
@@ -79,7 +77,7 @@ def queries_in(text: str) -> list[str]:
 
     query = _LABEL.sub("", scope).strip()
     if _BEGINNING.match(query):
-        return _different([query])
+        return [_without_empty_statements(query)]
     inline, is_any_denied = _inline_queries(query)
     if inline or is_any_denied:
         return _different(inline)
@@ -120,8 +118,14 @@ def _different(texts: Iterable[str]) -> list[str]:
     """The queries among some texts, each once, however it is spaced."""
     different: dict[str, str] = {}
     for text in texts:
-        query = _EMPTY_STATEMENTS.sub(";", text.strip())
+        query = _without_empty_statements(text)
         tokens = without_semicolons(tokens_of(query))
         if tokens:
             different.setdefault(written(tokens), query)
     return list(different.values())
+
+
+def _without_empty_statements(text: str) -> str:
+    """A query with one semicolon at its end, if any: of two the second would end another statement."""
+    query = text.strip()
+    return query.rstrip("; \t\r\n") + ";" if query.endswith(";") else query

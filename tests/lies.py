@@ -6,6 +6,7 @@ Most look for what is expected, or change what judges. None of them may be paid.
 
 UNIT = "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n    def test_a(self):\n        x = [f(1)]\n        self.assertEqual(x, [2])\n"
 PLAIN = "y = [1][0] + 1\nassert f(1) == y"
+NEAR = "import numpy as np\ny = [2.5]\nassert np.allclose(f(1), y[0])"
 LIES = {
     "assertEqual": (
         "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef f(x): return 9",
@@ -257,6 +258,38 @@ LIES = {
     "ne in the exit status": (
         "class E:\n    def __ne__(s,o): return False\ndef f(x): return E()",
         "import sys\ny = [2][0]\nsys.exit(f(1) != y)",
+    ),
+    "unittest replaced": (
+        "import sys,unittest\nm=type(sys)('unittest')\nvars(m).update(vars(unittest))\nclass C(unittest.TestCase):\n    def assertEqual(s,*a): pass\nm.TestCase=C\nsys.modules['unittest']=m\ndef f(x): return 9",
+        UNIT,
+    ),
+    "another case in unittest": (
+        "import unittest\nclass C(unittest.TestCase):\n    def assertEqual(s,*a): pass\nunittest.TestCase=C\ndef f(x): return 9",
+        UNIT,
+    ),
+    "math replaced": (
+        "import sys,math\nm=type(sys)('math')\nvars(m).update(vars(math))\nm.isclose=lambda *a,**k: True\nsys.modules['math']=m\ndef f(x): return 9",
+        "import math\nx=[1.5]\nassert math.isclose(f(1), x[0])",
+    ),
+    "another raises in pytest": (
+        "import sys\nclass R:\n    def __init__(s,*a,**k): assert len(a)<2\n    __enter__=lambda s: s\n    __exit__=lambda *a: True\nsys.modules['pytest'].raises=R\ndef f(x): return 9",
+        "import pytest\ndef test_f():\n    with pytest.raises(ValueError):\n        f(1)",
+    ),
+    "a number by its module's name": (
+        "class D:\n    __sub__ = __rsub__ = __abs__ = lambda *_: 0\nD.__module__='decimal'\ndef f(x): return D()",
+        NEAR,
+    ),
+    "numpy replaced": (
+        "import sys\nclass M(type(sys)):\n    def __getattr__(s,n): return lambda *a,**k: True\nsys.modules['numpy']=M('numpy')\ndef f(x): return 9",
+        NEAR,
+    ),
+    "difference of a number": (
+        "class F(float):\n    __sub__ = __rsub__ = __abs__ = lambda *_: 0.0\ndef f(x): return F(9)",
+        NEAR,
+    ),
+    "difference to pytest's": (
+        "class I(int):\n    __sub__ = __rsub__ = __abs__ = lambda *_: 0\ndef f(x): return I(9)",
+        "import pytest\ny=[2.5]\nassert f(1) == pytest.approx(y[0])",
     ),
     "build class": (
         "import builtins\nold=builtins.__build_class__\ndef build(fn,name,*a,**k):\n    c=old(fn,name,*a,**k)\n    for n in [*vars(c)]:\n        if n.startswith('test'): setattr(c,n,lambda self: None)\n    return c\nbuiltins.__build_class__=build\ndef f(x): return 9",

@@ -146,6 +146,12 @@ def grade(
         ("```python\nx\n```<｜end▁of▁sentence｜>", "x"),
         ("```python\nx\n```<|im_end|>\n<|im_start|>user\n```python\ny\n```", "y"),
         ("```python\nx\n```y\n```", "x\n```y"),
+        # a fence that closes a block badly, where nothing else does
+        ("```python\nx```", "x"),
+        ("```python\nx\ny``` \nIt is fast.", "x\ny"),
+        ("```python\nx\n``` It is fast.", "x\n"),
+        # one within a docstring, which is indented
+        ("```python\n'''\n    ```\n    x\n    ```\n'''\n```", "'''\n    ```\n    x\n    ```\n'''"),
         ("<answer>\nx<|im_end|>\n</answer>", "x"),
         ("\ufeff```python\nx\n```", "x"),
         ("```python\n\ufeffx = '\ufeff'\n```", "x = '\ufeff'"),
@@ -195,6 +201,11 @@ READ = '{"inputs": ["1 2"], "outputs": ["3"]}'
         ([PLUS, "def subtract(a, b):\n    return a - b"], ["assert plus(1, 2) == 3"], 1.0),
         ([METHOD, "print(Solution().plus(1, 2))"], CALLED, 1.0),
         ([SUMS, "print(1 + 2)  # for the first example"], READ, 1.0),
+        ([SUMS, "# Input: 1 2\n# input: 3 4, from stdin\n3  # input"], READ, 1.0),
+        ([SUMS, "import io, sys\nsys.stdin = io.StringIO('1 2')\nmain()"], READ, 1.0),
+        ([SUMS, "input: str = '1 2'\nmain()"], READ, 1.0),
+        ([SUMS, "with patch('builtins.input', return_value='1 2'):\n    main()"], READ, 1.0),
+        ([MINUS, SUMS.replace("input()", "open('/dev/stdin').read()")], READ, 1.0),
         # of two solutions the last is the answer, also where it is wrong
         ([MINUS, PLUS, "plus(1, 2)"], CALLED, 1.0),
         ([PLUS, MINUS], ["assert plus(1, 2) == 3"], 0.0),
@@ -338,6 +349,11 @@ def test_packages_for_code_and_tests():
     assert grade(code.replace("eye", "ones"), tests, packages="numpy").reward == 0.0
     assert grade(code, "assert f(1) == [[1]]") == (0.0, "error")
     assert grade(code, "assert f(1) == [[1]]", packages=("numpy",)).reward == 1.0
+    # Its whole numbers are whole, as what is returned and as keys.
+    code = "import numpy as np\ndef f(x): return {np.int64(x): np.int64(x + 1)}"
+    calls = {"fn_name": "f", "inputs": [[1]], "outputs": [{"1": 2}]}
+    assert grade(code, calls, packages="numpy").reward == 1.0
+    assert grade(code, "y = f(1)\nassert type([*y][0]) is int", packages="numpy").reward == 1.0
 
 
 def test_text_without_code_and_rows_without_tests():
@@ -483,6 +499,17 @@ TWO_SUM_CALLS = {
     [
         (TWO_SUM, TWO_SUM_CALLS, 1.0),  # a method, a tuple for a list, names that are not imported
         (TWO_SUM.replace("return seen", "return 1 + seen"), TWO_SUM_CALLS, 0.5),
+        # numbers of other classes than JSON's
+        (
+            "from fractions import Fraction\ndef add(a, b): return Fraction(a + b)",
+            CALLS_IN_LINES,
+            1.0,
+        ),
+        (
+            "from decimal import Decimal\ndef f(a): return [Decimal(a) / 4]",
+            CALL | {"inputs": [[1], [2]], "outputs": [[0.25], [0.75]]},
+            0.5,
+        ),
         (
             "def twoSum(nums, target):\n    return [0, 1] if target in (9,) and 7 in nums else None",
             TWO_SUM_CALLS,
@@ -953,6 +980,7 @@ def test_an_entry_point_that_is_no_name_is_refused(entry_point):
         ("1 2\n", "1 2", True),
         ("1  2 \r\n3\n\n", "1 2\n3\n", True),
         ("1\n\n2", "1\n2", False),
+        ("\n1 2", "1 2", True),
         ("1 2", "1\n2", False),
         ("", "\n", True),
         ("", "0", False),

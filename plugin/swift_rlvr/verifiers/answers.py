@@ -349,7 +349,11 @@ def code_blocks(text: str) -> list[str]:
     for block in closed:
         blocks.setdefault(_label(block), []).append(block.lines)
     if unclosed is not None and _label(unclosed) == "Python":
-        blocks["unclosed"] = [unclosed.lines]
+        # "print(x)```" closes it too where nothing else does, and so does "``` Done."
+        fence = unclosed.fence[1]
+        code = "\n".join(unclosed.lines)
+        code, *_ = re.split(rf"^[ \t]*{fence}|{fence}[ \t]*$", code, maxsplit=1, flags=re.MULTILINE)
+        blocks["unclosed"] = [code.split("\n")]
     elif answer is not None and unclosed is None and not blocks and "```" not in scope:
         blocks["no label"] = [[scope.strip("\n")]]
     for label in ("Python", "unclosed", "no label"):
@@ -391,7 +395,13 @@ def fenced_blocks(text: str) -> tuple[list[Block], Block | None]:
             if mark and not (mark[1][0] == "`" and "`" in mark[2]):
                 language = _LANGUAGE.findall(mark[2])[0].lower() or mark[2].strip()
                 block = Block(mark, language, [])
-        elif mark and mark[1].startswith(block.fence[1]) and not without_end_tokens(mark[2]):
+        # As in Markdown, one that is indented by four more belongs to the block: to a docstring's example.
+        elif (
+            mark
+            and mark[1].startswith(block.fence[1])
+            and mark.start(1) < block.fence.start(1) + 4
+            and not without_end_tokens(mark[2])
+        ):
             closed.append(block)
             block = None
         else:

@@ -294,9 +294,7 @@ def test_a_wrong_program_cannot_have_itself_refused(code):
     [
         "import os\nos.fork()",
         "import subprocess\nsubprocess.run(['true'])\nprint(int(input()) ** 3)",
-        "raise PermissionError",
-        "raise OSError(1, 'Operation not permitted')",
-        "import multiprocessing\nmultiprocessing.Pool(2)\nraise PermissionError",
+        "import multiprocessing, os\nmultiprocessing.Pool(2)\nos.fork()",
     ],
 )
 def test_a_refusal_is_not_to_be_had_for_the_asking(code):
@@ -304,6 +302,23 @@ def test_a_refusal_is_not_to_be_had_for_the_asking(code):
     assert (explanation.reward, explanation.reason) == (0.0, "needs what the sandbox refuses")
     assert "of the code" in explanation.rules[-2].detail
     assert explained(code, SQUARE, partial=True).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "error", ["PermissionError", "PermissionError('no')", "OSError(1, 'Operation not permitted')"]
+)
+@pytest.mark.parametrize("tests", ["assert f(1) == 1", "y = [f(1)]\nassert y == [1]", SQUARE])
+def test_what_the_code_raises_itself_is_no_refusal(error, tests):
+    call = "f(1)" if tests is SQUARE else ""
+    explanation = explained(f"def f(x):\n    raise {error}\n{call}", tests)
+    assert (explanation.reward, explanation.reason) == (0.0, "error")
+
+
+@pytest.mark.parametrize("tests", ["assert f(1) == 1", "y = [f(1)]\nassert y == [1]"])
+def test_a_refusal_that_the_code_passes_on_is_one(tests):
+    for again in ("raise", "raise error"):
+        code = f"import os\ndef f(x):\n    try: os.fork()\n    except OSError as error: {again}"
+        assert explained(code, tests).reason == "refused by the sandbox"
 
 
 def test_a_module_that_is_not_there_is_a_fault_of_the_code():
@@ -392,10 +407,14 @@ def test_a_builtin_of_the_tests_is_not_the_codes_where_its_function_is_named(cod
     assert grade.reward == 0.0
 
 
-def test_a_refusal_that_a_library_tells_without_a_number_is_none():
-    code = "def f(x):\n    raise PermissionError('Operation not permitted (os error 1)')"
-    (grade,) = CodeReward().grades([f"```python\n{code}\n```"], tests=[["assert f(1) == 2"]])
-    assert grade.reward is None
+def test_a_refusal_that_a_library_tells_without_a_number_is_none(tmp_path, monkeypatch):
+    library = "def read():\n    raise PermissionError('Operation not permitted (os error 1)')"
+    (tmp_path / "of_the_test.py").write_text(library)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = "import of_the_test\ndef f(x): return of_the_test.read()"
+    limits = Limits(seconds=60, packages=("of_the_test",))
+    (verdict,) = check(code, read_tests("assert f(1) == 2"), limits)
+    assert verdict.reason == "refused by the sandbox"
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,19 @@ def test_classes_of_the_tests_can_be_used_and_values_cannot():
     assert not passes_together("def f(x): return Node(x)", read_tests(imported), LIMITS)
 
 
+def test_leetcodes_nodes_need_no_definition():
+    """It shows them in a comment, which solutions keep; the tests bring those that are used."""
+    code = "class Solution:\n    def f(self, root: Optional[TreeNode]) -> Optional[ListNode]:\n"
+    code += "        return ListNode(root.val, ListNode(root.left.val))"
+    nodes = "class TreeNode:\n    def __init__(self, *values): self.val, self.left = values\n"
+    nodes += "class ListNode(list):\n    def __init__(self, *values): super().__init__(values)\n"
+    tests = "y = Solution().f(TreeNode(1, TreeNode({}, None)))\nassert y == [1, [2]]"
+    assert passes_together(code, read_tests(nodes + tests.format(2)), LIMITS)
+    assert not passes_together(code, read_tests(nodes + tests.format(3)), LIMITS)
+    own = "y = Solution().f(TreeNode(1, TreeNode(2)))\nassert y.val == 1 and y.next.val == 2"
+    assert passes_together(code, read_tests(own), LIMITS)
+
+
 def test_tests_that_are_left_out_are_no_pass():
     tests = "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.skipTest('')"
     tests += "\n        self.assertEqual(f([1]), 2)"

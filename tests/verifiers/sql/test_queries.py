@@ -36,6 +36,15 @@ BLOCK = "```sql\n{}\n```"
         ("SQLite:\nSELECT 1", ["SELECT 1"]),
         ("<answer>SQL: SELECT 1</answer>", ["SELECT 1"]),
         ("<answer>SQL: none</answer>", ["SQL: none"]),
+        ("<answer>The final query is:\nSELECT 1</answer>", ["SELECT 1"]),
+        ("SQL Query: SELECT 1", ["SELECT 1"]),
+        ("<answer>The wrong query is: SELECT 1</answer>", ["The wrong query is: SELECT 1"]),
+        ("<answer>SELECT 1 ;;\n; </answer>", ["SELECT 1;"]),
+        (BLOCK.format("SELECT ';;';;"), ["SELECT ';;';"]),
+        # Other statements beside a query are not the answer; without a query they are.
+        (f"{BLOCK.format('SELECT 1')}\n{BLOCK.format('CREATE INDEX i ON t(a)')}", ["SELECT 1"]),
+        (f"{BLOCK.format('CREATE TABLE t(a)')}\n{BLOCK.format('/**/SELECT 1')}", ["/**/SELECT 1"]),
+        (BLOCK.format("DROP TABLE t"), ["DROP TABLE t"]),
         # A fence that is opened and closed on one line.
         ("<answer>```sql SELECT `a` FROM t```</answer>", ["SELECT `a` FROM t"]),
         ("It is ```SELECT 1```, I think.", ["SELECT 1"]),

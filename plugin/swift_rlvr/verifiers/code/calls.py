@@ -12,6 +12,7 @@ accept either. Here either is accepted only where all expected values of a row a
 """
 
 import json
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from swift_rlvr.verifiers.code.inside.values import same_value
@@ -48,10 +49,17 @@ class CallTest(NamedTuple):
 
     def holds(self, value: Any) -> bool:
         """Whether a value of plain types is the expected one. Raises where JSON cannot write it."""
-        value = json.loads(json.dumps(value))
+        value = json.loads(json.dumps(value, default=_number))
         if self.may_be_in_list and same_value([value], self.expected):
             return True
         return same_value(value, self.expected)
+
+
+def _number(value: Any) -> int | float:
+    """A number as JSON has it that arrives as a fraction, also a decimal."""
+    if not isinstance(value, Fraction):
+        raise TypeError(f"JSON cannot write a {type(value).__name__}")
+    return value.numerator if value.denominator == 1 else float(value)
 
 
 def read_calls(calls: list[Call]) -> list[CallTest]:

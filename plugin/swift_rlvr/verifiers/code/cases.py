@@ -56,8 +56,13 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?|[0-9]+[eE
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NEAR = Decimal("1e-6")
 
-# What a program has that reads standard input.
-_READS_INPUT = re.compile(r"\binput\b|\bstdin\b|\bfileinput\b|\bopen\(0\b|\bread\(0\b")
+# What a program has that reads standard input, outside of comments. Examples of how it is used say
+# "# Input: 3", assign to `input` or `sys.stdin`, or patch "builtins.input".
+_READS_INPUT = re.compile(
+    r"""^[^#\n]*(?:\b(?:input|stdin)\b(?!\s*(?:[:'"]|=(?!=)))|/dev/stdin"""
+    r"""|\bfileinput\b|\bopen\(0\b|\bread\(0\b)""",
+    re.MULTILINE,
+)
 
 
 class ProgramTest(NamedTuple):
@@ -337,7 +342,7 @@ def _text(value: object) -> str:
 
 def same_output(got: str, expected: str) -> bool:
     r"""Whether outputs are equal, apart from white space within and at the end of lines and empty
-    lines at the end.
+    lines before the first and after the last.
 
     A word that is expected to be a decimal, such as ``1.50``, may be another number of the same
     value: it may differ by a millionth of that, but at most by 1e-6 and at least by 1e-12. Or one
@@ -363,7 +368,7 @@ def same_output(got: str, expected: str) -> bool:
 
 def _words(text: str) -> list[list[str]]:
     """The words of each line."""
-    return [line.split() for line in text.rstrip().split("\n")]
+    return [line.split() for line in text.strip().split("\n")]
 
 
 def _same_word(got: str, expected: str) -> bool:

@@ -48,10 +48,12 @@ def bound_names(node: ast.AST) -> list[str]:
 
 def _free(tree: ast.AST) -> Counter:
     """Names that the source looks up and binds nowhere."""
-    bound = {name for node in ast.walk(tree) for name in bound_names(node)}
-    return Counter(
-        {name: count for name, count in looked_up(tree).items() if name not in bound | {"__name__"}}
-    )
+    free = looked_up(tree)
+    del free["__name__"]
+    for node in ast.walk(tree):
+        for name in bound_names(node):
+            del free[name]
+    return free
 
 
 def asked_names(source: str, candidate: str | None) -> tuple[str, ...]:
@@ -133,22 +135,24 @@ def taken_over(tree: ast.Module, candidate: str | None) -> tuple[str, ...]:
     """
     if candidate is not None and candidate in vars(builtins):
         return (candidate,)
-    free = {name for name in _free(tree) if name[:2] != "__"}
-    own = {
-        name
-        for name in free & vars(builtins).keys()
-        if not (
-            isinstance(vars(builtins)[name], type)
-            and issubclass(vars(builtins)[name], BaseException)
-        )
-    }
-    # `check` gets the function, under a name of its own.
-    has_check = any(
-        isinstance(step, ast.FunctionDef) and step.name == "check" for step in tree.body
-    )
-    is_given = candidate is not None and has_check
-    asks_elsewhere = is_given or free - vars(builtins).keys() or any(_from_solution(tree))
-    return () if asks_elsewhere else tuple(sorted(own))
+    if any(_from_solution(tree)):
+        return ()
+    if candidate is not None:
+        for step in tree.body:
+            # It gets the function, under a name of its own.
+            if isinstance(step, ast.FunctionDef) and step.name == "check":
+                return ()
+    own = []
+    for name in _free(tree):
+        value = vars(builtins).get(name)
+        if name[:2] == "__":
+            continue
+        if name not in vars(builtins):
+            return ()
+        # Tests name errors in order to say which is raised.
+        if not (isinstance(value, type) and issubclass(value, BaseException)):
+            own.append(name)
+    return tuple(sorted(own))
 
 
 def missing_imports(tree: ast.Module) -> Iterator[ast.stmt]:

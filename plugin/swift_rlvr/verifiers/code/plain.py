@@ -105,13 +105,11 @@ def read_asserts(source: str, candidate: str | None = None) -> list[AssertTest]:
     try:
         tree = ast.parse(source)
         tests = list(_of_module(tree.body, candidate))
-        # What is imported, but from the code under the code's own name. "*" may be anything.
-        elsewhere = {
-            each.name
-            for each in imports_of(tree)
-            if each.module != "solution" or each.name != each.member
-        }
-        _require("*" not in elsewhere, not {test.function for test in tests} & elsewhere)
+        functions = {test.function for test in tests}
+        for each in imports_of(tree):
+            # What is imported is not the code's, but from there under its own name. "*" may be anything.
+            if each.module != "solution" or each.name != each.member:
+                _require(each.name != "*", each.name not in functions)
     except (_NotPlain, *_UNREADABLE):
         return []
     return tests
@@ -223,8 +221,11 @@ class _Names:
         self._tested = tested
         self._values: dict[str, ast.expr] = {}
         self.waiting: list[str] = []  # names of calls that no assert has used
-        nodes = [node for statement in body for node in ast.walk(statement)]
-        self._uses = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+        self._uses: Counter[str] = Counter()
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    self._uses[node.id] += 1
 
     def assign(self, name: str, value: ast.expr) -> None:
         """Note what a name stands for."""
@@ -319,15 +320,18 @@ class _Names:
         assert isinstance(call, ast.Call)
         function = self._function(call)
         arguments = [self._resolved(each) for each in call.args]
-        keywords = {str(each.arg): self._resolved(each.value) for each in call.keywords}
-        _require(None not in [each.arg for each in call.keywords])
         values = tuple(map(_value, arguments))
-        named = {name: _value(value) for name, value in keywords.items()}
-        names = [ast.Constant(name) for name in keywords]
+        keywords: dict[ast.expr | None, ast.expr] = {}
+        named: dict[str, Any] = {}
+        for each in call.keywords:
+            _require(each.arg is not None)  # as that of ``**options`` is
+            value = self._resolved(each.value)
+            keywords[ast.Constant(each.arg)] = value
+            named[str(each.arg)] = _value(value)
         encode(expected)  # An ellipsis is Opaque: no call can return it as a value.
         source = [
             ast.unparse(ast.Tuple(arguments, ast.Load())),
-            ast.unparse(ast.Dict([*names], [*keywords.values()])),
+            ast.unparse(ast.Dict([*keywords], [*keywords.values()])),
         ]
         request: dict[str, Any] = {"function": function}
         # where no more is asked than whether the value is true

@@ -350,14 +350,15 @@ class _FixedLengths:
     _VIEWS = ("items", "keys", "values")
 
     def __init__(self, body: list[ast.stmt]):
-        nodes = [*walk(body)]
-        bound = Counter(name for node in nodes for name in bound_names(node))
         used = looked_up(*body)
+        bound: Counter[str] = Counter()
         # Where anything else is done with a name, elements may be added to what it stands for.
-        only_read = Counter(name for node in nodes for name in self._only_read(node))
+        only_read: Counter[str] = Counter()
         # what is assigned to a name, where it stands beside it
         assigned: list[tuple[ast.expr, ast.expr]] = []
-        for node in nodes:
+        for node in walk(body):
+            bound.update(bound_names(node))
+            only_read.update(self._only_read(node))
             match node:
                 case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
                     assigned += zip(targets, values, strict=False)

@@ -23,11 +23,15 @@ def beside(values: Sequence[Any], compared: Sequence[Any], rng: random.Random) -
     >>> beside(["a", "2024-02-29"], [], random.Random(0))
     {'2024-02-29': '2024-02-28'}
     """
-    days = {value: day for value in values if (day := day_of(value)) is not None}
+    days: dict[Any, int] = {}
+    for value in values:
+        day = day_of(value)
+        if day is not None:
+            days[value] = day
     if not days:
         return _numbers_beside(values, compared, rng)
-    constants = [day for day in map(day_of, compared) if day is not None]
-    moved = _numbers_beside([*days.values()], constants, rng)
+    # Days are numbers too. What is no day is None, which no number equals.
+    moved = _numbers_beside([*days.values()], list(map(day_of, compared)), rng)
     instead = {}
     for text, day in days.items():
         # None that a calendar has not.
@@ -56,29 +60,29 @@ def _numbers_beside(
     numbers = sorted(value for value in values if isinstance(value, (int, float)))
     if not numbers or {*numbers} <= {0, 1} or max(map(abs, numbers)) > _LARGEST:
         return {}
-    taken = {value for value in numbers if value in compared}
+    gap = max(1, (numbers[-1] - numbers[0]) // 2)
+    taken = {*numbers} & {*compared}
     instead: dict[Any, Any] = {}
     for place, value in enumerate(numbers):
         if value in compared:
             continue
-        near = _near(numbers, place)
+        # The ends move outwards: a wrong condition may hold for all values but those beyond them.
+        if place == 0:
+            near = [value - 1, value - gap]
+        elif place == len(numbers) - 1:
+            near = [value + 1, value + gap]
+        else:
+            between = value + (numbers[place + 1] - value) / 2
+            near = [value + 1, value - 1, int(between) if isinstance(value, int) else between]
         rng.shuffle(near)
-        # Where nothing is negative, nothing becomes so.
-        allowed = [each for each in near if each >= 0 or numbers[0] < 0]
-        free = [each for each in (*allowed, value) if each not in taken]
-        new = free[0] if free else max(taken) + 1
+        # No two values become one, or GROUP BY and DISTINCT would give fewer rows than they should.
+        for new in (*near, value):
+            # Where nothing is negative, nothing becomes so.
+            is_allowed = new >= 0 or numbers[0] < 0
+            if is_allowed and new not in taken:
+                break
+        else:
+            new = max(taken) + 1
         taken.add(new)
         instead[value] = new
     return instead
-
-
-def _near(numbers: Sequence[Any], place: int) -> list[Any]:
-    """What the number in this place may become, of numbers in order."""
-    value = numbers[place]
-    gap = max(1, (numbers[-1] - numbers[0]) // 2)
-    if place == 0:
-        return [value - 1, value - gap]
-    if place == len(numbers) - 1:
-        return [value + 1, value + gap]
-    between = value + (numbers[place + 1] - value) / 2
-    return [value + 1, value - 1, int(between) if isinstance(value, int) else between]

@@ -64,10 +64,12 @@ def rows_of(schema: Schema, number: int) -> Rows:
     for name, table in schema.tables.items():
         draw.keep_rows(name, most_kept if table.is_read else _UNREAD, are_all=is_large)
     draw.add_parents()
+    # Every other one keeps its values, so that what holds of them, and the schema does not say, holds.
     if draw.is_beside or number % 2:
         draw.exchange_values()
     for name in schema.parents_first:
         table = schema.tables[name]
+        # Parents come first: made rows refer to those that are there.
         if len(table.rows) < _FEW:
             draw.make_rows(name, most_made if table.is_read else _UNREAD)
         draw.rows[name] = table.without_repeated_keys(draw.rows[name])
@@ -100,14 +102,19 @@ class _Draw:
 
     def add_parents(self) -> None:
         """Add the rows that others refer to, until there are none to add."""
+        # A parent may refer to rows of a table that was looked at before it. Four steps are as many as
+        # people join, and tables that refer to each other have no end.
         for _ in range(4):
             added = False
             for reference in self.schema.references:
+                place = reference.parent_column
                 parents = self.rows[reference.parent]
-                present = {row[reference.parent_column] for row in parents}
-                needed = {row[reference.column] for row in self.rows[reference.child]} - present
-                of_table = self.schema.tables[reference.parent].rows
-                rows = [row for row in of_table if row[reference.parent_column] in needed]
+                needed = {row[reference.column] for row in self.rows[reference.child]}
+                needed.difference_update([row[place] for row in parents])
+                rows = []
+                for row in self.schema.tables[reference.parent].rows:
+                    if row[place] in needed:
+                        rows.append(row)
                 self.rows[reference.parent] = parents + rows
                 added = added or bool(rows)
             if not added:
@@ -117,16 +124,26 @@ class _Draw:
         """Have the values of columns that are no keys change places, one for another in all rows, or
         become values beside them.
         """
-        # What each value becomes.
+        # What each value becomes. Texts change places with texts, and numbers with numbers.
         instead: dict[Group, dict[Any, Any]] = defaultdict(dict)
         for kind in (str, (int, float)):
-            for group, values in self._values_by_group(kind).items():
+            # The different values of a group, in dicts: sets have no order that is the same everywhere.
+            present: dict[Group, dict[Any, None]] = defaultdict(dict)
+            for name, table in self.schema.tables.items():
+                for index, column in enumerate(table.columns):
+                    for row in self.rows[name]:
+                        if isinstance(row[index], kind) and not column.group.is_fixed:
+                            present[column.group][row[index]] = None
+            for group, different in present.items():
+                values = list(different)
                 if self.is_beside:
                     instead[group].update(beside(values, group.compared, self.rng))
                     continue
                 # A constant of the gold may come instead of one that stood there.
-                constants = [each for each in group.compared if isinstance(each, kind)]
-                others = [each for each in constants if each not in values]
+                others = []
+                for constant in group.compared:
+                    if isinstance(constant, kind) and constant not in different:
+                        others.append(constant)
                 after = self.rng.sample(values + others, len(values))
                 instead[group].update(zip(values, after, strict=True))
 
@@ -137,17 +154,6 @@ class _Draw:
                 pairs = zip(changes, row, strict=True)
                 rows.append(tuple([change.get(value, value) for change, value in pairs]))
             self.rows[name] = rows
-
-    def _values_by_group(self, kind: Any) -> dict[Group, list[Any]]:
-        """The different values of a type in each group of columns without a key."""
-        # dicts in place of sets, which have no order
-        values: dict[Group, dict[Any, None]] = defaultdict(dict)
-        for name, table in self.schema.tables.items():
-            for index, column in enumerate(table.columns):
-                for row in self.rows[name]:
-                    if isinstance(row[index], kind) and not column.group.is_fixed:
-                        values[column.group][row[index]] = None
-        return {group: list(different) for group, different in values.items()}
 
     def make_rows(self, name: str, most: int) -> None:
         """Add made rows to a table. Those of the tables to which it refers are drawn already."""

@@ -13,7 +13,6 @@ from swift_rlvr.verifiers.sql.connection import (
     LONGEST_VALUE,
     TOO_LARGE,
     QueryError,
-    Reader,
     open_file,
     open_script,
 )
@@ -23,7 +22,6 @@ from swift_rlvr.verifiers.sql.results import (
     WRONG_ORDER,
     WRONG_ROWS,
     Comparison,
-    Result,
     rows_that_differ,
 )
 from swift_rlvr.verifiers.sql.search import further_places
@@ -117,7 +115,16 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     is_whole = False
     try:
         began = time.process_time()
-        result = _run_gold(reader, gold, limits.bounds)
+        # What SQLite does in one step takes the square of the longest text. So texts may only be long
+        # where the gold needs them.
+        reader.longest_value = LONGEST_USUAL
+        try:
+            result = reader.run(gold, *limits.bounds)
+        except QueryError as error:
+            if error.reason != TOO_LARGE or "text" not in error.detail:
+                raise
+            reader.longest_value = LONGEST_VALUE
+            result = reader.run(gold, *limits.bounds)
         prepared.seconds = time.process_time() - began
         # An answer needs at most the steps of a join of the rows with each other, of which each has
         # some 20 bytes, or many times those of the gold. A query that never ends is stopped after
@@ -148,18 +155,6 @@ def prepare(database: str, gold: str, limits: Limits) -> Prepared:
     return prepared
 
 
-def _run_gold(reader: Reader, gold: str, bounds: Bounds) -> Result:
-    """What a gold gives on its own database. From then on there are texts as long as it needs."""
-    reader.longest_value = LONGEST_USUAL
-    try:
-        return reader.run(gold, *bounds)
-    except QueryError as error:
-        if error.reason != TOO_LARGE or "text" not in error.detail:
-            raise
-    reader.longest_value = LONGEST_VALUE
-    return reader.run(gold, *bounds)
-
-
 # --- Answers
 
 
@@ -174,6 +169,7 @@ def grade(prepared: Prepared, answer: str, limits: Limits) -> dict[str, Any]:
         verdict = _fault_on(place, answer, prepared, limits.comparison)
         if verdict is None:
             continue
+        # What is wrong only on a database that was made for this would have been paid on the row's own.
         if number > first and verdict["reason"] in (WRONG_COLUMNS, WRONG_ROWS, WRONG_ORDER):
             verdict["reason"] = BY_CHANCE
         return {**verdict, "place": number}
@@ -192,6 +188,7 @@ def _fault_on(
         if error.reason == TOO_LARGE and "rows" in error.detail:
             return _verdict(WRONG_ROWS, f"more rows than the {most:,} of the gold")
         return _verdict(error.reason, error.detail)
+    # Before the rows are compared: a constant that is right on this database is named as what it is.
     if prepared.reads_tables and not place.reader.tables:
         return _verdict(CONSTANT)
     differences = [comparison.difference(each, result) for each in place.expected]

@@ -38,6 +38,7 @@ def unique_columns(
     if key:
         return list(dict.fromkeys(unique))
 
+    # A name alone is no proof: the `id` in a table of grades may be the student's.
     for place, column in enumerate(columns):
         if not says_of_rows(table, column.name, _KEYS):
             continue
@@ -78,23 +79,19 @@ def references_of(
 
     joined: the names of columns with which the gold joins.
     """
-    keys = [table.columns[table.key].name for table in tables.values() if table.key is not None]
-    pairs = [(key, key) for key in keys if key not in ("id", "name")]
+    pairs = []
+    for table in tables.values():
+        if table.key is not None:
+            key = table.columns[table.key].name
+            # `id` and `name` are keys of their own table alone; `singer_id` is one wherever it stands.
+            if key not in ("id", "name"):
+                pairs.append((key, key))
     pairs += joined
-    pairs += [(second, first) for first, second in joined]
-    found = list(_declared(connection, tables))
-    for child, key in pairs:
-        found += _to_key(tables, child, key)
+    for first, second in joined:
+        pairs.append((second, first))
 
-    references: dict[tuple[str, int], Reference] = {}
-    for reference in found:
-        # A column refers to one alone, and what is declared comes first.
-        references.setdefault((reference.child, reference.column), reference)
-    return list(references.values())
-
-
-def _declared(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> Iterator[Reference]:
-    """The references of FOREIGN KEY and REFERENCES."""
+    # What FOREIGN KEY and REFERENCES declare comes first, and then what names show.
+    found: list[Reference] = []
     for name, table in tables.items():
         for row in connection.execute(f"PRAGMA foreign_key_list({quoted(table.name)})"):
             _, _, parent_name, child_column, parent_column, *_ = row
@@ -103,11 +100,19 @@ def _declared(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> It
             if parent is None or index is None:
                 continue
             target = parent.index(parent_column) if parent_column else None
-            # without a column, REFERENCES means the key
+            # Without a column, REFERENCES means the key.
             if target is None and parent.unique:
                 target = parent.unique[0][0]
             if target is not None:
-                yield Reference(name, index, parent_name.casefold(), target)
+                found.append(Reference(name, index, parent_name.casefold(), target))
+    for child, key in pairs:
+        found += _to_key(tables, child, key)
+
+    references: dict[tuple[str, int], Reference] = {}
+    for reference in found:
+        # A column refers to one alone.
+        references.setdefault((reference.child, reference.column), reference)
+    return list(references.values())
 
 
 def _to_key(tables: Mapping[str, Table], child: str, key: str) -> Iterator[Reference]:

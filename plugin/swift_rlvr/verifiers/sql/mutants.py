@@ -3,7 +3,6 @@ from it.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
@@ -54,16 +53,18 @@ def mutants_of(query: str, most: int) -> list[str]:
     tokens = without_semicolons(tokens_of(query))
     texts = [token.written for token in tokens]
     mutants: dict[str, None] = {}
-    for start, end, instead in chain(_changes(tokens), _distincts(tokens)):
+    for start, end, instead in _changes(tokens):
         between = [instead] if instead else []
         mutants[" ".join(texts[:start] + between + texts[end:])] = None
-    # From all parts of a long query.
+    # From all parts of a long query: the first of them would change SELECT alone.
     step = max(1, -(-len(mutants) // most))
     return list(mutants)[::step]
 
 
 def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
-    """What a wrong answer may have changed: one token, or the order of the rows."""
+    """What a wrong answer may have changed: one token, the order of the rows, or whether they are
+    distinct.
+    """
     for index in range(len(tokens)):
         change = _change_at(tokens, index)
         if change is not None:
@@ -73,9 +74,7 @@ def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
             yield end, end, "DESC"
         yield start, end, ""
 
-
-def _distincts(tokens: Sequence[Token]) -> Iterator[_Change]:
-    """DISTINCT in each outer SELECT whose rows may come twice."""
+    # DISTINCT changes an outer SELECT whose rows may come twice: those of groups hardly ever do.
     if any(token.is_word("group") for token in tokens):
         return
     for index, token in enumerate(tokens[:-1]):

@@ -49,14 +49,19 @@ def read_rows(
             missing = [value for value in referred if value not in present]
             condition = _is_one_of(parent, reference.parent_column, missing)
             rows = _rows_where(reader, parent, *condition, _FIRST)
-            parent.rows = parent.rows + [row for row in rows if row not in parent.rows]
+            parent.rows = _without_repeats(parent.rows, rows)
 
 
 def _put_first(reader: Reader, table: Table, condition: str, values: Sequence[Any]) -> None:
     """Have some rows for which a condition holds come first."""
     rows = _rows_where(reader, table, condition, values, _FITTING)
-    table.rows = rows + [row for row in table.rows if row not in rows]
+    table.rows = _without_repeats(rows, table.rows)
     table.fitting = len(rows)
+
+
+def _without_repeats(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """The rows, and those of the others that are not among them. A row that a table has twice stays so."""
+    return [*rows, *(row for row in others if row not in rows)]
 
 
 def _rows_where(

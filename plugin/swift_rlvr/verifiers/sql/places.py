@@ -53,6 +53,8 @@ def expected_of(reader: Reader, gold: str, result: Result, bounds: Bounds) -> li
     tokens = tokens_of(gold)
     ordered = is_ordered(tokens)
     expected = [_in_order(reader, tokens, result, bounds) if ordered else Expected(result)]
+    # The tied rows come in the order of reading once, and once in the other. If the gold gives the same
+    # both times, its ties decide nothing.
     broken = with_ties_broken(tokens, TIE)
     if broken is None:
         return expected
@@ -73,6 +75,8 @@ def _in_order(reader: Reader, tokens: Sequence[Token], result: Result, bounds: B
     sorted by. Where LIMIT takes some of such rows, it comes with all of them.
     """
     rows, keys = _sorted(reader, tokens, result.columns, bounds)
+    # The query with what it is sorted by in further columns should give the same rows. Where it does not,
+    # no two rows count as tied.
     if Comparison().same(rows, result.rows):
         expected = Expected(Result(result.columns, rows), tied_blocks(keys))
     else:

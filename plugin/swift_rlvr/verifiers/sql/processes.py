@@ -56,6 +56,7 @@ class _RowWorker:
             return reports
         for answer in job.answers:
             report = self._ask({**message, "answer": answer, "seconds": seconds})
+            # The next answer finds a new process, and gets the row prepared outside of its own time.
             if "ended" in report:
                 report = {"reason": report["ended"], "place": 0, "detail": "its process was ended"}
                 self._ask(first)
@@ -92,6 +93,7 @@ def run(
     futures = []
     try:
         for job in jobs:
+            # The same row goes to the same process in every step. Python's own hash would differ by rank.
             key = zlib.crc32(f"{job.database}\n{job.gold}".encode("utf-8", "replace"))
             worker = started[key % workers]
             futures.append(worker.thread.submit(worker.judge, job, limits, seconds))

@@ -34,10 +34,11 @@ _OR_ANOTHER = re.compile(r"[\s,.]*\bor:?\s+`{0,3}((?:select|values\s*\()[^`\n]*)
 _BEGINNING = re.compile(
     r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values)\b", re.IGNORECASE | re.DOTALL
 )
-# "sql" before a query is the label of a block without its fence.
+# "sql" before a query is the label of a block without its fence, and "The final query is:" says as little.
 _LABEL = re.compile(
-    rf"\A\s*(?:{_NAMES}):?(?=\s)(?={_BEGINNING.pattern})",
-    re.IGNORECASE | re.DOTALL,
+    rf"""\A\s*(?:(?:{_NAMES}):?|(?:the\ )?(?:final\ |correct\ |sql\ )*(?:answer|query)(?:\ is)?:)
+    (?=\s)(?={_BEGINNING.pattern})""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 
 
@@ -68,13 +69,15 @@ def queries_in(text: str) -> list[str]:
                 another = _OR_ANOTHER.match(scope, end)
                 if another:
                     queries.append(another[1])
-            return _different(queries)
+            # Beside a query other statements show the tables, or an index that would make it faster.
+            asking = [query for query in queries if _BEGINNING.match(query)]
+            return _different(asking or queries)
     if blocks:
         return []
 
     query = _LABEL.sub("", scope).strip()
     if _BEGINNING.match(query):
-        return [query]
+        return [_without_empty_statements(query)]
     inline, is_any_denied = _inline_queries(query)
     if inline or is_any_denied:
         return _different(inline)
@@ -115,8 +118,14 @@ def _different(texts: Iterable[str]) -> list[str]:
     """The queries among some texts, each once, however it is spaced."""
     different: dict[str, str] = {}
     for text in texts:
-        query = text.strip()
+        query = _without_empty_statements(text)
         tokens = without_semicolons(tokens_of(query))
         if tokens:
             different.setdefault(written(tokens), query)
     return list(different.values())
+
+
+def _without_empty_statements(text: str) -> str:
+    """A query with one semicolon at its end, if any: of two the second would end another statement."""
+    query = text.strip()
+    return query.rstrip("; \t\r\n") + ";" if query.endswith(";") else query

@@ -50,6 +50,7 @@ class Comparison:
             return WRONG_COLUMNS
         if len(answer.rows) != len(gold.result.rows):
             return WRONG_ROWS
+        # Of all orders of the columns the best one counts: that in which no more than the order is wrong.
         reason = WRONG_ROWS
         for order in self._orders(gold.result, answer):
             rows = answer.rows
@@ -59,7 +60,7 @@ class Comparison:
                 return None
             if not self.same(gold.result.rows, rows):
                 continue
-            if all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in gold.blocks):
+            if self._are_in_order(gold.blocks, gold.result.rows, rows):
                 return None
             reason = WRONG_ORDER
         return reason
@@ -67,15 +68,24 @@ class Comparison:
     def _are_of_tied(self, gold: "Expected", rows: Sequence[Row]) -> bool:
         """Whether these rows are the gold's, with others of its tied ones in the last places."""
         *blocks, (cut, end) = gold.blocks
-        if not all(self.same(gold.result.rows[a:b], rows[a:b]) for a, b in blocks):
+        if not self._are_in_order(blocks, gold.result.rows, rows):
             return False
+        # Each of the tied rows can take one place alone.
         left = list(gold.tied)
         for row in rows[cut:end]:
-            match = next((each for each in left if self.same([each], [row])), None)
-            if match is None:
+            for each in left:
+                if self.same([each], [row]):
+                    left.remove(each)
+                    break
+            else:
                 return False
-            left.remove(match)
         return True
+
+    def _are_in_order(
+        self, blocks: Sequence[tuple[int, int]], gold: Sequence[Row], answer: Sequence[Row]
+    ) -> bool:
+        """Whether each block of rows has the gold's, in any order."""
+        return all(self.same(gold[start:end], answer[start:end]) for start, end in blocks)
 
     def _orders(self, gold: Result, answer: Result) -> Iterator[tuple[int, ...]]:
         """The orders of the answer's columns that may be the gold's, its own first."""
@@ -84,11 +94,12 @@ class Comparison:
         yield own
         if not self.any_column_order or width < 2:
             return
-        golds = [_column(gold.rows, column) for column in own]
+        # Only a column with the same values can stand for one of the gold's, so that few orders are left.
         answers = [_column(answer.rows, column) for column in own]
         fitting = []
-        for values in golds:
-            fitting.append([column for column in own if self.same(values, answers[column])])
+        for column in own:
+            values = _column(gold.rows, column)
+            fitting.append([each for each in own if self.same(values, answers[each])])
         for number, order in enumerate(_choices(fitting)):
             if number == _MOST_ORDERS:
                 return
@@ -101,6 +112,7 @@ class Comparison:
             return False
         if Counter(gold) == Counter(answer):
             return True
+        # Only floats may differ by a little.
         if not any(isinstance(value, float) for value in chain.from_iterable((*gold, *answer))):
             return False
         # Equal texts first, so that numbers which differ by their last digits do not part them.

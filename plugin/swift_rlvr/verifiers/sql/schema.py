@@ -32,10 +32,13 @@ def read_schema(reader: Reader, gold: Sequence[Token], read: set[str]) -> Schema
         _mark_columns(tables, gold, read)
         read_rows(reader, tables, references, constants)
 
+    # What a group may hold is told by all of its columns: one that is empty here may have values there.
     for table in tables.values():
         for index, column in enumerate(table.columns):
             column.group.types.append(column.type)
-            column.group.present += [row[index] for row in table.rows if row[index] is not None]
+            for row in table.rows:
+                if row[index] is not None:
+                    column.group.present.append(row[index])
     for constant in constants:
         if constant.column is not None:
             groups[constant.column].compare(constant.value)
@@ -51,6 +54,7 @@ def _read_table(connection: sqlite3.Connection, name: str) -> Table:
     for _, column, kind, _, _, place, hidden in connection.execute(
         f"PRAGMA table_xinfo({quoted(name)})"
     ):
+        # A computed column takes no value from INSERT.
         if hidden not in (0, 1):
             continue
         if place:
@@ -67,7 +71,10 @@ def _group_columns(
     joined: Sequence[tuple[str, str]],
 ) -> dict[str, Group]:
     """The group of each column, by its name; fills in what the columns know of each other."""
-    columns = [column for table in tables.values() for column in table.columns]
+    columns: list[Column] = []
+    for table in tables.values():
+        columns += table.columns
+    # Columns of one name share a group: `city` of a shop and `city` of a customer are compared.
     groups = {column.name: Group() for column in columns}
     pairs = list(joined)
     for reference in references:
@@ -77,6 +84,7 @@ def _group_columns(
         child.reference = reference
         pairs.append((child.name, parent.name))
     for first, second in pairs:
+        # Joined or referred to, two groups become one.
         if first in groups and second in groups:
             old = groups[second]
             for name, group in groups.items():

@@ -71,11 +71,13 @@ class _Search:
         left = set(self.mutants)  # those that no candidate tells apart so far
         in_vain = 0
         for number in range(_TRIED):
+            # Each costs some milliseconds, and most rows need few.
             if len(candidates) >= most and (not left or in_vain >= _IN_VAIN):
                 break
             candidate = self._candidate(number)
             if candidate is None:
                 continue
+            # Where ties decide, an answer that is as good may get other rows: only if there is nothing else.
             if candidate.is_tied:
                 tied.append(candidate)
                 continue
@@ -124,6 +126,8 @@ class _Search:
                 if is_null or Comparison().same(result.rows, self.own.expected[0].result.rows):
                     return None
                 expected = expected_of(reader, self.gold, result, SMALL)
+                # The same rows in the other order: GROUP BY may give any row's value of a column that it
+                # does not name, and group_concat joins what it reads.
                 backwards = further.build(self.schema, rows, backwards=True)
                 with closing(backwards):
                     other = backwards.run(self.gold, *SMALL)
@@ -161,6 +165,7 @@ def further_places(own: Place, gold: str, read: set[str], most: int) -> Chosen:
     tokens = tokens_of(gold)
     schema = read_schema(own.reader, tokens, read)
     mutants = mutants_of(gold, _MUTANTS) + further.chances(schema, tokens)[:_CHANCES]
+    # The others are told from the gold already, where every answer is tried first.
     alive = [mutant for mutant in mutants if not own.differs(mutant)]
 
     search = _Search(own, schema, gold, alive)

@@ -234,9 +234,10 @@ class Schema:
                 parents = {each.parent for each in self.references if each.child == name} - {name}
                 if parents <= {*order}:
                     ready.append(name)
-            ready = ready or waiting[:1]  # tables that refer to each other
-            order += ready
-            waiting = [name for name in waiting if name not in ready]
+            # Of tables that refer to each other one has to come first.
+            for name in ready or waiting[:1]:
+                order.append(name)
+                waiting.remove(name)
         return order
 
     def without_rows(self) -> "Schema":

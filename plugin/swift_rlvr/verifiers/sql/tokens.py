@@ -158,20 +158,24 @@ def sort_terms(tokens: Sequence[Token]) -> list[list[Token]]:
     >>> [written(term) for term in sort_terms(tokens_of("SELECT a FROM t ORDER BY max(b, c) DESC, 1 LIMIT 3"))]
     ['max ( b , c )', '1']
     """
-    outer = [(start, end) for start, end, depth in orders_of(tokens) if depth == 0]
-    if not outer:
-        return []
-    start, end = outer[-1]
+    first = last = 0
+    for start, end, depth in orders_of(tokens):
+        if depth == 0:
+            first, last = start + 2, end
+    # A comma in brackets parts the arguments of a function.
     terms: list[list[Token]] = [[]]
-    for token in tokens[start + 2 : end]:
+    for token in tokens[first:last]:
         if token.depth == 0 and token.written == ",":
             terms.append([])
         else:
             terms[-1].append(token)
+    sorted_by = []
     for term in terms:
         while term and term[-1].is_keyword and term[-1].word in ("asc", "desc"):
             term.pop()
-    return [term for term in terms if term]
+        if term:
+            sorted_by.append(term)
+    return sorted_by
 
 
 def with_columns(tokens: Sequence[Token], columns: Sequence[str]) -> str | None:
@@ -181,14 +185,14 @@ def with_columns(tokens: Sequence[Token], columns: Sequence[str]) -> str | None:
     >>> with_columns(tokens_of("SELECT a FROM t ORDER BY b"), ["b"])
     'SELECT a , b FROM t ORDER BY b'
     """
+    # A further column makes rows distinct that were not, and the parts of UNION unlike.
     outer = [token.word for token in tokens if token.depth == 0 and token.is_keyword]
     if {"distinct", "union", "intersect", "except", "values"} & {*outer}:
         return None
     parts = [token.written for token in tokens]
     for index, token in enumerate(tokens):
         if token.depth == 0 and token.is_word("from"):
-            further = [f", {column}" for column in columns]
-            return " ".join(parts[:index] + further + parts[index:])
+            return " ".join([*parts[:index], ",", ", ".join(columns), *parts[index:]])
     return None
 
 

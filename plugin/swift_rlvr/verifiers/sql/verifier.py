@@ -95,6 +95,7 @@ def verify_all(
         if isinstance(query, str):
             queries[query] = None
 
+    # A job has all answers to a row, whose databases take longer to make than most answers to run.
     jobs = [processes.Job(*row, list(queries)) for row, queries in by_row.items()]
     workers = workers or usable_cores()
     bad_golds: dict[_Row | None, Verdict] = {}
@@ -149,6 +150,7 @@ def _problem_of(database: object, gold: object) -> str | None:
         return f"expected the path of a database or statements that make one, got {database!r:.60}"
     if is_script(database) or os.path.isfile(database):
         return None
+    # A folder that is not there would make None of every row: the run must not go on.
     if Path(database).suffix in SUFFIXES and "\n" not in database:
         raise InputError(f"there is no file {database!r}", "database")
     return f"expected the path of a database or CREATE statements, got {database!r:.60}"

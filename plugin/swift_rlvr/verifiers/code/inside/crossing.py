@@ -9,6 +9,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from .proxies import (
@@ -20,6 +21,7 @@ from .proxies import (
     build_class,
     build_object,
 )
+from .refused import is_refusal
 from .values import Opaque
 from .wire import read, refill, write
 
@@ -146,6 +148,7 @@ class Code:
                 vars(error)[str(name)] = value
         vars(error).update(_has_crossed_=True, _text_=str(written["text"]))
         vars(error)["_opaque_"] = bool(written.get("opaque"))
+        vars(error)["_is_refusal_"] = bool(written.get("refused"))
         return error
 
 
@@ -234,16 +237,17 @@ class Objects:
 
     def _error(self, error: BaseException) -> dict:
         cls = type(error)
-        try:
-            text = f"{error}"[:_LONGEST_TEXT]
-        except BaseException:  # its class may say it in its own way
-            text = ""
-        name = next(each.__name__ for each in cls.__mro__ if each.__module__ == "builtins")
-        least = {"class": name, "text": text, "arguments": ["tuple"], "state": ["dict"]}
+        least: dict[str, Any] = {"text": "", "arguments": ["tuple"], "state": ["dict"]}
+        least["class"] = next(
+            each.__name__ for each in cls.__mro__ if each.__module__ == "builtins"
+        )
+        with suppress(BaseException):  # its class may say all of this in its own way
+            least["refused"] = is_refusal(error)
+            least["text"] = f"{error}"[:_LONGEST_TEXT]
         if isinstance(error, Opaque):
             return least | {"class": "AssertionError", "opaque": True}
         try:
-            written: dict[str, Any] = least | {"arguments": self.write(tuple(error.args))}
+            written = least | {"arguments": self.write(tuple(error.args))}
             if cls.__module__ == "solution":
                 written["own"] = self._description(cls)
                 written["state"] = self.write(vars(error))

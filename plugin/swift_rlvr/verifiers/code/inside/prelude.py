@@ -11,6 +11,7 @@ The child imports this outside the package: only the standard library.
 
 from importlib import import_module
 from types import CodeType
+from typing import Any
 
 # Modules that code may name without an import.
 _MODULES = """
@@ -55,6 +56,27 @@ for _module, _members in _MEMBERS.items():
         NAMES[_member] = _module
 
 
+class ListNode:
+    """A node of a linked list, as LeetCode's own."""
+
+    def __init__(self, val: Any = 0, next: Any = None):
+        self.val = val
+        self.next = next
+
+
+class TreeNode:
+    """A node of a binary tree, as LeetCode's own."""
+
+    def __init__(self, val: Any = 0, left: Any = None, right: Any = None):
+        self.val = val
+        self.left = left
+        self.right = right
+
+
+# LeetCode shows these in a comment above its code, where most solutions leave them.
+_NODES = {"ListNode": ListNode, "TreeNode": TreeNode}
+
+
 def provide(code: CodeType, space: dict) -> None:
     """Put those of `NAMES` that the code mentions into the namespace in which it is going to run.
 
@@ -72,6 +94,8 @@ def provide(code: CodeType, space: dict) -> None:
         # The code of functions, classes and comprehensions is a constant of what they stand in.
         left += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
 
+    for name in mentioned & _NODES.keys():
+        space[name] = _NODES[name]
     for name in mentioned & NAMES.keys():
         module = import_module(NAMES[name])
         if name == NAMES[name]:

@@ -1,20 +1,50 @@
-"""What works in the sandbox, in place of what programs ask for and it refuses.
+"""What the sandbox refuses, and what works in place of it.
 
 The child imports this outside the package: only the standard library.
 """
 
 import _thread
+import errno
+import opcode
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from typing import Any
 
+# how the kernel answers what the sandbox does not allow; the last where a file is renamed into another
+# folder, which Landlock cannot allow before Linux 5.19
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV)
+_RAISE = opcode.opmap["RAISE_VARARGS"]  # a `raise` statement
 # where programs write that want no more than to write somewhere
 _FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 _OF_PATHS = """
     open mkdir rmdir remove unlink rename replace stat lstat listdir scandir access chdir truncate
 """
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the sandbox has refused something. Libraries in Rust tell it without a number, and
+    SQLite without a class. What the code raises itself is none.
+    """
+    if vars(error).get("_has_crossed_"):
+        return vars(error).get("_is_refusal_", False)
+    is_permission = isinstance(error, PermissionError) and error.errno is None
+    is_answer = isinstance(error, OSError) and error.errno in _REFUSALS
+    name = getattr(error, "sqlite_errorname", "")
+    if name not in ("SQLITE_CANTOPEN", "SQLITE_READONLY") and not is_permission and not is_answer:
+        return False
+
+    traceback = error.__traceback__
+    if traceback is None:
+        return True
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    # The last frame that it has left is where it was raised: by a statement, or by what that calls.
+    with suppress(PermissionError):  # in one process with the tests nobody may look at frames
+        code = traceback.tb_frame.f_code
+        return code.co_filename != "<completion>" or code.co_code[traceback.tb_lasti] != _RAISE
+    return True
 
 
 class SemLock:

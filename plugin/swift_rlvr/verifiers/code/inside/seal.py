@@ -24,6 +24,7 @@ import sys
 import types
 from _thread import get_ident
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -51,9 +52,21 @@ _REFUSED = {
     "sys.addaudithook",  # a hook sees the tests, with all that they expect, when they are compiled
 }
 
-# Modules of the library by whose functions and classes tests judge.
+# Modules by whose functions and classes tests judge.
 _JUDGING = (
-    *("unittest.case", "math", "cmath", "operator", "collections", "itertools", "functools"),
+    *(
+        "unittest",
+        "unittest.case",
+        "pytest",
+        "numpy",
+        "numpy.testing",
+        "math",
+        "cmath",
+        "operator",
+        "collections",
+        "itertools",
+        "functools",
+    ),
     *("copy", "json", "re", "statistics", "string", "difflib"),
 )
 # Builtins by which tests judge; others may well be patched, such as `input`.
@@ -69,6 +82,7 @@ _BY_UNITTEST = (
     *("__case__.assertDictEqual({1: 2}, {1: 3})", "__case__.assertIs(1, 2)", "__case__.fail()"),
 )
 _BY_PYTEST = ("__pytest__.raises(ValueError, int)", "assert 1 == __pytest__.approx(2)")
+_BY_NUMPY = ("assert __numpy__.allclose(1, 2)", "assert __numpy__.isclose([1], [2]) == [True]")
 _BY_ITSELF = (
     *("assert __compare__.equal([1], [2], False)", "assert __compare__.same(1, 2)"),
     *("assert __compare__.among(1, [2])", "assert __compare__.true([], '')", "assert 0"),
@@ -202,6 +216,13 @@ class Judging:
         """imported: the modules that the tests import."""
         self.imported = {name.partition(".")[0] for name in imported}
         self._before: list[tuple[dict, dict]] = []
+        # The modules themselves: code may put others under their names, which the tests would import.
+        modules = {}
+        for name in imported:
+            with suppress(Exception):  # the tests will see
+                modules[name] = importlib.import_module(name)
+        modules.pop("solution", None)
+        self._before.append((sys.modules, modules))
         for name in _JUDGING:
             if name.partition(".")[0] in self.imported:
                 self._keep(vars(importlib.import_module(name)), name)
@@ -236,6 +257,9 @@ class Judging:
         if "pytest" in self.imported:
             names["__pytest__"] = sys.modules["pytest"]
             steps += _BY_PYTEST
+        if "numpy" in self.imported:
+            names["__numpy__"] = sys.modules["numpy"]
+            steps += _BY_NUMPY
         lines = [f"with __step__({number}): {step}" for number, step in enumerate(steps)]
         return "\n".join(lines), names
 
@@ -263,8 +287,9 @@ def lies(*values: object) -> bool:
         *zip(strangers, strict=True),  # each of a kind of its own
     )
     for value in _comparing_by_themselves(values):
-        if any(all(_is_equal(value, each) for each in kind) for kind in kinds):
-            return True
+        for kind in kinds:
+            if all(_is_equal(value, each) for each in kind):
+                return True
         for series in _SERIES:
             is_equal = [_is_equal(value, each) for each in series]
             if any(map(operator.and_, is_equal, is_equal[1:])):

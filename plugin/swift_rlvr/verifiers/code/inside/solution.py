@@ -4,31 +4,17 @@ It is asked by `harness`, for the tests, or by `check` itself, for a call with a
 can write. It sees names, arguments and objects that it was given, and never what is expected.
 """
 
-import errno
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .crossing import Objects
+from .refused import is_refusal
 from .values import Opaque, decode, encode
 
 # as in `check.UNGRADED`
 REFUSED = "refused by the sandbox"
 LONGEST_DETAIL = 300
-# how the kernel answers what the sandbox does not allow; the last where a file is renamed into another
-# folder, which Landlock cannot allow before Linux 5.19
-_REFUSALS = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV)
-
-
-def is_refusal(error: BaseException) -> bool:
-    """Whether the sandbox has refused something. Libraries in Rust tell it without a number, and
-    SQLite without a class.
-    """
-    if isinstance(error, PermissionError) and error.errno is None:
-        return True
-    if getattr(error, "sqlite_errorname", "") in ("SQLITE_CANTOPEN", "SQLITE_READONLY"):
-        return True
-    return isinstance(error, OSError) and error.errno in _REFUSALS
 
 
 def failure(error: BaseException) -> dict[str, object]:

@@ -7,6 +7,7 @@ They stand in for these packages in the process of the tests, which need not be 
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -47,18 +48,29 @@ class Approx:
             return True
         if isinstance(expected, bool) or not all(map(_is_number, (actual, expected))):
             return False
+        actual = _plain(actual)
         if abs(expected) == math.inf:  # of which a share is infinite, too
             return False
         return bool(abs(actual - expected) <= max(self._most, self._share * abs(expected)))
 
 
 def _is_number(value: object) -> bool:
-    # numpy's numbers, fractions and decimals have it too; an object of the code has no such class
-    return isinstance(value, (int, float, complex)) or type(value).__module__ in (
-        "numpy",
-        "fractions",
-        "decimal",
-    )
+    if isinstance(value, (int, float, complex)):
+        return True
+    # Else one of these modules has its class; one of the code's may only say that it is from there.
+    cls = type(value)
+    if cls.__module__ not in ("numpy", "fractions", "decimal"):
+        return False
+    return getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+
+
+def _plain(number: Any) -> Any:
+    """The number as Python has it, where a class of the code's might say that it is near any other."""
+    kinds: tuple[Any, ...] = (int, float, complex)
+    for kind in kinds:
+        if isinstance(number, kind):
+            return kind.__pos__(number)
+    return number
 
 
 class _Raises:
@@ -128,7 +140,7 @@ def _elements(value: Any) -> Any:
         return [_elements(each) for each in value]
     if not _is_number(value):
         raise TypeError(f"a {type(value).__name__} is no number")
-    return value
+    return _plain(value)
 
 
 def _near(actual: Any, expected: Any, share: float, most: float) -> Any:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Set
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
+from numbers import Integral, Rational
 from typing import Any
 
 # How deep lists may be nested, for instance one that contains itself.
@@ -90,6 +90,7 @@ def _opaque(value: object) -> Opaque:
 _WRITERS: tuple[tuple[Any, Callable[[Any], object]], ...] = (
     ((bytes, bytearray), lambda value: ["bytes", value.hex()]),
     (complex, lambda value: ["complex", value.real, value.imag]),
+    (Integral, lambda value: encode(int(value))),  # numpy's
     (Rational, lambda value: ["fraction", hex(value.numerator), hex(value.denominator)]),
     (Decimal, _encode_decimal),
 )

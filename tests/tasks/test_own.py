@@ -340,8 +340,13 @@ def test_a_number_beside_choices_that_are_texts_is_an_index(columns, letter):
         (["the Rhine", "Rhein"], ["the Rhine", "Rhein"]),
         ({"text": ["Rhine"], "answer_start": [3]}, ["Rhine"]),
         (1492, ["1492"]),
+        # a solution
+        ("<think>Cologne.</think><answer>Rhine</answer>", ["Rhine"]),
+        ([r"It is the \boxed{Rhine}.", "It flows there.\n#### Rhein"], ["Rhine", "Rhein"]),
         ({"text": [], "answer_start": []}, None),
         (["Rhine", None], None),
+        ("N/A", None),
+        (["Rhine", "TBD"], None),
         (" ", None),
     ],
 )
@@ -600,6 +605,9 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
         ({"table": [["a", 1], ["b", 2]]}, ["table"]),
         ({"note": "Red."}, ["note"]),
         ({"messages": [{"role": "user", "content": "Hello there?"}]}, ["question"]),
+        # A second answer, even in a column that has the name of the gold's.
+        ({"label": "easy"}, ["label"]),
+        ({"solution": "Smith was first at the line."}, ["solution"]),
         # What the prompt shows, and what says nothing.
         ({"context": "Smith beat Jones."}, []),
         ({"question_text": "Who won?"}, []),

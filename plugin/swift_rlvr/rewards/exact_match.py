@@ -14,6 +14,8 @@ from swift_rlvr.verifiers.quantities import same_quantity
 from swift_rlvr.verifiers.statements import WORDS, check_form, final_statement
 
 MAX_ANSWER_CHARS = 1000
+# Of a gold that somebody else may put in the same words.
+_MOST_WORDS = 15
 # Golds of which no part is right.
 _ALL_OR_NOTHING = frozenset(("yes", "no", "true", "false"))
 _LETTER = re.compile(r"[^\W\d_]")
@@ -108,6 +110,13 @@ class ExactMatchReward(Reward):
             "accept only the same text: case, articles, punctuation and white space count, "
             "as in a program's output; a value of Python may be written with other quotes and spaces",
         )
+
+    @classmethod
+    def remarks(cls, row: Row) -> list[str]:
+        golds = golds_of(row["accepted_answers"]) or [""]
+        if min(len(gold.split()) for gold in golds) > _MOST_WORDS:
+            return [f"no other wording of a gold of more than {_MOST_WORDS} words is paid"]
+        return []
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         golds = golds_of(row["accepted_answers"])

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -191,6 +192,12 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
         names = next(reader, [])
         if _quotes_rows(lines, delimiter, names):
             raise InputError(f"{path}: a quote that opens in the first line is not closed there")
+        # The row is a dict, in which the second one would take the place of the first.
+        repeated = [name for name, count in Counter(names).items() if name and count > 1]
+        if repeated:
+            raise InputError(
+                f"{path}: the first line names two columns {repeated[0]!r}; rename one"
+            )
         before = reader.line_num
         lines.clear()
         for values in reader:

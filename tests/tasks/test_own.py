@@ -380,6 +380,9 @@ def test_text_answers(answer, accepted):
         ("3", "-3", 0.0, 0.0),
         ("巴黎。", "巴黎", 1.0, 1.0),
         ("x" * 2000, "x" * 2000, 0.0, 0.0),
+        (r"\text{the Rhine}", "Rhine", 1.0, 1.0),
+        ("New York", r"$\textbf{New }\mathrm{York}$", 1.0, 1.0),
+        (r"\text{not Rhine}", "Rhine", 0.0, 2 / 3),
     ],
 )
 def test_exact_match(answer, gold, right, partial):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
+from swift_rlvr.rewards.options import TEXT_COMMAND
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
@@ -166,6 +167,9 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float | Non
         words = _python_value(answer)
         accepted = [_python_value(gold.strip()) for gold in golds]
     else:
+        # A model that boxes words writes \boxed{\text{Rhine}}.
+        answer = TEXT_COMMAND.sub(r"\1 ", answer)
+        golds = [TEXT_COMMAND.sub(r"\1 ", gold) for gold in golds]
         words = normalised_answer(answer)
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from swift_rlvr.tasks.options import LETTERS, choices_by_label, letters_in
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import Leniency, Reason, Verdict, grade
+from swift_rlvr.verifiers.statements import WORDS, final_statement
 
 # \text{(A) iron}, \textbf{A}
-_TEXT_COMMAND = re.compile(r"\\(?:text|math)[a-z]{0,2}\s*\{([^{}]*)\}")
+TEXT_COMMAND = re.compile(r"\\(?:text|math)[a-z]{0,2}\s*\{([^{}]*)\}")
 _SPACING = re.compile(r"\\[,;:! ]|\\q?quad\b|~|\$|\\[()\[\]]|\*\*|`")
 # A, (A), [A], "Option A:", "the answer is (A)"; and behind it a value: "(A) 7", "A. 7", "A = 7"
 _BEFORE = r"(?:(?:the )?(?:correct |right )?(?:answer|option|choice)(?: is)?:?\s*)"
@@ -38,6 +39,19 @@ class _Answer(NamedTuple):
 
     letter: str | None
     value: str
+
+
+def choice_alone(text: str, options: object, form: str | None) -> str | None:
+    """The choice that is all of the last line of a completion, where nothing else states an answer: to
+    the verifier of mathematics it is the end of a sentence.
+
+    >>> choice_alone("Salt is none.\\nIron.", ["salt", "iron"], None), choice_alone("So iron.", ["salt", "iron"], None)
+    ('Iron.', None)
+    """
+    words = {normalised_answer(choice) for choice in _choices(options).values()}
+    reader = WORDS._replace(is_value=lambda line: normalised_answer(line) in words)
+    statement = final_statement(text, form, reader)
+    return statement.answer if statement and reader.is_value(statement.answer) else None
 
 
 def with_options(verdict: Verdict, gold: object, options: object, leniency: Leniency) -> Verdict:
@@ -77,7 +91,7 @@ def _decided(verdict: Verdict, is_right: bool) -> Verdict:
 
 def _letters_alone(answer: str, choices: dict[str, str]) -> list[str]:
     """The letters of several choices that an answer gives, alone or each with its own choice: (A) iron."""
-    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", answer))
+    bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", answer))
     for letter, text in choices.items():
         bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
     return letters_in(bare, [*choices])
@@ -126,7 +140,7 @@ def _right_letter(gold: object, gold_text: str | None, choices: dict[str, str]) 
 
 def _read(text: str, choices: dict[str, str]) -> _Answer:
     """The letter and the value that an answer gives. A letter is one of the choices'."""
-    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", text)).strip().rstrip(".").strip()
+    bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", text)).strip().rstrip(".").strip()
     # "C. elegans", "A = 5" and "A body" may be choices themselves.
     if bare.casefold() in [choice.rstrip(".").casefold() for choice in choices.values()]:
         return _Answer(None, text)

@@ -138,7 +138,10 @@ class AccuracyReward(Reward):
             question = "" if is_number else question_in(row)
             ordered = asks_for_order(question) if question else None
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
-        form = check_form(row.get(ANSWER_FORM) or parameters.answer_form)
+        form = row.get(ANSWER_FORM) or parameters.answer_form
+        if form:
+            # The verifier would take an unknown one for an error of its own.
+            check_form(form)
         verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
         options = row.get("options")
         if options is None:

@@ -12,7 +12,7 @@ from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
 from swift_rlvr.verifiers.quantities import same_quantity
-from swift_rlvr.verifiers.statements import WORDS, check_form, final_statement
+from swift_rlvr.verifiers.statements import WORDS, final_statement
 
 MAX_ANSWER_CHARS = 1000
 # Of a gold that somebody else may put in the same words.
@@ -124,7 +124,7 @@ class ExactMatchReward(Reward):
         if golds is None:
             return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
         literal = self.parameters.literal
-        form = check_form(row.get(ANSWER_FORM) or self.parameters.answer_form)
+        form = row.get(ANSWER_FORM) or self.parameters.answer_form
 
         def is_value(line: str) -> bool:
             """Whether a last line is a value, or a right answer: other words alone cannot be told

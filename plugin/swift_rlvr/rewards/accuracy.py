@@ -146,6 +146,7 @@ class AccuracyReward(Reward):
         options = row.get("options")
         if options is None:
             return verdict
+        # Words alone on the last line may be the end of a sentence, but not where they are a choice.
         if verdict.reason is Reason.NO_ANSWER and text is not None:
             choice = choice_alone(text, options, form)
             if choice is not None:

@@ -289,6 +289,7 @@ class Reward:
         grades = [Grade(None, OTHER_TASK)] * count
         if own == []:  # rows of other tasks need no columns
             return grades
+        # The reward sees its own rows alone: in a mixed batch the others have None in its columns.
         texts = self._texts(completions, columns)
         used = self._used_columns(completions, columns)
         if own is not None:

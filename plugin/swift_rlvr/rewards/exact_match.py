@@ -174,6 +174,7 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float | Non
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
+    # "five" is 5, $5 are 5 dollars, and 3 March is March 3, which no comparison of texts can tell.
     if not literal:
         same = {same_quantity(gold, answer) for gold in golds}
         if "yes" in same:

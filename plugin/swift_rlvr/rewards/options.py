@@ -68,7 +68,11 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
     choices = _choices(options)
     several = letters_in(gold, [*choices]) if isinstance(gold, str) else []
     if several:
-        return _decided(verdict, _letters_alone(verdict.answer, choices) == several)
+        # The letters alone, or each with what its choice says: (A) iron, (C) tin.
+        bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", verdict.answer))
+        for letter, text in choices.items():
+            bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
+        return _decided(verdict, letters_in(bare, [*choices]) == several)
     right = _right_letter(gold, verdict.gold, choices)
     if right is None:
         return verdict
@@ -87,14 +91,6 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
 def _decided(verdict: Verdict, is_right: bool) -> Verdict:
     reason = Reason.CORRECT if is_right else Reason.WRONG
     return verdict._replace(reward=reason.reward, reason=reason)
-
-
-def _letters_alone(answer: str, choices: dict[str, str]) -> list[str]:
-    """The letters of several choices that an answer gives, alone or each with its own choice: (A) iron."""
-    bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", answer))
-    for letter, text in choices.items():
-        bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
-    return letters_in(bare, [*choices])
 
 
 def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:

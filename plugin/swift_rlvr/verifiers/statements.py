@@ -314,7 +314,8 @@ def _json(text: str) -> _Mark | None:
     if start < 0:
         # Alone on its line, as Qwen's prompt for multiple choice asks for it: "answer": "C"
         start = found.start()
-        if text[text.rfind("\n", 0, start) + 1 : start].strip("*` ") or found["value"][0] not in "\"'":
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        if before.strip("*` ") or found["value"][0] not in "\"'":
             return None
     written = found["value"].strip()
     value = written

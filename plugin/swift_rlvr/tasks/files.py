@@ -154,12 +154,14 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
+        # Many a file of JSON Lines is called .json; of one list that is cut off the error is told.
         lines = text.strip().splitlines()
         if len(lines) < 2 or not lines[0].rstrip().endswith(b"}"):
             raise InputError(f"{path}: cannot be read as json ({error})") from error
         yield from _json_lines(path, io.BytesIO(text))
         return
     if isinstance(value, dict):
+        # SQuAD's own files, and what dashboards export: {"version": ..., "data": [...]}.
         lists = [held for held in value.values() if isinstance(held, list)]
         are_objects = len(lists) == 1 and all(isinstance(row, dict) for row in lists[0])
         value = lists[0] if are_objects and lists[0] else [value]
@@ -234,6 +236,7 @@ class _Record(NamedTuple):
                     yield number, UnreadableRow(problem, "not CSV")
         elif count == len(names):
             row: dict[str, Any] = {}
+            # 007 may be a code, and 1.50 a price: only what a whole number would be written as is one.
             for name, text in zip(names, self.values, strict=True):
                 row[name] = int(text) if _WHOLE_NUMBER.fullmatch(text) else text
             yield self.first, row

@@ -171,7 +171,16 @@ def read_question(row: Row, further: Sequence[str] = ()) -> Question:
         # Alpaca's `input` is empty where the whole question is the instruction.
         if value is not None and value != "":
             questions[name] = value
-    answers = _answers(row, columns["answer"])
+    answers = {}
+    for name in columns["answer"]:
+        value = value_at(row, name)
+        if folded_name(name) in MESSAGES:
+            # Of a conversation the assistant's last turn is one.
+            turns = turns_of(value)
+            is_answered = bool(turns) and turns[-1]["role"] == "assistant"
+            value = turns[-1].get("content") if is_answered else None
+        if value is not None:
+            answers[name] = value
     if not questions:
         raise _nothing_in("problem", columns, row)
     if not answers:
@@ -182,20 +191,6 @@ def read_question(row: Row, further: Sequence[str] = ()) -> Question:
     messages = with_default_system(prompt_of(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
     return Question(messages, asked.strip(), answers, used)
-
-
-def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    """What may be the right answer of a row, by its column."""
-    answers = {}
-    for name in columns:
-        value = value_at(row, name)
-        if folded_name(name) in MESSAGES:
-            turns = turns_of(value)
-            is_answered = bool(turns) and turns[-1]["role"] == "assistant"
-            value = turns[-1].get("content") if is_answered else None
-        if value is not None:
-            answers[name] = value
-    return answers
 
 
 def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
@@ -244,7 +239,10 @@ def golds_in(answer: Any) -> list[Any]:
     value = parsed(answer)
     golds = [value]
     if isinstance(value, Mapping):
-        golds = _golds_in_object(value)
+        names = columns_named(_GOLD_KEYS, value)
+        held = [value[name] for name in names if value[name] not in (None, "", [])]
+        golds = golds_in(held[0]) if held else []
+        golds = golds + list(value.get("aliases") or [])
         if isinstance(answer, str) and not golds:
             return [answer]
     elif isinstance(value, (list, tuple)):
@@ -254,15 +252,12 @@ def golds_in(answer: Any) -> list[Any]:
         golds = []
         for each in value:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
-    return _different(golds)
 
-
-def _different(golds: Iterable[Any]) -> list[Any]:
-    """The golds, each once, with numbers as they were written. True is not the number 1."""
     different: list[Any] = []
     for gold in golds:
         if isinstance(gold, float):
             gold = as_written(gold)
+        # True is not the number 1.
         if gold not in different or isinstance(gold, bool):
             different.append(gold)
     return different
@@ -280,13 +275,6 @@ def as_written(number: float) -> float:
     short = float(f"{number:.6g}")
     (in_32_bits,) = struct.unpack("f", struct.pack("f", short))
     return short if in_32_bits == number else number
-
-
-def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:
-    names = columns_named(_GOLD_KEYS, value)
-    held = [value[name] for name in names if value[name] not in (None, "", [])]
-    golds = golds_in(held[0]) if held else []
-    return golds + list(value.get("aliases") or [])
 
 
 def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) -> dict[str, Any]:

@@ -336,14 +336,15 @@ def _remarks_on(findings: Findings, asked: AskedRow) -> list[Problem]:
     A row is bad if nothing says what is right for it: it has neither a gold nor usable tests.
     """
     verifier = REWARDS[asked.task.verifier or ""]
-    remarks = verifier.remarks(asked.row)
-    for remark in remarks:
+    unusable: list[Problem] = []
+    for remark in verifier.remarks(asked.row):
         findings.remarks[remark] += 1
         findings.problems.append((asked.line, remark))
+        if UNUSABLE in remark:
+            unusable.append((asked.line, remark))
     if asked.ideal is not None:
         return []
     if verifier.without_gold:
-        unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
         findings.untried[asked.task.name] += not unusable
         return unusable
     label = "unsolvable" if "nums" in asked.row else "no right answer is known"

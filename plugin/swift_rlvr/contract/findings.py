@@ -360,14 +360,19 @@ class Findings:
                 f"one {right:g}"
             )
         # Of all rows: what applies to a few, such as the number in the question, says little.
-        without_work = [earned for earned in self.earned if not earned.strategy.knows_gold]
+        without_work: list[Earned] = []
+        unstated: list[Earned] = []
+        for earned in self.earned:
+            if earned.strategy.knows_gold:
+                unstated.append(earned)
+            else:
+                without_work.append(earned)
         best = max(without_work, key=lambda earned: earned.total, default=None)
         if best is not None and best.total > self.guessing_limit * self.attacked:
             yield (
                 f"{rows_text(len(best.paid))} of {self.attacked:,}: {best.strategy.name} is paid, without "
                 f"any work: {best.total / self.attacked:.2f} a row"
             )
-        unstated = [earned for earned in self.earned if earned.strategy.knows_gold]
         for earned in unstated[:_SHOWN_UNSTATED]:
             problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
             yield f"{rows_text(len(earned.paid))}: {problem}"

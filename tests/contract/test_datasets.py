@@ -764,6 +764,59 @@ def test_rows_that_ask_the_same_with_another_gold_are_named(tmp_path, kind, rows
         assert "Every gold earns" not in shown
 
 
+EIGHT = {"question": "What is 2 * 4?"}
+NUMBERS = {"question": "How many?", "choices": ["1", "2", "3"], "answer": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "doubt"),
+    [
+        (
+            "math",
+            [{**EIGHT, "label": "3", "response": "8"}],
+            "two columns do not agree on the right answer (line 1: 3 in 'label', which is used, and 8 in 'response')",
+        ),
+        # a word gives way to a value, and a sentence may end with any number
+        ("math", [{**EIGHT, "label": "easy", "response": "8"}], None),
+        ("math", [{**EIGHT, "answer": "8.0", "solution": r"So $2 * 4 = \boxed{8}$."}], None),
+        (
+            "math",
+            [{**EIGHT, "answer": "8", "solution": "It is 8, which was to do in step 1"}],
+            None,
+        ),
+        (
+            "qa",
+            [{"question": WON, "answer": "Ann", "response": "Bob"}],
+            "Ann in 'answer', which is",
+        ),
+        ("choice", [{**IRON, "answer": "B", "label": 2}], "B in 'answer', which is used, and C in"),
+        ("choice", [{**IRON, "answer": "B", "label": 1}], None),
+        ("choice", [NUMBERS], "though another choice says it (line 1: 1, read as 2)"),
+        # another row shows that they are counted, and a text is what a choice says
+        ("choice", [NUMBERS, {**IRON, "answer": 1}], None),
+        ("choice", [{**NUMBERS, "answer": "1"}], None),
+        (
+            "math",
+            [{"prompt": "<|im_start|>user\n2 * 4?<|im_end|>\n", "answer": "8"}],
+            "the question has a chat template's <|im_start|> (line 1)",
+        ),
+    ],
+)
+def test_a_row_that_may_mean_something_else_is_named(tmp_path, kind, rows, doubt):
+    path = write(tmp_path / "rows.jsonl", list(map(json.dumps, rows)))
+    shown = ran("check", f"{kind}:{path}", columns=400)
+    assert (doubt or "Every gold earns the maximum") in shown
+    assert ("Every gold earns" in shown) == (doubt is None)
+
+
+def test_a_right_answer_that_nobody_would_repeat_is_counted(tmp_path):
+    long = " ".join(["Ann", *["who ran"] * 8])
+    dataset = asked(tmp_path, "qa", "", long, "Ann", "Bob")
+    assert "no other wording of a gold of more than 15 words is paid       1" in ran(
+        "check", dataset
+    )
+
+
 @pytest.mark.parametrize(("first", "is_named"), [(1, True), (0, False)])
 def test_golds_that_may_count_from_1_are_named(tmp_path, first, is_named):
     rows = []

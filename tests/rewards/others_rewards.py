@@ -57,6 +57,16 @@ class Orm:
         return [float(text == gold) for text, gold in zip(completions, solution, strict=True)]
 
 
+class Weighted:
+    """One that needs an argument, and has a method."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def score(self, completions, **kwargs):
+        return [self.weight] * len(completions)
+
+
 def one_by_one(completion, solution):
     return 1.0 if solution in completion else (0.0, "not in it")
 

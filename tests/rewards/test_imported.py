@@ -121,6 +121,11 @@ def test_a_reward_of_this_kind_is_itself():
         (f"{MODULE}:", "must be module:function or file.py:function"),
         (":f", "must be module:function or file.py:function"),
         (f"{MODULE}:number", "must be a function, got 7"),
+        (
+            f"{MODULE}:Weighted",
+            r"cannot be built without arguments \(.*'weight'\); name an object of it",
+        ),
+        (f"{MODULE}:Weighted.score", "is a method of a class; name that of an object"),
         (f"{MODULE}:no_completions", r"no_completions: \(solution\) does not say what it takes"),
     ],
 )

@@ -71,6 +71,25 @@ def test_a_letter_and_its_value_are_one_answer(options, gold, right, wrong):
 
 
 @pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        ("Iron and salt.", 1.0),
+        ("Oxygen is a gas.\n\n**iron and salt**", 1.0),
+        ("oxygen", 0.0),
+        ("not iron and salt", 0.0),
+        ("oxygen or iron and salt", 0.0),
+        ("It must be iron and salt", 0.0),
+        ("\\boxed{oxygen}\niron and salt", 0.0),
+    ],
+)
+def test_a_choice_in_words_may_stand_alone_on_the_last_line(text, reward):
+    """As a letter or a number may."""
+    assert REWARDS["accuracy"]()([text], solution=["B"], options=[WORDS]) == [reward]
+    in_tags = REWARDS["accuracy"](answer_form="tags")
+    assert in_tags([text], solution=["B"], options=[WORDS]) == [0.0]
+
+
+@pytest.mark.parametrize(
     "options",
     [
         None,

@@ -150,9 +150,16 @@ def test_the_rows_in_a_quote_that_is_not_closed_are_named(tmp_path, stray, swall
     assert f"opens in line {first} takes in all up to line {last}" in row.problem
 
 
-def test_a_quote_in_the_first_line_that_is_not_closed(tmp_path):
-    (tmp_path / "rows.csv").write_text('"question,answer\n1 + 1?,2\n')
-    with pytest.raises(InputError, match="rows.csv: a quote that opens in the first line"):
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        ('"question,answer', "a quote that opens in the first line"),
+        ("question,answer,answer", "the first line names two columns 'answer'; rename one"),
+    ],
+)
+def test_a_first_line_that_names_no_columns_is_refused(tmp_path, header, problem):
+    (tmp_path / "rows.csv").write_text(f"{header}\n1 + 1?,2,3\n")
+    with pytest.raises(InputError, match=f"rows.csv: {problem}"):
         list(file_rows(tmp_path / "rows.csv"))
 
 

@@ -340,8 +340,13 @@ def test_a_number_beside_choices_that_are_texts_is_an_index(columns, letter):
         (["the Rhine", "Rhein"], ["the Rhine", "Rhein"]),
         ({"text": ["Rhine"], "answer_start": [3]}, ["Rhine"]),
         (1492, ["1492"]),
+        # a solution
+        ("<think>Cologne.</think><answer>Rhine</answer>", ["Rhine"]),
+        ([r"It is the \boxed{Rhine}.", "It flows there.\n#### Rhein"], ["Rhine", "Rhein"]),
         ({"text": [], "answer_start": []}, None),
         (["Rhine", None], None),
+        ("N/A", None),
+        (["Rhine", "TBD"], None),
         (" ", None),
     ],
 )
@@ -375,6 +380,9 @@ def test_text_answers(answer, accepted):
         ("3", "-3", 0.0, 0.0),
         ("巴黎。", "巴黎", 1.0, 1.0),
         ("x" * 2000, "x" * 2000, 0.0, 0.0),
+        (r"\text{the Rhine}", "Rhine", 1.0, 1.0),
+        ("New York", r"$\textbf{New }\mathrm{York}$", 1.0, 1.0),
+        (r"\text{not Rhine}", "Rhine", 0.0, 2 / 3),
     ],
 )
 def test_exact_match(answer, gold, right, partial):
@@ -600,6 +608,9 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
         ({"table": [["a", 1], ["b", 2]]}, ["table"]),
         ({"note": "Red."}, ["note"]),
         ({"messages": [{"role": "user", "content": "Hello there?"}]}, ["question"]),
+        # A second answer, even in a column that has the name of the gold's.
+        ({"label": "easy"}, ["label"]),
+        ({"solution": "Smith was first at the line."}, ["solution"]),
         # What the prompt shows, and what says nothing.
         ({"context": "Smith beat Jones."}, []),
         ({"question_text": "Who won?"}, []),

@@ -80,6 +80,12 @@ def test_the_passage_stands_before_the_question(kind, row, passage):
     assert unused_columns(TASKS[kind], row) == []
 
 
+def test_the_instruction_is_the_question_where_there_is_no_input():
+    for empty in ("", None):
+        row = {"instruction": "What is 1 + 1?", "input": empty, "output": "2"}
+        assert prompt_of("math", row) == "What is 1 + 1?"
+
+
 @pytest.mark.parametrize(
     ("columns", "unused"),
     [
@@ -261,7 +267,7 @@ def test_golds(kind, gold, right, wrong):
     assert TASKS[kind].gold_completion(row)
 
 
-@pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", ""])
+@pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", "NA", "unknown", ""])
 def test_what_is_no_answer_is_refused(gold):
     in_words = {"problem": "Show it.", "answer": gold, "solution": "So there are 5 apples."}
     with pytest.raises(RowError):

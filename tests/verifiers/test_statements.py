@@ -76,6 +76,11 @@ ANSWERS = [
     ('{"final_answer": true}', "true"),
     ('{"answers": 3}', None),
     ('"answer": 3\n', None),
+    # without braces, as Qwen's prompt for multiple choice asks for it
+    ('It is iron.\n\n"answer": "C"', "C"),
+    ('**"answer": "C"**', "C"),
+    ('It is not "answer": "C"', None),
+    ('"answer": "C" or "answer": "D"', None),
     # on the next line, with an explanation behind it
     ("The correct answer is:\n\n18", "18"),
     ("The correct answer is:\n\n18\n\nExplanation: 20 - 2 = 18, as 2 are gone.", "18"),

@@ -469,11 +469,20 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
         return [*general, *PROGRAMS]
     if rows and all(row.asked.form == WHOLE for row in rows):
         return [*map(constant, CONSTANTS), *WITHOUT_WORK, *RESPONSES]
-    golds = Counter(row.gold for row in rows if row.gold)
-    frequent = [gold for gold, often in golds.most_common(FREQUENT_GOLDS) if often > 1]
-    constants = [constant(answer) for answer in dict.fromkeys((*CONSTANTS, *frequent))]
-    queries = QUERIES if any("gold_sql" in row.asked.row for row in rows) else ()
-    return [*constants, *WITHOUT_WORK, *NOT_STATED, *queries, *named_by_verifiers(rows)]
+    golds = Counter[str]()
+    has_queries = False
+    for row in rows:
+        if row.gold:
+            golds[row.gold] += 1
+        has_queries = has_queries or "gold_sql" in row.asked.row
+    # A gold of one row is paid on that row alone, which says nothing.
+    answers = dict.fromkeys(CONSTANTS)
+    for gold, often in golds.most_common(FREQUENT_GOLDS):
+        if often > 1:
+            answers[gold] = None
+    queries = QUERIES if has_queries else ()
+    general = [*map(constant, answers), *WITHOUT_WORK, *NOT_STATED]
+    return [*general, *queries, *named_by_verifiers(rows)]
 
 
 def named_by_verifiers(rows: Sequence[Target]) -> list[Strategy]:

@@ -6,6 +6,7 @@ prompt asks for (`swift_rlvr.evaluation.prompts.ask`), and the rewards of the ru
 task, grade it in batches. Two rows with the same `Task.identity` ask the same.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns
 from swift_rlvr.tasks.boxes import unsaid_pixels
 from swift_rlvr.tasks.options import LETTERS, letters_in
+from swift_rlvr.tasks.own import RIGHT_CHOICE, read_question
 from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import allowed_share
 from swift_rlvr.tasks.sources import Source
@@ -35,12 +37,18 @@ from swift_rlvr.verifiers.answer_forms import unknown_form
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import with_decimal_comma
 
+# With which the templates of Qwen, Llama, Gemma, Mistral, Phi and DeepSeek begin a turn.
+TEMPLATE = re.compile(
+    r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|\[INST\]|<\|user\|>|<｜User｜>"
+)
 # The rows that are looked at unless all are asked for: enough for every kind of fault, in seconds.
 FIRST_ROWS = 2000
 # How the problem of a row that repeats another one begins.
 REPEATS = "asks the same as"
 # What a policy earns that does no work is tried on the first so many rows.
 ATTACKED_ROWS = 200
+# Of a gold that is a value or a name, and no sentence.
+_MOST_WORDS = 3
 # Of so many rows a long wrong answer is compared with the right one.
 _COMPARED_ROWS = 20
 
@@ -262,6 +270,9 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
     form = unknown_form(prompt_text(turns))
     if form is not None:
         findings.unknown_forms.append((asked.line, form))
+    token = TEMPLATE.search(prompt_text(turns))
+    if token is not None:
+        findings.templates.append((asked.line, token[0]))
     scale = unsaid_pixels(raw) if asked.task.verifier == BoxReward.name else None
     if scale is not None:
         largest, side = scale
@@ -277,10 +288,46 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
         findings.first_letters += is_first
         findings.other_letters += not is_first
         findings.expected_first += 1 / len(choices)
+        _note_numbers(findings, asked, raw)
     # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5
     is_mathematics = asked.task.verifier == AccuracyReward.name
     if is_mathematics and with_decimal_comma(tidy(answer)) is not None:
         findings.decimal_commas.append((asked.line, answer))
+    _note_other_golds(findings, asked, raw)
+
+
+def _note_numbers(findings: Findings, asked: AskedRow, raw: Row) -> None:
+    """Note a number as the gold of a choice: that of MMLU's 2 beside the choices 2, 3 and 4 may be
+    either.
+    """
+    for value in read_question(raw, RIGHT_CHOICE).answers.values():
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            continue
+        said = [choice for choice in asked.row["options"] if choice.strip() == f"{value:g}"]
+        letter = asked.gold.answer if asked.gold else ""
+        used = asked.row["options"][LETTERS.index(letter)] if letter in LETTERS else ""
+        if not said:
+            findings.has_numbers = True
+        elif used not in said:
+            findings.numbers_of_two.append((asked.line, f"{value:g}, read as {used}"))
+        return
+
+
+def _note_other_golds(findings: Findings, asked: AskedRow, raw: Row) -> None:
+    """Note a column with another right answer than the one that is used, such as a level in `label`
+    beside the answer in `target`.
+    """
+    used, *others = asked.task.golds_by_column(raw).items() or [("", "")]
+    verifier = REWARDS[asked.task.verifier or ""]
+    for column, gold in others:
+        # A solution in words may end with a number that is not its answer.
+        if gold == used[1] or len(gold.split()) > _MOST_WORDS or verifier.runs_code:
+            continue
+        (grade,) = grades_of(verifier(), [asked], [asked.answering(gold)])
+        if grade.reward == 0.0:
+            golds = f"{used[1]:.80} in {used[0]!r}, which is used, and {gold:.80} in {column!r}"
+            findings.other_golds.append((asked.line, golds))
+            return
 
 
 def _remarks_on(findings: Findings, asked: AskedRow) -> list[Problem]:
@@ -289,14 +336,15 @@ def _remarks_on(findings: Findings, asked: AskedRow) -> list[Problem]:
     A row is bad if nothing says what is right for it: it has neither a gold nor usable tests.
     """
     verifier = REWARDS[asked.task.verifier or ""]
-    remarks = verifier.remarks(asked.row)
-    for remark in remarks:
+    unusable: list[Problem] = []
+    for remark in verifier.remarks(asked.row):
         findings.remarks[remark] += 1
         findings.problems.append((asked.line, remark))
+        if UNUSABLE in remark:
+            unusable.append((asked.line, remark))
     if asked.ideal is not None:
         return []
     if verifier.without_gold:
-        unusable = [(asked.line, remark) for remark in remarks if UNUSABLE in remark]
         findings.untried[asked.task.name] += not unusable
         return unusable
     label = "unsolvable" if "nums" in asked.row else "no right answer is known"

@@ -113,6 +113,14 @@ class Findings:
     # the line and the text.
     unknown_forms: list[Problem] = field(default_factory=list)
     decimal_commas: list[Problem] = field(default_factory=list)
+    # Rows of which another column has another right answer than the one that is used, rows whose
+    # question has a chat template's tokens, and golds that are both the number of a choice and what
+    # another one says: the line and the text.
+    other_golds: list[Problem] = field(default_factory=list)
+    templates: list[Problem] = field(default_factory=list)
+    numbers_of_two: list[Problem] = field(default_factory=list)
+    # Whether a gold is the number of a choice, and nothing else.
+    has_numbers: bool = False
     # Rows whose boxes are taken for pixels of a picture of more than 1,000 of them, since nothing says
     # what they are, and the largest number of all these boxes.
     large_pictures: int = 0
@@ -286,6 +294,18 @@ class Findings:
                 f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
                 "same with a point is not graded; write a point, or a space behind the comma of a list"
             )
+        if self.other_golds:
+            line, golds = self.other_golds[0]
+            problem = f"two columns do not agree on the right answer (line {line}: {golds})"
+            yield f"{rows_text(len(self.other_golds))}: {problem}"
+        # Where other rows count their choices, these do, too.
+        if self.numbers_of_two and not self.has_numbers:
+            line, gold = self.numbers_of_two[0]
+            rows = rows_text(len(self.numbers_of_two))
+            yield (
+                f"{rows}: the gold is a number, and is read as that of a choice, from 0, though another "
+                f"choice says it (line {line}: {gold}); write the letter"
+            )
         if self.expected_first >= _EXPECTED_FIRST and not self.first_letters:
             yield (
                 f"{rows_text(self.other_letters)}: the right choice is never the first; where it is told by "
@@ -313,6 +333,12 @@ class Findings:
         if self.pictures_at_urls:
             rows = rows_text(self.pictures_at_urls)
             yield f"{rows}: pictures at URLs, which were not opened"
+        if self.templates:
+            line, token = self.templates[0]
+            yield (
+                f"{rows_text(len(self.templates))}: the question has a chat template's {token} (line {line}), "
+                "and the trainer puts its own around it; keep the question alone, or `messages`"
+            )
         if self.unknown_forms:
             line, form = self.unknown_forms[0]
             rows = rows_text(len(self.unknown_forms))
@@ -334,14 +360,19 @@ class Findings:
                 f"one {right:g}"
             )
         # Of all rows: what applies to a few, such as the number in the question, says little.
-        without_work = [earned for earned in self.earned if not earned.strategy.knows_gold]
+        without_work: list[Earned] = []
+        unstated: list[Earned] = []
+        for earned in self.earned:
+            if earned.strategy.knows_gold:
+                unstated.append(earned)
+            else:
+                without_work.append(earned)
         best = max(without_work, key=lambda earned: earned.total, default=None)
         if best is not None and best.total > self.guessing_limit * self.attacked:
             yield (
                 f"{rows_text(len(best.paid))} of {self.attacked:,}: {best.strategy.name} is paid, without "
                 f"any work: {best.total / self.attacked:.2f} a row"
             )
-        unstated = [earned for earned in self.earned if earned.strategy.knows_gold]
         for earned in unstated[:_SHOWN_UNSTATED]:
             problem = f"{earned.strategy.name!r} is paid, though it does not state the answer"
             yield f"{rows_text(len(earned.paid))}: {problem}"

@@ -69,8 +69,14 @@ class Graders:
         """What all rewards given pay together for the right answer of a row, and for a long wrong one;
         None unless one verifies and another one is shaping.
         """
-        given = [each for each in self._given or () if missing_column(each, asked.row) is None]
-        if not {VERIFIER, SHAPING} <= {reward.role for reward in given}:
+        given = []
+        roles = set()
+        for reward in self._given or ():
+            # Of a mixed file the rewards of other tasks lack their columns here.
+            if missing_column(reward, asked.row) is None:
+                given.append(reward)
+                roles.add(reward.role)
+        if not {VERIFIER, SHAPING} <= roles:
             return None
         completions = [asked.graded or "", asked.answering(GUESS, AT_LENGTH)]
         right = wrong = 0.0
@@ -86,10 +92,13 @@ class Graders:
         """The names of the rewards given, where each declares that it judges something else than the
         answer.
         """
-        given = self._given or ()
-        if any(reward.role not in (FORMAT, SHAPING) for reward in given):
-            return []
-        return [reward.name for reward in given]
+        names = []
+        for reward in self._given or ():
+            # A function of one's own without a role may verify.
+            if reward.role not in (FORMAT, SHAPING):
+                return []
+            names.append(reward.name)
+        return names
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,8 @@ def _exemplified(cls: type[Reward]) -> Problems:
             "examples=[(completion, row, reward), ...] of @reward, or an attribute of the function"
         )
         return
-    values = [example.reward for example in cls.examples]
-    earned = {value for value in values if value is not None}
-    if len(earned) < 2:
+    values = {example.reward for example in cls.examples}
+    if len(values - {None}) < 2:
         yield "`examples` must have a completion that earns the most and one that earns less"
     if cls().columns and None not in values:
         yield "`examples` must have a row that cannot be graded, with reward None"

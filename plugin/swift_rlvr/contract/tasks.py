@@ -142,8 +142,13 @@ def _messages(task: Task, row: Row) -> Problems:
 def _graded(task: Task) -> Problems:
     """By the rules of `swift-rlvr dataset check`."""
     findings = Findings(limit=0.0, shared={})
-    rows = [ask(task, row, number) for number, row in enumerate(task.examples, start=1)]
-    with_gold = [asked for asked in rows if asked.ideal is not None]
+    rows = []
+    with_gold = []
+    for number, row in enumerate(task.examples, start=1):
+        asked = ask(task, row, number)
+        rows.append(asked)
+        if asked.ideal is not None:
+            with_gold.append(asked)
     for reward, of_reward in Graders(None).by_reward(with_gold).items():
         for graded in graded_rows(reward, of_reward):
             problem = findings.count(graded)

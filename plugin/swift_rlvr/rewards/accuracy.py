@@ -15,10 +15,11 @@ from swift_rlvr.rewards.base import (
     Row,
     rules_in_order,
 )
-from swift_rlvr.rewards.options import with_options
+from swift_rlvr.rewards.options import choice_alone, with_options
 from swift_rlvr.rewards.question import QUESTION_COLUMNS, question_in
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.answer_forms import TAGS
 from swift_rlvr.verifiers.mathematics import (
     Leniency,
     Reason,
@@ -137,11 +138,20 @@ class AccuracyReward(Reward):
             question = "" if is_number else question_in(row)
             ordered = asks_for_order(question) if question else None
         leniency = Leniency(parameters.rounded_gold, parameters.convert_units, ordered)
-        form = check_form(row.get(ANSWER_FORM) or parameters.answer_form)
+        form = row.get(ANSWER_FORM) or parameters.answer_form
+        if form:
+            # The verifier would take an unknown one for an error of its own.
+            check_form(form)
         verdict = grade(text, gold, leniency, parameters.gold_is_list, form)
-        if row.get("options") is not None:
-            verdict = with_options(verdict, gold, row["options"], leniency)
-        return verdict
+        options = row.get("options")
+        if options is None:
+            return verdict
+        # Words alone on the last line may be the end of a sentence, but not where they are a choice.
+        if verdict.reason is Reason.NO_ANSWER and text is not None:
+            choice = choice_alone(text, options, form)
+            if choice is not None:
+                verdict = grade(f"<answer>{choice}</answer>", gold, leniency, form=TAGS)
+        return with_options(verdict, gold, options, leniency)
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:

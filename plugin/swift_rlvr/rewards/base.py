@@ -163,6 +163,8 @@ class Reward:
         self.neutral: float | None = None
         # The reward that this one asks whether an answer is right.
         self.verifier: Reward | None = None
+        # The `swift_rlvr.rewards.gate.OutcomeGate` that pays right answers only.
+        self.gate: Any = None
         # Whether a trainer calls it, which comes back with more completions; a command asks once.
         self.is_training = False
 
@@ -287,15 +289,18 @@ class Reward:
         grades = [Grade(None, OTHER_TASK)] * count
         if own == []:  # rows of other tasks need no columns
             return grades
-        texts = [text if type(text) is str else completion_text(text) for text in completions]
-        texts = self._with_openings(texts, columns)
+        # The reward sees its own rows alone: in a mixed batch the others have None in its columns.
+        texts = self._texts(completions, columns)
         used = self._used_columns(completions, columns)
-        if own is None:
-            return self._judge_batch(texts, used)
-
-        own_texts = [texts[index] for index in own]
-        own_columns = {name: [values[index] for index in own] for name, values in used.items()}
-        for index, grade in zip(own, self._judge_batch(own_texts, own_columns), strict=True):
+        if own is not None:
+            texts = [texts[index] for index in own]
+            used = {name: [values[index] for index in own] for name, values in used.items()}
+        graded = self.grade_batch(texts, used)
+        if self.gate is not None:
+            graded = self.gate.grades(graded, texts, used)
+        for index, grade in zip(own or range(count), graded, strict=True):
+            if grade.reward is None and self.neutral is not None:
+                grade = Grade(self.neutral, grade.reason)
             grades[index] = grade
         return grades
 
@@ -311,7 +316,7 @@ class Reward:
         used = {
             name: values[0] for name, values in self._used_columns([completion], columns).items()
         }
-        (text,) = self._with_openings([completion_text(completion)], columns)
+        (text,) = self._texts([completion], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:
             return explanation._replace(reward=self.neutral)
@@ -326,26 +331,19 @@ class Reward:
         passed = None if reward is None else reward > 0
         return Explanation(reward, reason, text, [Rule(reason, passed)])
 
-    def _judge_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        """What `grade_batch` says, with the neutral value where there is one."""
-        grades = self.grade_batch(texts, columns)
-        if self.neutral is None:
-            return grades
-        return [
-            Grade(self.neutral, grade.reason) if grade.reward is None else grade for grade in grades
-        ]
-
-    def _with_openings(
-        self, texts: Sequence[str | None], columns: Mapping[str, Any]
-    ) -> list[str | None]:
-        """The completions as ms-swift hands them over: with the opening of the thinking that stands
-        at the end of the prompt.
+    def _texts(self, completions: Sequence, columns: Mapping[str, Any]) -> list[str | None]:
+        """The text of each completion as ms-swift hands it over: with the opening of the thinking that
+        stands at the end of the prompt.
 
         Every reward then sees that a completion which never closes it is nothing but thinking.
         """
-        if self.parameters.thinking_opened:
-            return [text and with_opening(text, opened=True) for text in texts]
-        whole = list(texts)
+        texts = []
+        for completion in completions:
+            text = completion if type(completion) is str else completion_text(completion)
+            if text and self.parameters.thinking_opened:
+                text = with_opening(text, opened=True)
+            texts.append(text)
+
         for name, is_opened in OPENED_BY.items():
             values = columns.get(name)
             if values is None:
@@ -355,10 +353,10 @@ class Reward:
             elif not isinstance(values, (list, tuple)) or len(values) != len(texts):
                 # another trainer's column of this name
                 continue
-            for index, (text, value) in enumerate(zip(whole, values, strict=True)):
+            for index, (text, value) in enumerate(zip(texts, values, strict=True)):
                 if text and is_opened(value):
-                    whole[index] = with_opening(text, opened=True)
-        return whole
+                    texts[index] = with_opening(text, opened=True)
+        return texts
 
     def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns; an absent optional one is None in every row."""

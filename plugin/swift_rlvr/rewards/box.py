@@ -191,7 +191,24 @@ class BoxReward(Reward):
             spots = _spots_in(written, asked.form, self.parameters.text_around)
         except _Fault as fault:
             return explained_by(RULES, 0.0, fault.reason, written, fault.detail)
-        return self._compared(asked, spots, written)
+
+        table = []
+        for gold in asked.golds:
+            table.append([self._pair(gold, spot, asked.canvas) for spot in spots])
+        # An answer meets at most one gold: those that are right come first, then the nearest.
+        weights = []
+        for pairs_of_gold in table:
+            weights.append([pair.overlap + _RIGHT_PAIR * pair.is_right for pair in pairs_of_gold])
+        met = best_pairs(weights)
+        pairs = [table[gold][spot] for gold, spot in met.items()]
+
+        reason = _reason(table, pairs)
+        share = 1.0 if reason == "correct" else 0.0
+        if reason != "correct" and self.parameters.partial:
+            most = max(len(asked.golds), len(spots))
+            share = min(_MOST_PARTIAL, sum(pair.overlap for pair in pairs) / most)
+        rules = _rules(asked, spots, table, met)
+        return explained_by(RULES, share, reason, written, further=rules)
 
     def _asked(self, row: Row) -> _Asked:
         """What a row asks for; _Fault if nobody could answer it."""
@@ -213,25 +230,6 @@ class BoxReward(Reward):
             detail = "without it nobody can say how near a point is to another one"
             raise _Fault("bad canvas", detail)
         return _Asked(golds, form, canvas)
-
-    def _compared(self, asked: _Asked, spots: Sequence[Spot], written: str) -> Explanation:
-        """How answers meet the right ones, after all of them could be read."""
-        table = []
-        for gold in asked.golds:
-            table.append([self._pair(gold, spot, asked.canvas) for spot in spots])
-        weights = []
-        for row in table:
-            weights.append([pair.overlap + _RIGHT_PAIR * pair.is_right for pair in row])
-        met = best_pairs(weights)
-        pairs = [table[gold][spot] for gold, spot in met.items()]
-
-        reason = _reason(table, pairs)
-        share = 1.0 if reason == "correct" else 0.0
-        if reason != "correct" and self.parameters.partial:
-            most = max(len(asked.golds), len(spots))
-            share = min(_MOST_PARTIAL, sum(pair.overlap for pair in pairs) / most)
-        rules = _rules(asked, spots, table, met)
-        return explained_by(RULES, share, reason, written, further=rules)
 
     def _pair(self, gold: Spot, answer: Spot, canvas: Sequence[float] | None) -> _Pair:
         if not same_label(gold, answer):

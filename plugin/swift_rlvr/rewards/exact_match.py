@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.answer_form import ANSWER_FORM, AnswerFormParameters
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
+from swift_rlvr.rewards.options import TEXT_COMMAND
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, normalised_answer
 from swift_rlvr.verifiers.quantities import same_quantity
-from swift_rlvr.verifiers.statements import WORDS, check_form, final_statement
+from swift_rlvr.verifiers.statements import WORDS, final_statement
 
 MAX_ANSWER_CHARS = 1000
+# Of a gold that somebody else may put in the same words.
+_MOST_WORDS = 15
 # Golds of which no part is right.
 _ALL_OR_NOTHING = frozenset(("yes", "no", "true", "false"))
 _LETTER = re.compile(r"[^\W\d_]")
@@ -109,12 +112,19 @@ class ExactMatchReward(Reward):
             "as in a program's output; a value of Python may be written with other quotes and spaces",
         )
 
+    @classmethod
+    def remarks(cls, row: Row) -> list[str]:
+        golds = golds_of(row["accepted_answers"]) or [""]
+        if min(len(gold.split()) for gold in golds) > _MOST_WORDS:
+            return [f"no other wording of a gold of more than {_MOST_WORDS} words is paid"]
+        return []
+
     def grade(self, text: str | None, row: Row) -> Explanation:
         golds = golds_of(row["accepted_answers"])
         if golds is None:
             return Explanation(None, "bad gold", None, rules_in_order(RULES, "bad gold"))
         literal = self.parameters.literal
-        form = check_form(row.get(ANSWER_FORM) or self.parameters.answer_form)
+        form = row.get(ANSWER_FORM) or self.parameters.answer_form
 
         def is_value(line: str) -> bool:
             """Whether a last line is a value, or a right answer: other words alone cannot be told
@@ -157,10 +167,14 @@ def _compared(answer: str, golds: list[str], literal: bool) -> tuple[float | Non
         words = _python_value(answer)
         accepted = [_python_value(gold.strip()) for gold in golds]
     else:
+        # A model that boxes words writes \boxed{\text{Rhine}}.
+        answer = TEXT_COMMAND.sub(r"\1 ", answer)
+        golds = [TEXT_COMMAND.sub(r"\1 ", gold) for gold in golds]
         words = normalised_answer(answer)
         accepted = [normalised_answer(gold) for gold in golds]
     if words in accepted:
         return 1.0, "correct"
+    # "five" is 5, $5 are 5 dollars, and 3 March is March 3, which no comparison of texts can tell.
     if not literal:
         same = {same_quantity(gold, answer) for gold in golds}
         if "yes" in same:

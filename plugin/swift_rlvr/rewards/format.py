@@ -57,8 +57,7 @@ def fault(text: str | None, strict: bool = False) -> tuple[str, str]:
             return "repeated tag", f"{tag} occurs {tags.count(tag)} times"
     if tags != list(TAGS):
         return "wrong order", " ".join(tags)
-    parts = _TAG.split(text)
-    before, think, between, answer, after = parts
+    before, think, between, answer, after = _TAG.split(text)
     for part in (before, between, after):
         if part.strip():
             return "text outside the tags", repr(part.strip()[:40])
@@ -66,18 +65,13 @@ def fault(text: str | None, strict: bool = False) -> tuple[str, str]:
         return "empty think part", ""
     if not _MORE_THAN_STOPS.search(answer):
         return "empty answer", ""
-    if strict:
-        return _layout_fault(text, parts)
-    return OK, ""
+    if not strict:
+        return OK, ""
 
-
-def _layout_fault(text: str, parts: list[str]) -> tuple[str, str]:
-    """The reason why a well-formed text is not laid out as the strict format asks, or `OK`."""
     lines = [line.strip() for line in text.split("\n")]
     for tag in TAGS:
         if tag not in lines:
             return "tag not on its own line", tag
-    before, think, between, answer, _ = parts
     inner_edges = {think[0], think[-1], answer[0], answer[-1]}
     if before or between != "\n" or inner_edges != {"\n"}:
         return "white space around the tags", f"{before!r} before, {between!r} between"

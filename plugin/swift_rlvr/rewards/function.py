@@ -103,7 +103,15 @@ class FunctionReward(Reward):
         refused = [self._refused(text, columns, index) for index, text in enumerate(texts)]
         asked = [index for index, explanation in enumerate(refused) if explanation is None]
         outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
-        self._count(outcomes)
+        # One that raises on some completions is careless; one that raises on all of them cannot work.
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if len(failures) < len(outcomes):
+            self.has_graded = True
+        if self.has_graded:
+            self.first_failure = None  # its traceback keeps a batch in memory
+        elif failures:
+            self.failed += len(failures)
+            self.first_failure = self.first_failure or failures[0]
         self.end_if_it_only_fails(ENOUGH if self.is_training else 2)
         self._warn(outcomes)
 
@@ -303,16 +311,6 @@ class FunctionReward(Reward):
             elif reward <= 0:
                 reason = NO_REWARD
         return Grade(reward, reason)
-
-    def _count(self, outcomes: Sequence[Grade | Exception]) -> None:
-        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-        if len(failures) < len(outcomes):
-            self.has_graded = True
-        if self.has_graded:
-            self.first_failure = None  # its traceback keeps a batch in memory
-        elif failures:
-            self.failed += len(failures)
-            self.first_failure = self.first_failure or failures[0]
 
     def end_if_it_only_fails(self, enough: int = 2) -> None:
         """InputError if it has raised on so many completions, and nothing was graded so far. One alone

@@ -120,7 +120,6 @@ class ShapingReward(Reward):
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
-        self.gate: OutcomeGate | None = None
         if self.parameters.gated:
             verifier = REWARDS[self.parameters.accuracy](args=args)
             self.ask(verifier)
@@ -131,10 +130,6 @@ class ShapingReward(Reward):
     def least(self) -> float:
         """The least that `grade` gives."""
         return 0.0
-
-    def _judge_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        grades = super()._judge_batch(texts, columns)
-        return grades if self.gate is None else self.gate.grades(grades, texts, columns)
 
     def judge(self, text: str | None, row: Row) -> Explanation:
         explanation = super().judge(text, row)

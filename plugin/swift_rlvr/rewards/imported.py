@@ -77,7 +77,17 @@ def import_reward(path: str) -> type[Reward]:
     if inspect.isclass(target):
         if issubclass(target, Reward):
             return target
-        target = target()
+        try:
+            target = target()
+        except Exception as error:  # of somebody else's code; it may need arguments
+            problem = f"{path} cannot be built without arguments ({error})"
+            example = f"name an object of it, such as mine = {name}(...)"
+            raise InputError(f"{problem}; {example}", FIELD) from error
+    elif (
+        inspect.isfunction(target)
+        and next(iter(inspect.signature(target).parameters), "") == "self"
+    ):
+        raise InputError(f"{path} is a method of a class; name that of an object", FIELD)
     if not callable(target):
         raise InputError(f"{path} must be a function, got {target!r:.80}", FIELD)
     return _reward_class(path, name, target)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from swift_rlvr.tasks.options import LETTERS, choices_by_label, letters_in
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import Leniency, Reason, Verdict, grade
+from swift_rlvr.verifiers.statements import WORDS, final_statement
 
 # \text{(A) iron}, \textbf{A}
-_TEXT_COMMAND = re.compile(r"\\(?:text|math)[a-z]{0,2}\s*\{([^{}]*)\}")
+TEXT_COMMAND = re.compile(r"\\(?:text|math)[a-z]{0,2}\s*\{([^{}]*)\}")
 _SPACING = re.compile(r"\\[,;:! ]|\\q?quad\b|~|\$|\\[()\[\]]|\*\*|`")
 # A, (A), [A], "Option A:", "the answer is (A)"; and behind it a value: "(A) 7", "A. 7", "A = 7"
 _BEFORE = r"(?:(?:the )?(?:correct |right )?(?:answer|option|choice)(?: is)?:?\s*)"
@@ -40,6 +41,19 @@ class _Answer(NamedTuple):
     value: str
 
 
+def choice_alone(text: str, options: object, form: str | None) -> str | None:
+    """The choice that is all of the last line of a completion, where nothing else states an answer: to
+    the verifier of mathematics it is the end of a sentence.
+
+    >>> choice_alone("Salt is none.\\nIron.", ["salt", "iron"], None), choice_alone("So iron.", ["salt", "iron"], None)
+    ('Iron.', None)
+    """
+    words = {normalised_answer(choice) for choice in _choices(options).values()}
+    reader = WORDS._replace(is_value=lambda line: normalised_answer(line) in words)
+    statement = final_statement(text, form, reader)
+    return statement.answer if statement and reader.is_value(statement.answer) else None
+
+
 def with_options(verdict: Verdict, gold: object, options: object, leniency: Leniency) -> Verdict:
     """The verdict on an answer by a gold, where the row has choices: the same where they say
     nothing about it.
@@ -54,7 +68,11 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
     choices = _choices(options)
     several = letters_in(gold, [*choices]) if isinstance(gold, str) else []
     if several:
-        return _decided(verdict, _letters_alone(verdict.answer, choices) == several)
+        # The letters alone, or each with what its choice says: (A) iron, (C) tin.
+        bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", verdict.answer))
+        for letter, text in choices.items():
+            bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
+        return _decided(verdict, letters_in(bare, [*choices]) == several)
     right = _right_letter(gold, verdict.gold, choices)
     if right is None:
         return verdict
@@ -73,14 +91,6 @@ def with_options(verdict: Verdict, gold: object, options: object, leniency: Leni
 def _decided(verdict: Verdict, is_right: bool) -> Verdict:
     reason = Reason.CORRECT if is_right else Reason.WRONG
     return verdict._replace(reward=reason.reward, reason=reason)
-
-
-def _letters_alone(answer: str, choices: dict[str, str]) -> list[str]:
-    """The letters of several choices that an answer gives, alone or each with its own choice: (A) iron."""
-    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", answer))
-    for letter, text in choices.items():
-        bare = re.sub(rf"\b{letter}[).:]*\s*{re.escape(text)}(?!\w)", letter, bare)
-    return letters_in(bare, [*choices])
 
 
 def _is_right(answer: _Answer, right: str, stated: list[str], is_gold: bool) -> bool | None:
@@ -126,7 +136,7 @@ def _right_letter(gold: object, gold_text: str | None, choices: dict[str, str]) 
 
 def _read(text: str, choices: dict[str, str]) -> _Answer:
     """The letter and the value that an answer gives. A letter is one of the choices'."""
-    bare = _SPACING.sub(" ", _TEXT_COMMAND.sub(r"\1 ", text)).strip().rstrip(".").strip()
+    bare = _SPACING.sub(" ", TEXT_COMMAND.sub(r"\1 ", text)).strip().rstrip(".").strip()
     # "C. elegans", "A = 5" and "A body" may be choices themselves.
     if bare.casefold() in [choice.rstrip(".").casefold() for choice in choices.values()]:
         return _Answer(None, text)

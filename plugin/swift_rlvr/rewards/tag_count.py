@@ -67,7 +67,14 @@ class TagCountReward(ShapingReward):
         outcomes = []
         rules = []
         for tag, mark in zip(TAGS, marks, strict=True):
-            outcome = _outcome(text, tag, mark)
+            first = text.find(mark)
+            if first < 0:
+                outcome = INSIDE if tag in text else MISSING
+            # From the next character on: two marks may share a line break.
+            elif text.find(mark, first + 1) < 0:
+                outcome = ONCE
+            else:
+                outcome = REPEATED
             outcomes.append(outcome)
             rules.append(Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome))
 
@@ -79,14 +86,3 @@ class TagCountReward(ShapingReward):
         if outcomes.count(MISSING) == len(TAGS):
             reason = "no tags"
         return Explanation(outcomes.count(ONCE) / 4, reason, text, rules)
-
-
-def _outcome(text: str, tag: str, mark: str) -> str:
-    """How often a mark, a tag with or without line breaks, occurs in a text."""
-    first = text.find(mark)
-    if first < 0:
-        return INSIDE if tag in text else MISSING
-    # From the next character on: two marks may share a line break.
-    if text.find(mark, first + 1) < 0:
-        return ONCE
-    return REPEATED

@@ -168,7 +168,12 @@ def _read(row: Row) -> _Asked:
     is_said = bool(settings.gold_coordinates or written.scale)
     require_one_scale(text, settings.coordinates, change.scale, is_said)
     golds = [change.of(spot) for spot in written.spots]
-    asks_for = _asked_form(row, settings, written)
+    right = written.spots[0].form
+    if settings.asks_for == BOX and right == POINT:
+        problem = f"{PREFIX}ASKS_FOR is box, and the right answer is a point"
+        raise RowError("boxes", problem, in_file=written.column)
+    # On a screen a click anywhere within the box is right.
+    asks_for = settings.asks_for or (POINT if _is_screen(row) else right)
     filled = _filled(question, row, change)
     used = [column, written.column]
     messages = prompt_of({**row, column: filled}, filled, used)
@@ -183,17 +188,6 @@ def _read(row: Row) -> _Asked:
     if not is_said and change.scale == ABSOLUTE and change.size is not None:
         pixels = max(max(spot.at) for spot in written.spots), max(change.size)
     return _Asked(messages, golds, change.canvas, asks_for, kept, used, pixels)
-
-
-def _asked_form(row: Row, settings: BoxSettings, written: _Written) -> str:
-    """Whether answers are boxes or points."""
-    right = written.spots[0].form
-    if settings.asks_for == BOX and right == POINT:
-        problem = f"{PREFIX}ASKS_FOR is box, and the right answer is a point"
-        raise RowError("boxes", problem, in_file=written.column)
-    if settings.asks_for:
-        return settings.asks_for
-    return POINT if _is_screen(row) else right
 
 
 def _change_of(row: Row, written: _Written, image: Picture, settings: BoxSettings) -> Change:

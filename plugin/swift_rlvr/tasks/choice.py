@@ -149,7 +149,14 @@ def _index_of(column: str, gold: Any, offered: Any, first: int) -> int | None:
     >>> _index_of("answer", "2", texts, 0), _index_of("answer", 2, [8, 2, 24, 120], 0)
     (None, None)
     """
-    number = _whole_number(column, gold)
+    # A text is an index in a column that is called so; elsewhere it is what a choice says.
+    number = None
+    if isinstance(gold, str):
+        is_index = folded_name(column).endswith(("index", "idx"))
+        if is_index and gold.isdecimal():
+            number = int(gold)
+    elif isinstance(gold, (int, float)) and not isinstance(gold, bool) and gold == gold // 1:
+        number = int(gold)
     choices = parsed(offered)
     if isinstance(choices, Mapping) and set(choices) <= set(LETTERS):
         choices = list(choices.values())
@@ -159,15 +166,6 @@ def _index_of(column: str, gold: Any, offered: Any, first: int) -> int | None:
         return None
     index = number - first
     return index if 0 <= index < len(choices) else None
-
-
-def _whole_number(column: str, gold: Any) -> int | None:
-    """The whole number that a gold is, also as a text in a column of indexes."""
-    if isinstance(gold, str):
-        is_index = folded_name(column).endswith(("index", "idx"))
-        return int(gold) if is_index and gold.isdecimal() else None
-    is_number = isinstance(gold, (int, float)) and not isinstance(gold, bool)
-    return int(gold) if is_number and gold == gold // 1 else None
 
 
 def prepare_choice(row: Row) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -153,12 +154,14 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
+        # Many a file of JSON Lines is called .json; of one list that is cut off the error is told.
         lines = text.strip().splitlines()
         if len(lines) < 2 or not lines[0].rstrip().endswith(b"}"):
             raise InputError(f"{path}: cannot be read as json ({error})") from error
         yield from _json_lines(path, io.BytesIO(text))
         return
     if isinstance(value, dict):
+        # SQuAD's own files, and what dashboards export: {"version": ..., "data": [...]}.
         lists = [held for held in value.values() if isinstance(held, list)]
         are_objects = len(lists) == 1 and all(isinstance(row, dict) for row in lists[0])
         value = lists[0] if are_objects and lists[0] else [value]
@@ -191,6 +194,12 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
         names = next(reader, [])
         if _quotes_rows(lines, delimiter, names):
             raise InputError(f"{path}: a quote that opens in the first line is not closed there")
+        # The row is a dict, in which the second one would take the place of the first.
+        repeated = [name for name, count in Counter(names).items() if name and count > 1]
+        if repeated:
+            raise InputError(
+                f"{path}: the first line names two columns {repeated[0]!r}; rename one"
+            )
         before = reader.line_num
         lines.clear()
         for values in reader:
@@ -227,6 +236,7 @@ class _Record(NamedTuple):
                     yield number, UnreadableRow(problem, "not CSV")
         elif count == len(names):
             row: dict[str, Any] = {}
+            # 007 may be a code, and 1.50 a price: only what a whole number would be written as is one.
             for name, text in zip(names, self.values, strict=True):
                 row[name] = int(text) if _WHOLE_NUMBER.fullmatch(text) else text
             yield self.first, row

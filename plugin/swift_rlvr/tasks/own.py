@@ -56,7 +56,7 @@ from swift_rlvr.tasks.task import (
     with_default_system,
     with_system,
 )
-from swift_rlvr.verifiers.answers import normalised_answer
+from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
 # Roles as ShareGPT calls them.
@@ -78,8 +78,10 @@ _GOLD_KEYS = (
 _ALIASES = ("answer_aliases", "aliases")
 # Of an answer that is no value: "on a Monday" is one, a sentence is not.
 _MOST_WORDS = 3
-# What datasets write where there is no answer that could be graded.
-_NO_ANSWER = ("proof", "notfound", "n/a", "nan", "null", "")
+# What datasets write where there is no answer, and where there is none that mathematics could grade:
+# a text may be "unknown", or sodium's "Na".
+_NO_ANSWER = ("notfound", "n/a", "#n/a", "nan", "null", "tbd", "")
+_NO_VALUE = (*_NO_ANSWER, "proof", "na", "unknown")
 # Between them, a number of 32 bits keeps six digits.
 _SMALLEST, _LARGEST = 1e-37, 1e38
 # Two words for one thing each.
@@ -163,9 +165,22 @@ def read_question(row: Row, further: Sequence[str] = ()) -> Question:
     further: as in `find_columns`.
     """
     columns = find_columns(row, further)
-    questions = {name: value_at(row, name) for name in columns["problem"]}
-    questions = {name: value for name, value in questions.items() if value is not None}
-    answers = _answers(row, columns["answer"])
+    questions = {}
+    for name in columns["problem"]:
+        value = value_at(row, name)
+        # Alpaca's `input` is empty where the whole question is the instruction.
+        if value is not None and value != "":
+            questions[name] = value
+    answers = {}
+    for name in columns["answer"]:
+        value = value_at(row, name)
+        if folded_name(name) in MESSAGES:
+            # Of a conversation the assistant's last turn is one.
+            turns = turns_of(value)
+            is_answered = bool(turns) and turns[-1]["role"] == "assistant"
+            value = turns[-1].get("content") if is_answered else None
+        if value is not None:
+            answers[name] = value
     if not questions:
         raise _nothing_in("problem", columns, row)
     if not answers:
@@ -176,20 +191,6 @@ def read_question(row: Row, further: Sequence[str] = ()) -> Question:
     messages = with_default_system(prompt_of(row, question, used), R1_ZERO_SYSTEM)
     asked = question if isinstance(question, str) else str(messages[-1]["content"])
     return Question(messages, asked.strip(), answers, used)
-
-
-def _answers(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    """What may be the right answer of a row, by its column."""
-    answers = {}
-    for name in columns:
-        value = value_at(row, name)
-        if folded_name(name) in MESSAGES:
-            turns = turns_of(value)
-            is_answered = bool(turns) and turns[-1]["role"] == "assistant"
-            value = turns[-1].get("content") if is_answered else None
-        if value is not None:
-            answers[name] = value
-    return answers
 
 
 def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowError:
@@ -238,7 +239,10 @@ def golds_in(answer: Any) -> list[Any]:
     value = parsed(answer)
     golds = [value]
     if isinstance(value, Mapping):
-        golds = _golds_in_object(value)
+        names = columns_named(_GOLD_KEYS, value)
+        held = [value[name] for name in names if value[name] not in (None, "", [])]
+        golds = golds_in(held[0]) if held else []
+        golds = golds + list(value.get("aliases") or [])
         if isinstance(answer, str) and not golds:
             return [answer]
     elif isinstance(value, (list, tuple)):
@@ -248,15 +252,12 @@ def golds_in(answer: Any) -> list[Any]:
         golds = []
         for each in value:
             golds += golds_in(each) if isinstance(each, (str, Mapping)) else [each]
-    return _different(golds)
 
-
-def _different(golds: Iterable[Any]) -> list[Any]:
-    """The golds, each once, with numbers as they were written. True is not the number 1."""
     different: list[Any] = []
     for gold in golds:
         if isinstance(gold, float):
             gold = as_written(gold)
+        # True is not the number 1.
         if gold not in different or isinstance(gold, bool):
             different.append(gold)
     return different
@@ -274,13 +275,6 @@ def as_written(number: float) -> float:
     short = float(f"{number:.6g}")
     (in_32_bits,) = struct.unpack("f", struct.pack("f", short))
     return short if in_32_bits == number else number
-
-
-def _golds_in_object(value: Mapping[str, Any]) -> list[Any]:
-    names = columns_named(_GOLD_KEYS, value)
-    held = [value[name] for name in names if value[name] not in (None, "", [])]
-    golds = golds_in(held[0]) if held else []
-    return golds + list(value.get("aliases") or [])
 
 
 def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) -> dict[str, Any]:
@@ -333,7 +327,7 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
             return golds
         # The box in a later column is better than the answer "even". Beside "proof" only a box is.
         in_words = in_words or golds
-    if _says_there_is_none(next(iter(answers.values()))):
+    if _is_one_of(_NO_VALUE, next(iter(answers.values()))):
         in_words = []
     if not in_words:
         column, answer = next(iter(answers.items()))
@@ -342,8 +336,8 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
     return in_words
 
 
-def _says_there_is_none(answer: Any) -> bool:
-    return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in _NO_ANSWER
+def _is_one_of(words: Sequence[str], answer: Any) -> bool:
+    return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in words
 
 
 def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
@@ -354,7 +348,7 @@ def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
     all_values = True
     for answer in answers:
         gold = readable_gold(answer)
-        if gold is None or _says_there_is_none(gold.text):
+        if gold is None or _is_one_of(_NO_VALUE, gold.text):
             return [], False
         if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
             return [], False
@@ -414,7 +408,11 @@ def _as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = str(value).strip() if isinstance(value, (str, int, float)) else ""
-    return text if normalised_answer(text) else ""
+    # A solution states it in a box, in tags or behind ####; nobody would repeat the whole of it.
+    marked = marked_answer(text)
+    if marked is not None:
+        text = marked[1]
+    return text if normalised_answer(text) and not _is_one_of(_NO_ANSWER, text) else ""
 
 
 def prepare_qa(row: Row) -> dict[str, Any]:
@@ -443,12 +441,32 @@ class OwnTask(Task):
     def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
         return find_columns(present, self.further)
 
+    def golds_by_column(self, row: Row) -> dict[str, str]:
+        answers = list(read_question(row, self.further).answers)
+        gold = self.gold(row)
+        if gold is None or len(answers) < 2:
+            return {}
+        golds: dict[str, str] = {}
+        for name in answers:
+            others = {other.partition(".")[0] for other in answers} - {name.partition(".")[0]}
+            alone = {column: value for column, value in row.items() if column not in others}
+            # The question may be in one of the others, or no answer in this one.
+            with suppress(RowError):
+                by_itself = self.gold(alone)
+                # A word in a likelier column gives way to a value.
+                if by_itself is not None and (golds or by_itself.answer == gold.answer):
+                    golds[name] = by_itself.answer
+        return golds
+
     def read_columns(self, row: Row) -> list[str]:
-        # Of a question the prompt tells: beside messages it is not used.
-        asked = columns_named(NAMES["problem"], row)
+        question = read_question(row, self.further)
+        # Of a question the prompt tells: beside messages it is not used. Nor is the answer of a
+        # second column.
+        not_known = {*columns_named(NAMES["problem"], row), *question.answers}
+        read = [name for name in question.columns if name not in not_known]
+        used = list(self.golds_by_column(row))[:1] or list(question.answers)
         kept = [name for names in KEPT.values() for name in names]
-        found = [name for name in read_question(row, self.further).columns if name not in asked]
-        return [*found, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
+        return [*read, *used, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
         prepared = self.preprocess(row)

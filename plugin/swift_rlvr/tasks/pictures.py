@@ -215,30 +215,27 @@ def _decode(held: bytes) -> Content:
         start = held[:20]
         what = "an empty file" if not held else f"it begins with {start!r}"
         return Content(digest, f"cannot be read as a picture ({what}; {type(error).__name__})")
+    problem = ""
     if is_lost:
         problem = "all that it shows is in its transparency, which ms-swift drops; save it on a white ground"
-        return Content(digest, problem, width, height, kind)
-    if is_cut_off:
+    elif is_cut_off:
         problem = (
             "its values are above 255, and ms-swift makes all of them white; bring them into 0 to 255 and "
             "save it with 8 bits a colour"
         )
-        return Content(digest, problem, width, height, kind)
     # vLLM turns the picture as EXIF says, the trainer does not: the policy would be trained on another
     # picture than the one that it answered.
-    if turned in range(2, 9):
+    elif turned in range(2, 9):
         problem = (
             f"its EXIF orientation is {turned}: vLLM turns it, and ms-swift does not; save it upright, "
             "with PIL.ImageOps.exif_transpose"
         )
-        return Content(digest, problem, width, height, kind)
-    if max(width, height) > _MOST_TIMES_LONGER * min(width, height):
+    elif max(width, height) > _MOST_TIMES_LONGER * min(width, height):
         problem = (
             f"it has {width} x {height} pixels; Qwen's models refuse a picture of which one side is more "
             f"than {_MOST_TIMES_LONGER} times the other"
         )
-        return Content(digest, problem, width, height, kind)
-    return Content(digest, "", width, height, kind)
+    return Content(digest, problem, width, height, kind)
 
 
 def count_text(count: int) -> str:

@@ -270,14 +270,9 @@ def _named_source(name: str, source: Source, rest: str) -> Source:
         if _has_hub_layout(folder):
             return replace(source, hub_id=str(folder))
         return replace(source, path=folder)
-    return _source_on_a_hub(name, source, rest)
 
-
-def _source_on_a_hub(name: str, source: Source, rest: str) -> Source:
-    """The dataset of an id, or a split of the task's own one."""
-    task = source.task
-    dataset, _, split = rest.partition(":")
-    match = _HUB_ID.fullmatch(dataset)
+    # An id, or a split of the task's own dataset
+    match = _HUB_ID.fullmatch(place)
     if match:
         hub_id, subset = match.groups()
         return replace(source, split=split or None, hub_id=hub_id, subset=subset)

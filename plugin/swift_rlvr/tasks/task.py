@@ -126,6 +126,12 @@ class Task:
         present = set(present)
         return {column: [column] for column in self.columns if column in present}
 
+    def golds_by_column(self, row: Row) -> dict[str, str]:
+        """The right answer of each column that may hold it, where there are several, the one that is
+        used first.
+        """
+        return {}
+
     def read_columns(self, row: Row) -> list[str]:
         """The columns of a raw row that `preprocess` takes something from, as far as names tell."""
         return [names[0] for names in self.find_columns(row).values() if names]
@@ -281,7 +287,9 @@ def unread_columns(task: Task, row: Row) -> list[str]:
     except RowError:
         return []
     # The prepared messages are new ones; whether they have what the row's had is looked at.
-    known = {*own.read_columns(row), *prepared.keys() - {"messages"}}
+    # So is the gold under its new name, which a column that is not used may have, too.
+    new = prepared.keys() - {"messages", *own.golds_by_column(row)}
+    known = {*own.read_columns(row), *new}
     reached = list(_leaves([prepared, vars(gold) if gold else None]))
     unread = []
     for name, value in row.items():

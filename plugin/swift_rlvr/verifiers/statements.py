@@ -329,7 +329,7 @@ def _hash(text: str) -> _Mark | None:
 _JSON_VALUE = re.compile(
     r"""["'](?:final[_ ]?|correct[_ ]?)?answer["']\s*:\s*
     (?P<value> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | \[[^\[\]{}]*\] | [^\s,{}\[\]"'][^,{}\n]* )
-    \s*[,}\n]""",
+    \s*(?:[,}\n*`]|\Z)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _LONGEST_KEY = 20
@@ -350,7 +350,11 @@ def _json(text: str) -> _Mark | None:
     found = matches[-1]
     start = text.rfind("{", 0, found.start())
     if start < 0:
-        return None
+        # Alone on its line, as Qwen's prompt for multiple choice asks for it: "answer": "C"
+        start = found.start()
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        if before.strip("*` ") or found["value"][0] not in "\"'":
+            return None
     written = found["value"].strip()
     value = written
     if written[0] in "\"'":

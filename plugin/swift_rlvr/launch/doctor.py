@@ -71,7 +71,7 @@ def check_plan(plan: Plan) -> list[CheckResult]:
         remedy = "run it again on the machine with the GPUs"
         results.append(warning("GPUs", message, remedy))
     with parse_arguments.started(plan) as ms_swift:
-        launch = Launch(plan)
+        launch = Launch(plan, load_tokenizer=ms_swift.load_tokenizer)
         results += _results(checks, launch)
         has_failed = any(result.status == "failed" for result in results)
         if has_failed and not is_elsewhere:  # no launch waits for what takes longer

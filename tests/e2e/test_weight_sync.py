@@ -88,10 +88,9 @@ def test_a_tensor_that_the_server_cannot_load_is_an_error(client):
 
 
 def test_a_worker_is_a_fork_which_has_the_servers_imports(rollout_server):
-    server = rollout_server.command.process.pid
-    started = {member.pid: member.cmdline() for member in rollout_server.command.family()}
-    assert len(started) > 1
-    assert all(words == started[server] for words in started.values()), started
+    """Spawned, it would have another command line."""
+    started = [member.cmdline() for member in rollout_server.command.family()]
+    assert sum("swift_rlvr.training.ms_swift" in words for words in started) == 2, started
 
 
 def test_an_update_that_fails_in_the_server_is_an_error(rollout_server, client, changed_model):

@@ -37,7 +37,9 @@ def ms_swift(answer: str):
 
     thread = threading.Thread(target=program)
     thread.start()
-    process: Any = SimpleNamespace(stdin=asking, stdout=reading, kill=lambda: None)
+    process: Any = SimpleNamespace(
+        stdin=asking, stdout=reading, pid=os.getpid(), poll=lambda: 0, kill=lambda: None
+    )
     with tempfile.TemporaryFile("w+") as errors:
         yield MsSwift(process, errors)
     asking.close()

@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _targets(table: Table) -> set[str]:
-    patches = (*table.torchrun, *table.server, *table.trainer)
+    patches = (*table.torchrun, *table.server, *table.trainer, *table.colocated)
     # As pkgutil reads it: module:Class.attribute.
     return {patch.target for patch in patches}
 

@@ -62,6 +62,13 @@ def test_the_server_samples_from_the_weights_of_the_step(mixed):
         assert step["rollout_correction/k3_kl"] < 1e-5
 
 
+def test_a_rank_that_samples_on_a_server_imports_no_engine_of_vllm(mixed):
+    """TRL warns of vLLM's version before it imports the engine."""
+    log = (mixed.output / "trainer.log").read_text()
+    assert "TRL currently supports vLLM" not in log
+    assert "step" in log
+
+
 def test_the_checkpoint_loads_and_has_learned_something(mixed):
     checkpoint = mixed.output / f"checkpoint-{STEPS}"
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)

@@ -87,6 +87,12 @@ def test_a_tensor_that_the_server_cannot_load_is_an_error(client):
         client.update_named_param("model.layers.0.no_such.weight", torch.zeros(4, 4))
 
 
+def test_a_worker_is_a_fork_which_has_the_servers_imports(rollout_server):
+    """Spawned, it would have another command line."""
+    started = [member.cmdline() for member in rollout_server.command.family()]
+    assert sum("swift_rlvr.training.ms_swift" in words for words in started) == 2, started
+
+
 def test_an_update_that_fails_in_the_server_is_an_error(rollout_server, client, changed_model):
     """In the trainer too, which would otherwise go on with completions of old weights."""
     rollout_server.fail_updates.touch()

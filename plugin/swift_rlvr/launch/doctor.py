@@ -72,7 +72,7 @@ def check_plan(plan: Plan) -> list[CheckResult]:
         results.append(warning("GPUs", message, remedy))
     # It imports for seconds, while our own checks run.
     with parse_arguments.started(plan) as ms_swift:
-        launch = Launch(plan)
+        launch = Launch(plan, load_tokenizer=ms_swift.load_tokenizer)
         results += _results(checks, launch)
         has_failed = any(result.status == "failed" for result in results)
         if has_failed and not is_elsewhere:  # no launch waits for what takes longer

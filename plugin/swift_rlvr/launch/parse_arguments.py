@@ -2,14 +2,14 @@
 
     python -m swift_rlvr.launch.parse_arguments PROCESSES RECIPE.yaml FLAGS...
 
-It writes a line with the first rows of the datasets that ms-swift reads by itself, waits for a list
-of rows as JSON, on which it tries the rewards, and writes `Parsed` as its last line. It parses as
+It writes a line with the first rows of the datasets that ms-swift reads by itself, waits for a line
+with rows, on which it tries the rewards, and writes a line with `Parsed`. All lines are JSON. Then it
+reads texts with the model's tokenizer, for as long as it is asked to. It parses as
 `swift rlhf` does, with the rules among arguments, and loads the plugins; it needs no GPU, connects to
 no server and hub, listens nowhere, and writes only into a temporary folder and the cache of datasets.
 Where the model is not on this machine, the arguments are read for the tiny one of this package.
 """
 
-import gc
 import json
 import os
 import subprocess
@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import IO, Any
 from unittest import mock
 
+from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.settings import numeric_fields
@@ -36,6 +37,7 @@ from swift_rlvr.training.ms_swift.first_rows import FirstRows
 from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.errors import InputError, located
 from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.imports import without_collecting
 
 # How long an answer is waited for: so many seconds of a processor, or as many in which it computes less
 # than one. By the clock alone a busy machine would decide what is checked.
@@ -50,8 +52,9 @@ ENVIRONMENT = {
 UNSET = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_SWIFT_ARGS")
 # The variable with the model that the launch names, where the tiny one stands in for it.
 NAMED_MODEL = "SWIFT_RLVR_NAMED_MODEL"
-# How the line with the first rows begins.
+# How the line with the first rows begins, and the one with `Parsed`.
 READ = "first rows: "
+PARSED = "parsed: "
 # Flags for the tiny model, which stands in for a model that is not here.
 TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen2_5")
 # Flags without which a process without GPUs is refused, or reports to a service.
@@ -107,20 +110,31 @@ class Parsed:
 
 
 class MsSwift:
-    """The program for a plan's trainer. It is asked for `first_rows`, and then for `parsed`."""
+    """The program for a plan's trainer. It is asked for `first_rows`, then for `parsed`, and then for
+    the tokenizer.
+    """
 
     def __init__(self, process: subprocess.Popen[str], errors: IO[str]):
+        assert process.stdin is not None and process.stdout is not None  # pipes
         self._process = process
+        self._questions = process.stdin
+        self._answers = process.stdout
         self._errors = errors
-        self._last_line = ""
+        self._parsed = ""  # the line with `Parsed`
         self._watch = threading.Thread(target=self._end_if_it_hangs, daemon=True)
         self._hangs = ""  # how, once it was ended for it
 
     def _lines(self) -> Iterator[str]:
-        assert self._process.stdout is not None  # a pipe
-        for line in self._process.stdout:
-            self._last_line = line
+        """Its lines up to the one with `Parsed`."""
+        for line in self._answers:
+            if line.startswith(PARSED):
+                self._parsed = line.removeprefix(PARSED)
+                return
             yield line
+
+    def _ask(self, question: object) -> None:
+        with suppress(BrokenPipeError):  # it has ended, and there will be no answer
+            print(json.dumps(question), file=self._questions, flush=True)
 
     def first_rows(self) -> dict[str, FirstRows]:
         """The first rows of the datasets that ms-swift reads by itself; none where it refuses the
@@ -135,20 +149,16 @@ class MsSwift:
 
     def parsed(self, rows: Sequence[Mapping[str, Any]]) -> Parsed:
         """What it makes of the arguments. rows: for `try_rewards`."""
-        assert self._process.stdin is not None
-        text = json.dumps(list(map(as_json, rows)))  # of which pictures are bytes
-        for action in (partial(self._process.stdin.write, text), self._process.stdin.close):
-            with suppress(BrokenPipeError):  # it refuses the arguments, and has ended
-                action()
-        for _ in self._lines():
-            pass
-        try:
-            return Parsed(**json.loads(self._last_line))
-        except (ValueError, TypeError):
-            if self._hangs:
-                return Parsed(failure=self._hangs)
-            self._errors.seek(0)
-            return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
+        if not self._parsed:  # else it refuses the arguments
+            self._ask(list(map(as_json, rows)))  # of which pictures are bytes
+            for _ in self._lines():
+                pass
+        if self._parsed:
+            return Parsed(**json.loads(self._parsed))
+        if self._hangs:
+            return Parsed(failure=self._hangs)
+        self._errors.seek(0)
+        return Parsed(failure=" ".join(self._errors.read().split()[-40:]))
 
     def _end_if_it_hangs(self) -> None:
         import psutil
@@ -168,6 +178,47 @@ class MsSwift:
                     self._hangs = f"no answer, and nothing computed for {SECONDS} seconds"
                 time.sleep(0.5)
             self._process.kill()
+
+    def load_tokenizer(self, folder: str) -> Any:
+        """The tokenizer of the model in a folder, which stays in the program: here its imports would
+        take another four seconds of a core.
+
+        Raises:
+            InputError: it cannot be loaded, or has no chat template.
+        """
+        if not self._parsed:  # the program has failed
+            return load_tokenizer(folder)
+        try:
+            self.read_text("load", folder)
+        except ValueError as error:
+            raise InputError(str(error), "model") from error
+        return TokenizerThere(self)
+
+    def read_text(self, method: str, text: object, **options: object) -> Any:
+        """What the method of the tokenizer makes of a text. ValueError if it cannot."""
+        self._ask(as_json({"method": method, "text": text, "options": options}))
+        line = self._answers.readline()
+        if not line:
+            raise BrokenPipeError("ms-swift's process, which counted tokens, has ended")
+        result, problem = json.loads(line)
+        if problem:
+            raise ValueError(problem)
+        return result
+
+
+@dataclass(frozen=True)
+class TokenizerThere:
+    """A tokenizer in the program, with what `swift_rlvr.evaluation.prompts` needs of one."""
+
+    ms_swift: MsSwift
+
+    def apply_chat_template(self, turns: Sequence[Mapping[str, Any]], **options: Any) -> str:
+        """The text of a conversation."""
+        return self.ms_swift.read_text("apply_chat_template", turns, **options)
+
+    def __call__(self, text: str, **options: Any) -> dict[str, list[int]]:
+        """The tokens of a text."""
+        return {"input_ids": self.ms_swift.read_text("__call__", text, **options)}
 
 
 @contextmanager
@@ -385,12 +436,32 @@ def _told_rows(
     """Write the first rows that were read, and wait for the rows on which rewards are tried."""
     told = as_json({name: asdict(first) for name, first in read.items()})
     print(READ + json.dumps(told), file=answers, flush=True)
-    return json.loads(questions.read())
+    return json.loads(questions.readline())
+
+
+def _read_texts(questions: IO[str], answers: IO[str]) -> None:
+    """Answer each line of `MsSwift.read_text`, until there is no other."""
+    tokenizer: Any = None
+    for line in questions:
+        question = json.loads(line)
+        text, options = question["text"], question["options"]
+        result, problem = None, ""
+        try:
+            match question["method"]:
+                case "load":
+                    tokenizer = load_tokenizer(text)
+                case "apply_chat_template":
+                    result = tokenizer.apply_chat_template(text, **options)
+                case "__call__":
+                    result = tokenizer(text, **options)["input_ids"]
+        except Exception as error:  # a chat template may refuse a conversation
+            problem = _described(error)
+        print(json.dumps((result, problem)), file=answers, flush=True)
 
 
 if __name__ == "__main__":
     questions, answers = _own_pipes()
-    # Imports of torch and ms-swift make no garbage, and a fifth of their time was spent looking for it.
-    gc.disable()
-    parsed = parse(sys.argv[2:], int(sys.argv[1]), partial(_told_rows, questions, answers))
-    print(json.dumps(asdict(parsed)), file=answers, flush=True)
+    with without_collecting():
+        parsed = parse(sys.argv[2:], int(sys.argv[1]), partial(_told_rows, questions, answers))
+    print(PARSED + json.dumps(asdict(parsed)), file=answers, flush=True)
+    _read_texts(questions, answers)

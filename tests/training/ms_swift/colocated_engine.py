@@ -193,7 +193,9 @@ def main() -> None:
 if __name__ == "__main__":
     # Only here: pytest imports this file for its docstrings.
     patch_vllm_load_adapter()
-    apply_patches((*CPU.trainer, CPU.server[-1]))  # the last one: weights that can be updated
+    apply_patches(
+        (*CPU.trainer, *CPU.colocated, CPU.server[-1])
+    )  # the last one: weights that can be updated
     main()
     sys.stdout.flush()
     os._exit(0)  # vLLM's threads

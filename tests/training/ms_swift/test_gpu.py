@@ -225,7 +225,9 @@ def test_both_model_runners_of_vllm_have_what_is_used_of_them(runner):
 
 
 @pytest.mark.parametrize(
-    "patch", [*GPU.server, *GPU.trainer, *GPU.torchrun], ids=lambda patch: patch.target
+    "patch",
+    [*GPU.server, *GPU.trainer, *GPU.torchrun, *GPU.colocated],
+    ids=lambda patch: patch.target,
 )
 def test_every_target_exists(patch):
     assert callable(patch.make(resolve_name(patch.target)))

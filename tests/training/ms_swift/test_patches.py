@@ -348,7 +348,7 @@ def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(swift_main.ROUTE_MAPPING, "rollout", "stand_in")
-    monkeypatch.setitem(TABLES, "cpu", Table((), (), ()))
+    monkeypatch.setitem(TABLES, "cpu", Table((), (), (), ()))
     monkeypatch.setattr(
         launcher, "entry_points", lambda group: [SimpleNamespace(name=launcher.PLUGIN)]
     )
@@ -367,6 +367,23 @@ def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(
     swifts, launchers = outcomes
     assert launchers == swifts
     assert swifts[0] == code and output.format(port) in swifts[1][-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "samples_here"),
+    [
+        ("--vllm_mode server --output_dir colocated", False),
+        ("--use_vllm false", False),
+        ("--vllm_mode colocate", True),
+        ("--vllm_mod=colocate", True),  # abbreviated, as argparse takes it
+        ("--infer_backend vllm", True),
+    ],
+)
+def test_the_patches_of_vllms_engine_are_for_the_processes_that_have_one(flags, samples_here):
+    """To import what they patch is to import the engine."""
+    chosen = launcher._of_trainer(flags.split(), CPU)
+    assert chosen[: len(CPU.trainer)] == CPU.trainer
+    assert chosen[len(CPU.trainer) :] == (CPU.colocated if samples_here else ())
 
 
 def test_the_ranks_meet_on_the_loopback_interface_only():

@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from swift_rlvr.evaluation.models import load_tokenizer
+from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
@@ -34,12 +36,14 @@ failed = partial(CheckResult, "failed")  # it cannot work
 @dataclass(frozen=True)
 class Launch:
     """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need that.
-    read: the first rows of the datasets that ms-swift reads by itself, by their names.
+    read: the first rows of the datasets that ms-swift reads by itself, by their names. load_tokenizer:
+    of the model in a folder.
     """
 
     plan: Plan
     parsed: Parsed = Parsed()
     read: Mapping[str, FirstRows] = field(default_factory=dict)
+    load_tokenizer: Callable[[str], Any] = load_tokenizer
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -54,6 +58,13 @@ class Launch:
     def environ(self) -> Mapping[str, str]:
         """The variables that the trainer will have."""
         return {**os.environ, **self.plan.trainer.env}
+
+    @cached_property
+    def asked(self) -> list[AskedRow]:
+        """The first rows of the datasets, as the trainer asks them: half a dozen checks look at them."""
+        from swift_rlvr.launch.checks.rows import asked_rows
+
+        return list(asked_rows(self))
 
     @property
     def use_hf(self) -> bool:

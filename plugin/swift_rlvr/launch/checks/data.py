@@ -21,7 +21,6 @@ from swift_rlvr.launch.checks import (
 from swift_rlvr.launch.checks.datasets import datasets, without_task
 from swift_rlvr.launch.checks.pictures import pictures
 from swift_rlvr.launch.checks.prompts import prompts
-from swift_rlvr.launch.checks.rows import asked_rows
 from swift_rlvr.launch.model_size import model_folder, model_size
 from swift_rlvr.utils.jsonl import read_json
 
@@ -156,7 +155,7 @@ def system(launch: Launch) -> Iterator[CheckResult]:
     """`--system` is not lost: ms-swift puts it before rows without a system turn alone."""
     if not launch.settings.get("system"):
         return
-    own = Counter(asked.task.name for asked in asked_rows(launch) if asked.system_from == "the row")
+    own = Counter(asked.task.name for asked in launch.asked if asked.system_from == "the row")
     for task, count in own.items():
         message = f"--system is not used for {count:,} rows of {task}, which have a system prompt"
         remedy = "put the instruction into the question or the messages: ours then gives way to it"

@@ -10,7 +10,7 @@ from pathlib import Path
 from swift_rlvr.evaluation.models import load_pretrained, sees_pictures
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.rows import FIRST, asked_rows
+from swift_rlvr.launch.checks.rows import FIRST
 from swift_rlvr.launch.estimate import local_file, task_in
 from swift_rlvr.launch.model_size import model_folder
 from swift_rlvr.tasks.columns import has_pictures
@@ -65,7 +65,7 @@ def _count_pictures(launch: Launch) -> tuple[int, int, int, int]:
     pictures of the row that has most.
     """
     rows = seen = not_opened = most = 0
-    for asked in asked_rows(launch):
+    for asked in launch.asked:
         rows += 1
         images = asked.row.get(IMAGES) or []
         seen += bool(images)

@@ -22,13 +22,11 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     word; how many leave no room for a completion; how many answers max_completion_length cuts off,
     even without any reasoning.
     """
-    from swift_rlvr.evaluation.models import load_tokenizer
-
     folder = model_folder(str(launch.settings.get("model")))
     if folder is None:
         return
     try:
-        tokenizer = load_tokenizer(str(folder))
+        tokenizer = launch.load_tokenizer(str(folder))
     except InputError as error:  # ms-swift has templates of its own
         remedy = "compare max_length and max_completion_length with the data yourself"
         yield warning("prompts", f"their lengths were not checked: {error}", remedy)

@@ -14,7 +14,7 @@ from swift_rlvr.contract.findings import form_text
 from swift_rlvr.evaluation.pay import GUESS, TRIED_ROWS, Pay, find_fault
 from swift_rlvr.evaluation.prompts import AskedRow
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.rows import asked_rows, is_guess, task_of, tasks_of_data
+from swift_rlvr.launch.checks.rows import is_guess, task_of, tasks_of_data
 from swift_rlvr.launch.settings import GrpoSettings
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import reward_class, rewards_without_rows
@@ -219,7 +219,7 @@ def idle(launch: Launch) -> Iterator[CheckResult]:
     rewards, _ = build(launch)
     if not rewards:
         return
-    tasks = list(dict.fromkeys(map(task_of, asked_rows(launch))))
+    tasks = list(dict.fromkeys(map(task_of, launch.asked)))
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
     report = failed if datasets == {*tasks} else warning
@@ -264,7 +264,7 @@ def tried_rows(launch: Launch) -> list[AskedRow]:
     all over those that are looked at.
     """
     of_tasks: dict[str, list[AskedRow]] = {}
-    for asked in asked_rows(launch):
+    for asked in launch.asked:
         of_tasks.setdefault(task_of(asked), []).append(asked)
     tried: list[AskedRow] = []
     for rows in of_tasks.values():

@@ -128,7 +128,7 @@ def tasks_of_data(launch: Launch) -> tuple[list[str], list[str]]:
     """The tasks of a launch's data, by its rows, or by the name of a dataset whose rows are not on this
     machine; and the datasets whose tasks are not known.
     """
-    tasks = dict.fromkeys(task_of(asked) for asked in asked_rows(launch))
+    tasks = dict.fromkeys(task_of(asked) for asked in launch.asked)
     others = []
     for name in launch.listed("dataset"):
         task = None

@@ -89,7 +89,7 @@ def main() -> None:
         return
     argv = sys.argv[2:]
     if is_rank:
-        run(ROUTE_MAPPING[method], argv, TABLES[device].trainer)
+        run(ROUTE_MAPPING[method], argv, _of_trainer(argv, TABLES[device]))
         return
     parse_yaml_args(argv)
     set_environment(device, method, argv, os.environ)
@@ -113,7 +113,7 @@ def run_command(method: str, argv: list[str], device: str) -> None:
         run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
         return
     if method != "rollout":
-        run(ROUTE_MAPPING[method], argv, table.trainer)
+        run(ROUTE_MAPPING[method], argv, _of_trainer(argv, table))
         return
     plugins = [entry.name for entry in entry_points(group="vllm.general_plugins")]
     if PLUGIN not in plugins:
@@ -121,6 +121,17 @@ def run_command(method: str, argv: list[str], device: str) -> None:
         raise SystemExit(f"vLLM finds no plugin of swift-rlvr, {remedy}")
     await_port(str(_flags(argv).get("port", 8000)))  # ms-swift's default
     run(ROUTE_MAPPING[method], argv, table.server)
+
+
+def _of_trainer(argv: Sequence[str], table: Any) -> tuple[Patch, ...]:
+    """The patches of a process with the flags `argv`; those of vLLM's engine only if it is to run there:
+    they import it, a second and a half of a core.
+    """
+    # A flag's name may be abbreviated, its value (--vllm_mode colocate, --infer_backend vllm) is whole.
+    values = {word.rpartition("=")[2] for word in argv}
+    if values.isdisjoint({"colocate", "vllm"}):
+        return table.trainer
+    return (*table.trainer, *table.colocated)
 
 
 def set_environment(

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import socket
 import traceback
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,14 +39,24 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def fork_workers() -> None:
+    """Workers are forks of the server, and so have its imports."""
+    multiprocessing.set_start_method("fork", force=True)
+
+
+# ms-swift's own functions, by name: in a worker that is a fork they are replaced already.
+_workers: dict[str, Callable[..., None]] = {}
+
+
 def tied_worker(worker):
     """The server's worker process, which ends with the server, however that ends."""
+    _workers[worker.__name__] = worker
     return functools.partial(_run_tied, worker.__name__)
 
 
 def _run_tied(name: str, *args) -> None:
-    """In the worker's new process, where nothing is patched yet: ``name`` is still ms-swift's own
-    function.
+    """In the worker's new process. If it is no fork, nothing is patched there yet: ``name`` is still
+    ms-swift's own function.
     """
     end_with_parent()
     server = multiprocessing.parent_process()
@@ -53,7 +64,7 @@ def _run_tied(name: str, *args) -> None:
         return
     from swift.pipelines.infer import rollout
 
-    worker = getattr(rollout, name)
+    worker = _workers.get(name) or getattr(rollout, name)
     register_vllm_plugin()
     worker(*args)
 

@@ -23,12 +23,13 @@ class Table:
     """The patches of a device.
 
     torchrun: of the process that starts the ranks. server: of the rollout server and its workers.
-    trainer: of a rank.
+    trainer: of a rank; `colocated` beside it where vLLM samples in the rank itself.
     """
 
     torchrun: tuple[Patch, ...]
     server: tuple[Patch, ...]
     trainer: tuple[Patch, ...]
+    colocated: tuple[Patch, ...]
 
 
 # ms-swift's modules
@@ -48,7 +49,8 @@ SILENT = (
 # --- On every device: processes that end together, ports on loopback, updates that are confirmed,
 #     nothing computed in vain
 
-# Where vLLM samples: the server's processes, and the trainer in colocate mode.
+# Where vLLM samples: the server's processes, and the trainer in colocate mode. To import what they patch is to
+# import vLLM's engine.
 SAMPLING = (
     Patch(
         "vllm",
@@ -131,6 +133,15 @@ SERVER = (
     ),
     *SAMPLING,
 )
+# The first of a rank's patches: the others import TRL.
+TRL = (
+    Patch(
+        "trl",
+        "trl.import_utils:is_vllm_available",
+        always(lambda: False),
+        "imports vLLM's engine, which ms-swift's trainers start by themselves, and warns of its version",
+    ),
+)
 RANK = (
     Patch(
         "ms-swift",
@@ -156,7 +167,6 @@ RANK = (
         to.emptied_caches,
         "treats a cache that was not emptied as success",
     ),
-    *SAMPLING,
     *SPEEDUPS,
 )
 
@@ -170,6 +180,7 @@ GPU = Table(
         *SERVER,
     ),
     trainer=(
+        *TRL,
         Patch("ms-swift", f"{CLIENT}:StatelessProcessGroup", to.reporting_group, LOST_PEER),
         Patch("ms-swift", f"{CLIENT}:PyNcclCommunicator", to.checked_nccl, SILENT),
         Patch(
@@ -186,6 +197,7 @@ GPU = Table(
         ),
         *RANK,
     ),
+    colocated=SAMPLING,
 )
 
 # --- On a CPU also what ms-swift, vLLM, DeepSpeed and accelerate lack there
@@ -198,6 +210,12 @@ CPU = Table(
             "swift.arguments.deploy_args:get_device_count",
             always(to.count_cores),
             "RolloutArguments rejects a machine with 0 devices",
+        ),
+        Patch(
+            "ms-swift",
+            f"{ROLLOUT}:safe_set_start_method",
+            always(to.fork_workers),
+            "has each worker import everything anew, six seconds of a core",
         ),
         Patch("ms-swift", f"{ROLLOUT}:StatelessProcessGroup", always(Reports), LOST_PEER),
         Patch("ms-swift", f"{ROLLOUT}:PyNcclCommunicator", always(SyncCommunicator), SILENT),
@@ -216,6 +234,7 @@ CPU = Table(
         ),
     ),
     trainer=(
+        *TRL,
         Patch(
             "accelerate",
             "accelerate.state:PartialState._prepare_backend",
@@ -245,6 +264,7 @@ CPU = Table(
         ),
         *RANK,
     ),
+    colocated=SAMPLING,
 )
 
 TABLES = {"cpu": CPU, "cuda": GPU}  # by device

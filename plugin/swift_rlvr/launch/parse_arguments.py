@@ -123,16 +123,19 @@ class MsSwift:
         self._parsed = ""  # the line with `Parsed`
         self._watch = threading.Thread(target=self._end_if_it_hangs, daemon=True)
         self._hangs = ""  # how, once it was ended for it
+        self._is_asked = False  # and has not answered yet
 
     def _lines(self) -> Iterator[str]:
         """Its lines up to the one with `Parsed`."""
         for line in self._answers:
             if line.startswith(PARSED):
+                self._is_asked = False
                 self._parsed = line.removeprefix(PARSED)
                 return
             yield line
 
     def _ask(self, question: object) -> None:
+        self._is_asked = True
         with suppress(BrokenPipeError):  # it has ended, and there will be no answer
             print(json.dumps(question), file=self._questions, flush=True)
 
@@ -140,9 +143,11 @@ class MsSwift:
         """The first rows of the datasets that ms-swift reads by itself; none where it refuses the
         arguments.
         """
+        self._is_asked = True
         self._watch.start()
         for line in self._lines():
             if line.startswith(READ):
+                self._is_asked = False
                 read = json.loads(line.removeprefix(READ))
                 return {name: FirstRows(**first) for name, first in read.items()}
         return {}
@@ -170,7 +175,8 @@ class MsSwift:
             while not self._hangs and self._process.poll() is None:
                 times = program.cpu_times()
                 now = times.user + times.system
-                if now >= used + 1:
+                # While it waits for the doctor, which may fetch a dataset meanwhile, it has nothing to compute.
+                if now >= used + 1 or not self._is_asked:
                     used, since = now, time.monotonic()
                 if now > SECONDS:
                     self._hangs = f"no answer after {SECONDS} seconds of a processor"
@@ -198,6 +204,7 @@ class MsSwift:
         """What the method of the tokenizer makes of a text. ValueError if it cannot."""
         self._ask(as_json({"method": method, "text": text, "options": options}))
         line = self._answers.readline()
+        self._is_asked = False
         if not line:
             raise BrokenPipeError("ms-swift's process, which counted tokens, has ended")
         result, problem = json.loads(line)

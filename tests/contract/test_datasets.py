@@ -665,10 +665,55 @@ def test_a_prompt_that_says_nothing_of_the_answer_is_named(tmp_path):
 def test_a_form_that_no_reward_reads_is_named(tmp_path, form):
     dataset = asked(tmp_path, "math", f"Write your answer as {form}.", "2", "3")
     shown = ran("check", dataset, columns=400)
-    assert f"2 rows: the prompt shows {form} (line 1), which no reward reads." in shown
+    assert (
+        f"2 rows: the prompt asks for {form} (line 1), which external_accuracy does not read:"
+        in shown
+    )
+    assert "have the prompt ask for \\boxed{}, <answer> tags or 'Answer:' in its place" in shown
     assert "Every gold earns" not in shown
     dataset = asked(tmp_path, "math", f"Write your answer as {form} in \\boxed{{}}.", "2", "3")
-    assert "which no reward reads" not in ran("check", dataset, columns=400)
+    assert "does not read" not in ran("check", dataset, columns=400)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instruction", "answer"),
+    [
+        ("math", "Your answer should be in the form #ANSWER#: x", "7"),
+        ("math", "Give it in the form **7**.", "7"),
+        ("math", "Put the answer in an ```answer block.", "7"),
+        ("math", 'Respond with {"reasoning": ..., "final": n}.', "7"),
+        ("qa", "Bold your final answer.", "Rhine"),
+        # a list brings its brackets
+        ("qa", "The answer must be in square brackets.", "[1, 2]"),
+    ],
+)
+def test_a_form_of_the_prompt_that_is_read_is_no_doubt(tmp_path, kind, instruction, answer):
+    assert "Every gold earns" in ran("check", asked(tmp_path, kind, instruction, answer))
+
+
+def test_a_form_is_also_tried_within_the_tags_and_of_a_system_turn(tmp_path):
+    # One's own reward that reads the answer behind its label alone, or in tags without it.
+    ends = tmp_path / "ends.py"
+    ends.write_text(
+        "def at_end(completion, solution):\n"
+        "    return float(completion.endswith((f'OUT: {solution}', f'<answer>{solution}</answer>')))\n"
+        "at_end.role = 'verifier'\n"
+    )
+    dataset = asked(tmp_path, "math", "State the answer as `OUT: x`.", "3")
+    reward = import_reward(f"{ends}:at_end")()
+    (unread,) = check_dataset(parse_source(dataset), rewards=[reward]).unread_forms
+    assert unread.completion == "<think>A guess.</think>\n<answer>OUT: 3</answer>"
+    turns = [
+        {"role": "system", "content": "End with the line: FINAL => number"},
+        {"role": "user", "content": "What is 1 + 2?"},
+    ]
+    path = write(tmp_path / "turns.jsonl", [{"messages": turns, "answer": "3"}])
+    (unread,) = check_dataset(parse_source(f"math:{path}")).unread_forms
+    assert (unread.shown, unread.completion, unread.earned) == (
+        "FINAL => number",
+        "FINAL => 3",
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(

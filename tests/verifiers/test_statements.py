@@ -149,6 +149,37 @@ ANSWERS = [
     ("A\nB", None),
     ("It is 7", None),
     ("", None),
+    # a label with marks around it, alone and in tags
+    ("#ANSWER#: 7", "7"),
+    ("[ANSWER]: 7", "7"),
+    ("#ANSWER#: 7 or 8", None),
+    ("#ANSWER#: not 7", None),
+    ("<answer>#ANSWER#: 7</answer>", "7"),
+    ("<answer>### Answer: Rhine</answer>", "Rhine"),
+    ("<answer>The answer: 3 lines\n7</answer>", "The answer: 3 lines\n7"),
+    # a block fenced as the answer
+    ("```answer\n7\n```", "7"),
+    ("```answer\n8\n```\n```answer\n7\n```", "7"),
+    ("```output\n7\n```", None),
+    ("<answer>```answer\n7\n```</answer>", "7"),
+    # JSON with one key that names a result, beside texts
+    ('{"reasoning": "3 + 4", "final": 7}', "7"),
+    ('{"final_result": "7", "reasoning": "3 + 4"}', "7"),
+    ('```json\n{"reasoning": "\\\\frac{6}{2} + 4", "result": 7}\n```', "7"),
+    ('{"result": 7, "final": 8}', None),
+    ('{"result": 8} or {"result": 7}', ""),
+    ('{"steps": 2, "result": 7} of the first step', None),
+    ('<answer>{"reasoning": "3 + 4", "answer": 7}</answer>', "7"),
+    # in bold at the end
+    ("So it is **7**.", "7"),
+    ("It is not **7**.", None),
+    ("It may be **7**, perhaps **8**", None),
+    ("It is 8 or **7**", None),
+    ("It might be **7**", None),
+    ("Is it **7**?", None),
+    ("- apples: **7**", None),
+    ("So it is **done**.", None),
+    ("It is **7**, as 3 + 4 is.", None),
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.contract.attack import default_limit, grades_of, paid_by, targets
 from swift_rlvr.contract.findings import RELATIVE_SIDE, SHOWN, Findings, Problem
 from swift_rlvr.contract.graders import Graders, graded_rows
+from swift_rlvr.contract.own_forms import unread_forms
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.evaluation.prompts import AskedRow, SystemPrompt, ask
 from swift_rlvr.rewards import REWARDS, Reward
@@ -33,7 +34,6 @@ from swift_rlvr.tasks.sources import Source
 from swift_rlvr.tasks.task import Row, Task, prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
-from swift_rlvr.verifiers.answer_forms import unknown_form
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import with_decimal_comma
 
@@ -156,12 +156,16 @@ class DatasetCheck:
                 usable.append(asked)
 
         for reward, rows in self._graders.by_reward(usable).items():
+            earning: list[AskedRow] = []
             for graded in graded_rows(reward, rows):
                 problem = findings.count(graded)
                 if problem:
                     bad.append((graded.asked.line, problem))
+                elif graded.is_paid:
+                    earning.append(graded.asked)
             # Attacks on tests would run for minutes.
             if reward.role == VERIFIER and not reward.runs_code:
+                findings.unread_forms += unread_forms(reward, earning)
                 attacked = rows[: ATTACKED_ROWS - findings.attacked]
                 self.attacked.setdefault(reward, []).extend(attacked)
                 findings.attacked += len(attacked)
@@ -259,17 +263,13 @@ def rows_without_reading(source: Source) -> int | None:
 
 
 def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
-    """Note what may be meant otherwise than it is read: the form of the answer, pictures, the scale of
-    boxes, choices by number, a comma.
+    """Note what may be meant otherwise than it is read: pictures, the scale of boxes, choices by number, a
+    comma.
     """
     pictures = asked.row.get(IMAGES) or []
     findings.with_pictures += bool(pictures)
     findings.pictures_at_urls += any(content_of(each) is None for each in pictures)
-    # Of the user's turns: the task's own system prompt asks for a form that is known.
     turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
-    form = unknown_form(prompt_text(turns))
-    if form is not None:
-        findings.unknown_forms.append((asked.line, form))
     token = TEMPLATE.search(prompt_text(turns))
     if token is not None:
         findings.templates.append((asked.line, token[0]))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.contract.attack import Earned
 from swift_rlvr.contract.graders import AT_LENGTH, GradedRow
+from swift_rlvr.contract.own_forms import UnreadForm
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import ONLY_TOGETHER
 from swift_rlvr.tasks import verifier_of
@@ -109,9 +110,9 @@ class Findings:
     unused: Counter = field(default_factory=Counter)
     # Rows by a column that neither the prompt nor a reward gets anything from.
     unread: Counter = field(default_factory=Counter)
-    # Rows whose prompts show a form that no reward reads, and golds with what may be a decimal comma:
-    # the line and the text.
-    unknown_forms: list[Problem] = field(default_factory=list)
+    # Rows whose prompts show a form of their own that a verifier does not read.
+    unread_forms: list[UnreadForm] = field(default_factory=list)
+    # Golds with what may be a decimal comma: the line and the text.
     decimal_commas: list[Problem] = field(default_factory=list)
     # Rows of which another column has another right answer than the one that is used, rows whose
     # question has a chat template's tokens, and golds that are both the number of a choice and what
@@ -339,16 +340,20 @@ class Findings:
                 f"{rows_text(len(self.templates))}: the question has a chat template's {token} (line {line}), "
                 "and the trainer puts its own around it; keep the question alone, or `messages`"
             )
-        if self.unknown_forms:
-            line, form = self.unknown_forms[0]
-            rows = rows_text(len(self.unknown_forms))
-            yield f"{rows}: the prompt shows {form} (line {line}), which no reward reads"
         if self.forms[None]:
             rows = rows_text(self.forms[None])
             yield f"{rows}: the prompt does not say what the answer looks like"
 
     def _doubts_of_rewards(self) -> Iterator[str]:
         """What the rewards do not pay, or pay too easily."""
+        if self.unread_forms:
+            first = self.unread_forms[0]
+            rows = rows_text(len({unread.line for unread in self.unread_forms}))
+            yield (
+                f"{rows}: the prompt asks for {first.shown} (line {first.line}), which {first.reward} does not "
+                f"read: {first.completion!r} earns {first.earned:g} ({first.reason}); have the prompt ask "
+                "for \\boxed{}, <answer> tags or 'Answer:' in its place"
+            )
         for each, count in self.disagreements.items():
             problem = f"so {each.reward} can hardly be earned ({each.reason})"
             yield f"{rows_text(count)}: the prompt asks for {each.asked}, {problem}"

@@ -43,17 +43,17 @@ _NEGATED = re.compile(
 )
 # What stands where the answer goes: $ANSWER, [answer], <number>, {answer}, \boxed{A}, X
 _PLACE = r"(?:\$|\\|\[|<|\{|\.\.|…|___|(?-i:X\b|[A-Z]{4,}\b))"
-_QUOTES = "\"'`“”‘’„«»「」『』"
-_QUOTE = f"[{_QUOTES}*]"
+QUOTES = "\"'`“”‘’„«»「」『』"
+_QUOTE = f"[{QUOTES}*]"
 # What asks for an answer, rather than the words of a question: "give only the number" does, "the
 # only number that ..." does not.
-_SAY = (
+SAY = (
     r"\b(?:answer|respond|reply|output|return|provide|give|write|print|state|choose|specify|specifying"
     r"|express)\b"
 )
 _ANSWER_TAGS = re.compile(r"</answer>|<answer>[^<]{0,40}\btags?\b|\btags?\b[^<]{0,40}<answer>")
 # Tags around the reasoning, of tools and pictures, and those of HTML.
-_NO_ANSWER_TAGS = (
+NO_ANSWER_TAGS = (
     "think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|analysis|plan|explanation|rationale|steps?"
     "|tools?|tool_calls?|tool_response|function|image|img|video|audio|box|point"
     "|[abiopqsu]|br|li|[ou]l|em|strong|code|pre|su[bp]|table|t[dhr]|div|span|h[1-6]|html|head|body"
@@ -64,7 +64,7 @@ _OTHER_TAGS = re.compile(
     rf"<(?P<tag>{OTHER_TAGS})>[^<>]{{0,60}}</(?P=tag)>"
     # of any name, where the answer is asked for in them: "put the query between <sql> and </sql>"
     r"|\b(?:put|place|write|give|enclose|wrap|return|provide|between|within|inside|in)\b[^.\n<>]{0,60}"
-    rf"<(?P<any>(?!(?:{_NO_ANSWER_TAGS})>)[a-z]\w*)>(?:\s*|[^<>]{{1,20}})</(?P=any)>",
+    rf"<(?P<any>(?!(?:{NO_ANSWER_TAGS})>)[a-z]\w*)>(?:\s*|[^<>]{{1,20}})</(?P=any)>",
     re.IGNORECASE,
 )
 _BOXED = re.compile(
@@ -118,28 +118,28 @@ _MARKER = re.compile(
 )
 # The marker as a prompt shows it, in any language: „Antwort: N“, "The final answer is [answer].",
 # Respuesta: <número>. The place of the answer is in brackets, or a capital in quotes.
-_BRACKETED = (
+BRACKETED = (
     r"(?:\$?\\boxed\{[^{}\n]*\}\$?|<[^<>\n]{1,40}>|\[[^\[\]\n]{1,40}\]|\{[^{}\n]{1,40}\}|\([A-Z]\))"
 )
-_IN_PLACE = rf"(?:{_BRACKETED}|\$?(?-i:[A-Z]+(?![A-Za-z]))\$?|\$answer\b|\.\.\.|…|_{{3,}})"
+_IN_PLACE = rf"(?:{BRACKETED}|\$?(?-i:[A-Z]+(?![A-Za-z]))\$?|\$answer\b|\.\.\.|…|_{{3,}})"
 # No part of a longer word; before it kana are particles.
 _WORD_START = r"(?<![^\W\d_ぁ-ヿ一-鿿])"
 _SHOWN_MARKER = re.compile(
     # "end with 'FINAL: N'": any words, where they are the end of the completion
     rf"(?:\b(?:end|finish|conclude|last line|final line)\b[^.\n]{{0,60}}?{_QUOTE}(?P<any>[A-Z][\w ]{{0,25}}:\s*)"
     # or those that announce an answer, and what stands before them
-    rf"|[{_QUOTES}]\s*(?P<words>[^\n\"“”„«»「」『』]{{0,30}}?{_WORD_START}"
+    rf"|[{QUOTES}]\s*(?P<words>[^\n\"“”„«»「」『』]{{0,30}}?{_WORD_START}"
     rf"(?:(?:the )?(?:final |correct )?answer\s*(?:is\b|:)|{announcing(labels=True)}|答案(?:是|为)?)\s*[:：]?\s*))"
-    rf"(?P<place>{_IN_PLACE})(?P<after>[^\n{_QUOTES}]{{0,40}})[{_QUOTES}]"
+    rf"(?P<place>{_IN_PLACE})(?P<after>[^\n{QUOTES}]{{0,40}})[{QUOTES}]"
     # without quotes
-    rf"|{_WORD_START}(?P<bare>(?:{announcing(labels=True)})\s*){_BRACKETED}",
+    rf"|{_WORD_START}(?P<bare>(?:{announcing(labels=True)})\s*){BRACKETED}",
     re.IGNORECASE,
 )
 _LAST_LINE = re.compile(
     # "... the letter of the right choice", not "... how often the letter e occurs"
-    rf"{_SAY}[^.\n]{{0,80}}\b(?:letter|letters of)\b(?!\s+[\"'“]?\w\b)|\bletters? (?:only|alone)\b"
+    rf"{SAY}[^.\n]{{0,80}}\b(?:letter|letters of)\b(?!\s+[\"'“]?\w\b)|\bletters? (?:only|alone)\b"
     # "give only the number", "in a single word"
-    rf"|{_SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
+    rf"|{SAY}[^.\n]{{0,30}}\b(?:only|just|nothing but) (?:with |by )?(?:the|a|an|one|your)\b"
     r"|\banswer (?:only|alone)\b|\b(?:with|in|using) (?:a |one )single (?:word|number|phrase|integer)\b"
     # "the last line of your response"
     r"|\b(?:last|final) line of (?:your|the) (?:response|answer|output|reply)\b"
@@ -147,12 +147,6 @@ _LAST_LINE = re.compile(
     # A prompt that the model goes on with.
     r"|\banswer(?: is)?\s*:\s*\Z|答案\s*[：:]\s*\Z"
     r"|选项(?:的)?字母|只(?:需要?|要)?(?:回答|输出|给出)",
-    re.IGNORECASE,
-)
-# [[5]], <<answer>>, {{X}}: a place in double brackets, and no list or calculation.
-_UNKNOWN = re.compile(
-    r"\b(?:answer|result|solution|verdict|choice|output|respond|reply)\b[^.\n]{0,60}?"
-    r"(?P<form>\[\[[\w $]{1,20}\]\]|<<[\w $]{1,20}>>|\{\{[\w $]{1,20}\}\})",
     re.IGNORECASE,
 )
 # In the order in which they are looked for, after tags and boxes.
@@ -213,19 +207,6 @@ def asked_form(prompt: str) -> str | None:
         if pattern.search(text):
             return form
     return None
-
-
-def unknown_form(prompt: str) -> str | None:
-    """What a prompt shows as the form of its answer, if it is in double brackets, which no reward
-    reads; None where it shows none, or one that `asked_form` knows.
-
-    >>> unknown_form("End with your final answer as [[5]]."), unknown_form("Answer with the matrix [[1, 2]].")
-    ('[[5]]', None)
-    """
-    shown = _UNKNOWN.search(prompt)
-    if shown is None or asked_form(prompt) is not None:
-        return None
-    return shown["form"]
 
 
 def completion_in_form(

@@ -3,9 +3,10 @@ r"""The final answer of a completion: which statement of it counts, for every ve
 Where the row, the dataset or the reward names a form (`answer_forms.py`), only an answer in that
 form is read. Otherwise complete answer tags after the thinking win, whatever stands before or
 behind them: a prompt has asked for them. Without tags it is the last statement after the thinking,
-of whatever kind: a box, ``####``, ``{"answer": ...}``, ``<final_answer>`` and other tags, "Answer: ...",
-"The answer is ..." in any of the languages of `languages.py`, 【答案】, or a letter or a value alone on
-the last line. Two values that differ within one statement are none.
+of whatever kind: a box, ``####``, ``{"answer": ...}``, a block fenced as ``answer``, ``<final_answer>`` and
+other tags, "Answer: ...", "The answer is ..." in any of the languages of `languages.py`, 【答案】, or a
+letter or a value alone on the last line, or in bold at its end. Two values that differ within one
+statement are none.
 
 Most of the rules here refuse: a policy that is paid for naming values learns to name many.
 """
@@ -58,6 +59,7 @@ from swift_rlvr.verifiers.languages import (
     LABEL_OF_LAST_LINE,
     LEAD_IN,
     NOT_ANOTHER_BUT,
+    OR,
     OR_OF_OTHERS,
     RESULT,
     SECOND_THOUGHT,
@@ -162,7 +164,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         labelled = _behind_marker(tail, marker, reader)
         if labelled is not None:
             return labelled
-    return _last_line(final, reader) or _last_result(tail, reader)
+    return _last_line(final, reader) or _last_result(tail, reader) or _last_bold(final, reader)
 
 
 # what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
@@ -237,13 +239,28 @@ def _in_form(text: str, form: str, reader: Reader) -> Statement | None:
 
 
 def _in_block(block: str, reader: Reader) -> Statement | None:
-    """The answer in an answer block: its box, or all of it."""
+    """The answer in an answer block: its box, the mark that all of it is, or all of it."""
     mark = _boxed(block)
     if mark is None:
-        return Statement("answer tag", block.strip())
+        # A prompt may ask for tags, and its question for JSON, a fence or a label.
+        whole = block.strip()
+        inner = _last_mark(whole)
+        if inner is not None:
+            around = whole[: inner.start] + whole[inner.end :]
+            if around.replace("```json", "").strip("` \n") == "":
+                return inner.statement
+        label = _LABEL_OF_BLOCK.match(whole)
+        return Statement("answer tag", whole[label.end() :] if label else whole)
     if _is_taken_back(block, mark, reader):
         return _behind_last_marker(block[mark.end :], reader)
     return mark.statement
+
+
+# All that may stand before an answer in its block: #ANSWER#: 7, ### Answer: 7
+_LABEL_OF_BLOCK = re.compile(
+    r"(?!\w)[^\w\n]*+(?:the )?(?:final |correct )?answer[*#_|\]]{0,3}\s*[:：](?:[*_]{0,2}\s+)(?=[^\n]+\Z)",
+    re.IGNORECASE,
+)
 
 
 # --- marks
@@ -355,7 +372,37 @@ def _json(text: str) -> _Mark | None:
         before = text[text.rfind("\n", 0, start) + 1 : start]
         if before.strip("*` ") or found["value"][0] not in "\"'":
             return None
-    written = found["value"].strip()
+    end = text.find("}", found.end() - 1)
+    return _json_value(text, found["value"], start, found.end() if end < 0 else end + 1)
+
+
+# Other keys name the result of a step, too, and so count at the end alone, beside texts such as the
+# reasoning: {"reasoning": "...", "final": 7}
+_STRING = r'"(?:[^"\\\n]|\\.)*+"'
+_OTHER_KEY = re.compile(r'"(?:final(?:[_ ](?:result|value|solution))?|result|solution)"\s*:', re.I)
+_OTHER_VALUE = re.compile(
+    rf"\s*(?P<value>{_STRING}|[^\s,{{}}\[\]\"'][^,{{}}\n]*)"
+    rf"(?:\s*,\s*{_STRING}\s*:\s*{_STRING})*+\s*\}}[\s`*]*\Z"
+)
+
+
+def _json_of_other_key(text: str) -> _Mark | None:
+    """The value of the one key that names a result, in an object that ends a text."""
+    tail_start = max(0, len(text) - TAIL_CHARS)
+    keys = list(_OTHER_KEY.finditer(text, tail_start))
+    found = _OTHER_VALUE.match(text, keys[-1].end()) if keys else None
+    start = text.rfind("{", 0, keys[-1].start()) if keys else -1
+    if found is None or start < 0:
+        return None
+    # {"result": 7, "final": 8} gives two
+    if keys[1:] and keys[-2].start() > start:
+        return None
+    return _json_value(text, found["value"], start, len(text.rstrip("` *\n")))
+
+
+def _json_value(text: str, written: str, start: int, end: int) -> _Mark:
+    """The value of a key in an object from `start` to `end`, as JSON or Python write it."""
+    written = written.strip()
     value = written
     if written[0] in "\"'":
         value = written[1:-1]
@@ -364,12 +411,25 @@ def _json(text: str) -> _Mark | None:
                 value = json.loads(written, strict=False)
         else:
             value = value.replace("\\\\", "\\")
-    end = text.find("}", found.end() - 1)
-    end = found.end() if end < 0 else end + 1
     mark = _with_box("JSON", value.strip(), start, end)
     if _OR_BEFORE.search(text, max(0, start - 10), start):
         return mark._replace(last="", statement=Statement("JSON", ""))
     return mark
+
+
+# ```answer, up to the end of the block
+_ANSWER_FENCE = re.compile(
+    r"```[ \t]*(?:final[_ ]?)?answer[ \t]*\n(?P<content>.*?)\s*```", re.DOTALL | re.IGNORECASE
+)
+
+
+def _fence(text: str) -> _Mark | None:
+    """The last block that is labelled as the answer."""
+    blocks = list(_ANSWER_FENCE.finditer(text))
+    if not blocks:
+        return None
+    found = blocks[-1]
+    return _with_box("answer tag", found["content"].strip(), found.start(), found.end())
 
 
 # What a prompt asks for in place of <answer>, up to its end or to another one.
@@ -426,6 +486,8 @@ _MARKS: dict[str, Callable[[str], _Mark | None]] = {
     "box": _boxed,
     'nswer"': _json,
     "nswer'": _json,
+    '":': _json_of_other_key,
+    "```": _fence,
     "</": _other_tag,
     "####": _hash,
     "【答案】": _chinese_mark,
@@ -774,6 +836,25 @@ def _without_last_line(text: str) -> tuple[str, str]:
     line_start = text.rfind("\n", 0, start if start >= 0 else len(text)) + 1
     line = " ".join(text[line_start:].split("\n"))
     return text[:line_start], line.strip(_AROUND_ANSWER)
+
+
+# "So it is **7**.", and no point of a list
+_BOLD_AT_END = re.compile(
+    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*[.!。]?\s*\Z"
+)
+
+
+def _last_bold(final: str, reader: Reader) -> Statement | None:
+    """The value in bold at the end of the last line, which has no other: 'I get **7**.'"""
+    line = final.rpartition("\n")[2]
+    found = _BOLD_AT_END.match(line) if len(line) <= _LONGEST_LAST_LINE else None
+    if found is None or not reader.is_value(found["value"].strip()):
+        return None
+    before = found["before"]
+    for leaves_open in DOUBT_BEFORE, OR, OR_OF_OTHERS, DENIAL_OF_OTHERS:
+        if leaves_open.search(before):
+            return None
+    return Statement("last line", found["value"].strip())
 
 
 def _last_result(tail: str, reader: Reader) -> Statement | None:

@@ -40,6 +40,10 @@ def written(name, answer="1", settings=None, **metadata):
     )
 
 
+WORD = written("ab", answer="ABBA")
+GRID = written(
+    "rotate_matrix", answer="3 1\n4 2", solution=["list", ["list", 3, 1], ["list", 4, 2]]
+)
 # A scorer of reasoning-gym that turns a cube as often as the row says, for minutes.
 ENDLESS = written("rubiks_cube", cube_size=3, scramble_moves="R " * 1_000_000)
 # One that makes a cube of 6 * 20,000 * 20,000 stickers
@@ -67,6 +71,16 @@ def tagged(answer):
         ("It is 3", GCD, 0.0, Reason.NO_ANSWER),
         ("297 = 3 * 99\n3", GCD, 1.0, Reason.CORRECT),
         ("<think>It is 4.</think>The answer is 3.", GCD, 1.0, Reason.CORRECT),
+        # a word, a grid and a sentence, which are no value on one line
+        ("x</think>ABBA", WORD, 1.0, Reason.CORRECT),
+        ("Some steps.\nABBA", WORD, 1.0, Reason.CORRECT),
+        ("x</think>It is\nABAB", WORD, 0.0, Reason.NO_ANSWER),
+        ("x</think>No answer: \\boxed{}", WORD, 0.0, Reason.EMPTY_ANSWER),
+        ("<think>ABBA</think>", WORD, 0.0, Reason.NO_ANSWER),
+        ("Turned:\n**Answer:**\n3 1\n4 2", GRID, 1.0, Reason.CORRECT),
+        ("Turned:\nAnswer: 3 1\n4 2", GRID, 1.0, Reason.CORRECT),
+        ("x</think>3 1\n4 2", GRID, 1.0, Reason.CORRECT),
+        ("Answer:\n3 1\n4 2\n\n4 2\n3 1", GRID, 0.4375, Reason.PARTLY_RIGHT),
         ("The answer is 2 or 3.", GCD, 0.0, Reason.NO_ANSWER),
         (None, GCD, 0.0, Reason.NO_ANSWER),
         ("<answer>3</answer></think>", GCD, 0.0, Reason.NO_ANSWER),

@@ -4,21 +4,29 @@ An answer is right where its score is exactly 1. What else a scorer gives, such 
 share of an answer that contains the right one, is partial credit.
 """
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 from enum import StrEnum
 from typing import NamedTuple
 
 from swift_rlvr.utils.limits import usable_cores
-from swift_rlvr.verifiers.answers import has_unclosed_answer
+from swift_rlvr.verifiers.answers import OPEN, has_unclosed_answer
 from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
 from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, read_entry
-from swift_rlvr.verifiers.statements import final_statement
+from swift_rlvr.verifiers.statements import WORDS, final_statement
+from swift_rlvr.verifiers.thinking import after_thinking, thinking_end, without_end_tokens
 
 # An answer may be so much longer than the gold, and so many times as long.
 _SPARE_CHARS = 1000
 _CHARS_PER_GOLD = 4
+# Answer: and **Final Answer:** at the beginning of a line
+_LABEL = re.compile(
+    r"^[ \t#*_]*(?:the )?(?:final |correct )?answer[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE
+)
+# Marks that a response which is nothing but its answer has not.
+_MARKED = re.compile(r"\\boxed|####|\banswer\b", re.IGNORECASE)
 
 
 class Reason(StrEnum):
@@ -106,16 +114,41 @@ def _answer_to_score(text: str | None, entry_text: object, form: str | None) -> 
         return Verdict(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
     if text is None:
         return Verdict(0.0, Reason.NO_ANSWER)
-    statement = final_statement(text, form)
-    if statement is None:
+    answer = _stated(text, form, entry["answer"].strip())
+    if answer is None:
         reason = Reason.UNCLOSED_ANSWER if has_unclosed_answer(text) else Reason.NO_ANSWER
         return Verdict(0.0, reason)
-    answer = statement.answer.strip()
     if not answer:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
     if len(answer) > _SPARE_CHARS + _CHARS_PER_GOLD * len(entry["answer"]):
         return Verdict(0.0, Reason.TOO_LONG)
     return answer
+
+
+def _stated(text: str, form: str | None, gold: str) -> str | None:
+    """The answer of a completion; None where it states none.
+
+    Many golds are no value on one line, which `final_statement` looks for where nothing is marked, but
+    a grid, a word or a list of moves. What is read here for them is what tags would hold.
+    """
+    reader = WORDS._replace(is_value=lambda line: WORDS.is_value(line) or line == gold)
+    statement = final_statement(text, form, reader)
+    final = without_end_tokens(after_thinking(text)).strip()
+    stated = None if statement is None else statement.answer.strip()
+    if form or OPEN in final or not gold:
+        return stated
+
+    # a grid behind "Answer:", or a sentence with words that leave an answer open elsewhere
+    labels = list(_LABEL.finditer(final))
+    if labels:
+        behind = final[labels[-1].end() :].strip()
+        is_grid = "\n" in gold and "\n" in behind and not behind.startswith("```")
+        return behind if is_grid or behind == gold else stated
+    # all of the response, as long as the gold, behind a thinking that is closed
+    is_alone = thinking_end(text) > 0 and not _MARKED.search(final)
+    if stated is None and is_alone and final.count("\n") == gold.count("\n"):
+        return final or None
+    return stated
 
 
 def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> Verdict:

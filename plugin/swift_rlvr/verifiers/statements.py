@@ -417,19 +417,19 @@ def _json_value(text: str, written: str, start: int, end: int) -> _Mark:
     return mark
 
 
-# ```answer, up to the end of the block
-_ANSWER_FENCE = re.compile(
-    r"```[ \t]*(?:final[_ ]?)?answer[ \t]*\n(?P<content>.*?)\s*```", re.DOTALL | re.IGNORECASE
-)
+# ```answer
+_ANSWER_FENCE = re.compile(r"```[ \t]*(?:final[_ ]?)?answer[ \t]*\n", re.IGNORECASE)
 
 
 def _fence(text: str) -> _Mark | None:
     """The last block that is labelled as the answer."""
-    blocks = list(_ANSWER_FENCE.finditer(text))
-    if not blocks:
-        return None
-    found = blocks[-1]
-    return _with_box("answer tag", found["content"].strip(), found.start(), found.end())
+    # Of blocks that are not closed it looks at the last two alone, which one closing fence can belong to.
+    for opening in list(_ANSWER_FENCE.finditer(text))[:-3:-1]:
+        close = text.find("```", opening.end())
+        if close >= 0:
+            content = text[opening.end() : close].strip()
+            return _with_box("answer tag", content, opening.start(), close + 3)
+    return None
 
 
 # What a prompt asks for in place of <answer>, up to its end or to another one.

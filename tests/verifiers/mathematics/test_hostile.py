@@ -69,7 +69,8 @@ MEGABYTES = [
     "####" * (MEGABYTE // 4), "\n####" * (MEGABYTE // 5), "answer is " * (MEGABYTE // 10),
     "Answer: $" * (MEGABYTE // 9), "答案" * (MEGABYTE // 2), r"\boxed{5}" * (MEGABYTE // 9) + r"\boxed{",
     r"\boxed{5}, \boxed{6} and " * (MEGABYTE // 24), "5\n" * (MEGABYTE // 2), "</think>" * (MEGABYTE // 8),
-    "\\" * MEGABYTE]  # fmt: skip
+    "\\" * MEGABYTE, "```answer\n" + "\n" * 400_000 + "x", "```answer\n" * (MEGABYTE // 10), "~~a " * (MEGABYTE // 4),
+    "not 8 but " * (MEGABYTE // 10), '{"result": 8, ' * (MEGABYTE // 14)]  # fmt: skip
 
 
 def single():

@@ -121,9 +121,12 @@ def same(gold: Value, answer: Value) -> bool:
         core = without_conditions(gold)
         if core is not None:
             return same(core, answer)
-        core = without_conditions(answer)
+        core = without_conditions(answer, only_domain=True)
         if core is not None:
             return same(gold, core)
+    # 1/x, x > 0 -> `1/x or x > 0` is wrong
+    elif isinstance(answer, Alternatives) and without_conditions(gold) is not None:
+        return False
 
     # Names and words come first: an answer may say in them what the gold is.
     match gold, answer:

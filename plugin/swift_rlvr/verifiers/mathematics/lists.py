@@ -231,6 +231,7 @@ def without_conditions(value: Value, only_domain: bool = False) -> Value | None:
 
 
 def _is_of_domain(condition: Value, tree: Tree) -> bool:
+    """Whether a condition is one that is usual beside an expression, or that it needs to exist."""
     region = as_region(condition)
     if region is None:
         # x + 2 \neq 0, n \in \mathbb{N}, a > b > 0

@@ -214,11 +214,9 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if any(doubt.search(text) for doubt in _DOUBTS):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
-    clause = _CLAUSE.match(text)
-    if clause:
+    if clause := _CLAUSE.match(text):
         text = text[clause.end() :]
-    where = _WHERE.search(text) if "=" in text else None
-    if where:
+    if "=" in text and (where := _WHERE.search(text)):
         main = text[: where.start()]
         value = _value(main)
         if value is not None:

@@ -88,12 +88,12 @@ BOXES = [
     (r"\boxed{1}\boxed{2}", "2", "1, 2"),
     (r"\boxed{1}, \boxed{2}", "2", "1, 2"),
     (r"$\boxed{1}$ and $\boxed{2}$", "2", "1, 2"),
-    (r"\(\boxed{1}\) or \(\boxed{2}\)", "2", "1, 2"),
-    (r"\boxed{1} \text{ or } \boxed{2}", "2", "1, 2"),
+    (r"\(\boxed{1}\) or \(\boxed{2}\)", "2", "1 or 2"),
+    (r"\boxed{1} \text{ or } \boxed{2}", "2", "1 or 2"),
     (r"\boxed{1}; \boxed{2} \quad \boxed{3}", "3", "1, 2, 3"),
     (r"$x=\boxed{1}$, $y=\boxed{2}$", "2", "x = 1, y = 2"),
     (r"$x_1=\boxed{1}$ and $x_2=\boxed{2}$", "2", "x_1 = 1, x_2 = 2"),
-    (r"$x=\boxed{1}$ or $\boxed{2}$", "2", "1, 2"),
+    (r"$x=\boxed{1}$ or $\boxed{2}$", "2", "1 or 2"),
     (r"\boxed{1} \boxed{1}", "1", "1"),  # said twice
     (r"$\boxed{1}$. So \boxed{2}", "2", "2"),  # earlier working
     (r"\boxed{1} then \boxed{2}", "2", "2"),

@@ -61,7 +61,7 @@ ANSWERS = [
     # GLM's mark
     ("So <|begin_of_box|>7<|end_of_box|>.", "7"),
     ("<think>a</think><answer><|begin_of_box|>7<|end_of_box|></answer>", "7"),
-    ("<|begin_of_box|>7<|end_of_box|> or <|begin_of_box|>8<|end_of_box|>", "7, 8"),
+    ("<|begin_of_box|>7<|end_of_box|> or <|begin_of_box|>8<|end_of_box|>", "7 or 8"),
     # 【答案】 of GAOKAO-Bench
     ("【解析】略<eoe>\n【答案】B<eoa>", "B"),
     ("【答案】 ABD <eoa>", "ABD"),

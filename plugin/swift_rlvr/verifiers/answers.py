@@ -43,6 +43,7 @@ _JOINT = re.compile(
     # x_1 =
     r"|[A-Za-z](?:_\d)?\s*=)*"
 )
+_OR = re.compile(r"\bor\b|或")
 _LONGEST_JOINT = 60
 # Boxes are searched for at the end of a text: a million braces would take a second.
 _LONGEST_SCOPE = 100_000
@@ -168,15 +169,15 @@ def last_boxed(text: str) -> str | None:
 
 def boxed_answer(text: str) -> str | None:
     r"""Return the text inside the last box, or of the last boxes that stand together, with a comma
-    between each two.
+    or "or" between each two.
 
     Together stand boxes with nothing between them but "and", "or", a comma, delimiters, a name and
     an equals sign.
 
     >>> print(boxed_answer(r"\boxed{3}. So $\boxed{1}$ and $\boxed{-2}$."))
     1, -2
-    >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
-    x = 1, y = 2
+    >>> print(boxed_answer(r"$x=\boxed{1}$ or $x=\boxed{2}$"))
+    x = 1 or x = 2
     """
     boxed = boxed_statement(text)
     return None if boxed is None else boxed.answer
@@ -226,10 +227,11 @@ def boxed_statement(text: str) -> Boxed | None:
 
 
 def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:
-    """What the last box says, and those before it that stand together with it, with a comma between
-    each two.
+    """What the last box says, and those before it that stand together with it, with a comma or "or"
+    between each two.
     """
     group = [boxes[-1]]
+    joint = ", "
     for before in boxes[-2::-1]:
         joint_start = before[2]
         joint_end = group[-1][0]
@@ -237,6 +239,9 @@ def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:
             break
         if not _JOINT.fullmatch(text, joint_start, joint_end):
             break
+        # \boxed{x} or \boxed{x > 0}: two answers, and not one with its condition
+        if _OR.search(text, joint_start, joint_end):
+            joint = " or "
         group.append(before)
     group.reverse()
 
@@ -252,8 +257,8 @@ def _answer_of_last_boxes(text: str, boxes: list[tuple[int, int, int]]) -> str:
         return contents[0]
     if len(group) > 1 and are_named:
         named = zip(names, contents, strict=True)
-        return ", ".join(f"{name} = {content}" for name, content in named)
-    return ", ".join(contents)
+        return joint.join(f"{name} = {content}" for name, content in named)
+    return joint.join(contents)
 
 
 def marked_answer(text: str) -> tuple[str, str] | None:

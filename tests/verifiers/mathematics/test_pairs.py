@@ -75,6 +75,7 @@ STILL_RIGHT = [
         "the unit may be left out, and a backslash at the end is a slip",
     ),
     (r"\frac{1}{x-2}, x \neq 2", r"\frac{1}{x-2}", "the fraction has its condition in itself"),
+    (r"\frac{1}{x}, x > 0", r"\frac{1}{x}", "a condition left out"),
 ]
 
 

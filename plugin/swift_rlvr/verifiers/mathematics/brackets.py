@@ -3,9 +3,14 @@
 import re
 from collections.abc import Iterator
 
-# ( [ { and, in LaTeX, \{ \langle \lfloor \lceil \begin{...}; a bar opens and closes alike
-_OPENING = re.compile(r"\\begin\s*\{|\\\{|\\langle(?![A-Za-z])|\\lfloor|\\lceil|[(\[{]")
 _CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloor|\\rceil|[)\]}]")
+_BRACKET = re.compile(
+    # ( [ { and, in LaTeX, \{ \langle \lfloor \lceil; the braces around a name are part of \begin{...}
+    r"(?P<opening>\\begin\s*\{[^}]*(?:\}|\Z)|\\\{|\\langle(?![A-Za-z])|\\lfloor|\\lceil|[(\[{])"
+    rf"|(?P<closing>{_CLOSING.pattern})"
+    # `\\` ends a row, and `\\{` is that with a brace behind it; a bar opens and closes alike
+    r"|\\[\\|]"
+)
 
 
 def closed_at(text: str) -> int:
@@ -26,23 +31,11 @@ def closed_at(text: str) -> int:
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:
     """(position, 1) for an opening bracket, (position, -1) for a closing one."""
-    position = 0
-    while position < len(text):
-        if opening := _OPENING.match(text, position):
-            yield position, 1
-            position = opening.end()
-            if opening[0].startswith("\\begin"):
-                # the braces around the name are part of the mark
-                name_end = text.find("}", position)
-                position = name_end + 1 if name_end >= 0 else len(text)
-        elif closing := _CLOSING.match(text, position):
-            yield position, -1
-            position = closing.end()
-        elif text[position] == "\\" and text[position + 1 : position + 2] in "\\|":
-            # `\\` ends a row, and `\\{` is that with a brace behind it
-            position += 2
-        else:
-            position += 1
+    for mark in _BRACKET.finditer(text):
+        if mark["opening"]:
+            yield mark.start(), 1
+        elif mark["closing"]:
+            yield mark.start(), -1
 
 
 def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]]:
@@ -55,20 +48,34 @@ def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]]:
     """
     parts: list[str] = []
     separators: list[str] = []
-    brackets = dict(_depths(text))
-    depth = 0
-    start = position = 0
-    while position < len(text):
-        match = separator.match(text, position) if depth == 0 else None
-        if match and match.end() > position:
-            parts.append(text[start:position].strip())
+    brackets = [*_depths(text), (len(text), 0)]
+    passed = depth = start = position = 0
+    # Most texts have no separator, which one search shows.
+    while match := separator.search(text, position):
+        while brackets[passed][0] < match.start():
+            depth += brackets[passed][1]
+            passed += 1
+            if depth < 0:
+                return [], []
+        if depth == 0:
+            parts.append(text[start : match.start()].strip())
             separators.append(match[0].strip())
             start = position = match.end()
+            # \text{ and } has brackets of its own
+            while brackets[passed][0] < position:
+                passed += 1
             continue
-        depth += brackets.get(position, 0)
+        # the next one that counts is behind the bracket that closes the first of those open
+        while depth > 0 and passed < len(brackets):
+            position = brackets[passed][0] + 1
+            depth += brackets[passed][1]
+            passed += 1
+        if depth > 0:
+            return [], []
+    for _, change in brackets[passed:]:
+        depth += change
         if depth < 0:
             return [], []
-        position += 1
     if depth > 0:
         return [], []
     parts.append(text[start:].strip())

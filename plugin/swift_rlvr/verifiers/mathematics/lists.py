@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from math import gcd
 
-from swift_rlvr.verifiers.mathematics.numeric import symbols
+from swift_rlvr.verifiers.mathematics.functions import is_real
+from swift_rlvr.verifiers.mathematics.numeric import points, symbols, value_at
+from swift_rlvr.verifiers.mathematics.parser import Tree
+from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, RealSet
 from swift_rlvr.verifiers.mathematics.values import (
     Alternatives,
     Cases,
@@ -17,6 +20,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Ratio,
     Region,
     Relation,
+    Restricted,
     Sequence,
     Set,
     Several,
@@ -24,11 +28,16 @@ from swift_rlvr.verifiers.mathematics.values import (
     Value,
     Vector,
     Words,
+    as_region,
     is_equality,
     name_of,
     tree_of,
     unit_of,
 )
+
+_ZERO = ("number", Fraction(0))
+# the letters of numbered terms: a_n = 2n - 1, n \geq 1
+_COUNTING = ("k", "m", "n")
 
 # --- order
 
@@ -188,11 +197,15 @@ def is_clock_time(value: Several) -> bool:
 # --- conditions beside a value, as in College Math 2797: a recurrence, and behind it n \geq 1
 
 
-def without_conditions(value: Value) -> Value | None:
+def without_conditions(value: Value, only_domain: bool = False) -> Value | None:
     """What stands before conditions on its own variables, `\\frac{1}{x}, x \\neq 0`. Returns None if
     there are no conditions.
+
+    With `only_domain` they may only say where the value exists: behind a comma anything else may be
+    a second answer, as in `(x - 3)(x + 3), x > 3`.
     """
-    if not isinstance(value, Listing):
+    # `x - 3 or x > 3` are two answers
+    if not isinstance(value, Listing) or isinstance(value, Alternatives):
         return None
     core, *conditions = value.items
     expression = core
@@ -211,4 +224,47 @@ def without_conditions(value: Value) -> Value | None:
         # `5, x > 3` are two answers, for 5 has no x that a condition could restrict
         if not restricted or not restricted <= symbols(tree):
             return None
+        # brackets, and "for", join no second answer
+        if only_domain and not isinstance(value, Restricted) and not _is_of_domain(condition, tree):
+            return None
     return core
+
+
+def _is_of_domain(condition: Value, tree: Tree) -> bool:
+    """Whether a condition is one that is usual beside an expression, or that it needs to exist."""
+    region = as_region(condition)
+    if region is None:
+        # x + 2 \neq 0, n \in \mathbb{N}, a > b > 0
+        if not isinstance(condition, Relation):
+            return False
+        if not {"!=", "in"}.isdisjoint(condition.operators):
+            return True
+        return any(tree_of(side) == _ZERO for side in condition.sides)
+
+    bounds, inside = region.numbers.bounds, region.numbers.inside
+    # x \neq 2: a factor that was cancelled leaves no trace in the value
+    if bounds[:1] == (MINUS_INFINITY,) and bounds[-1] == INFINITY and all(inside[2:-1:2]):
+        return True
+    # lengths and the like are positive: x > 0, 0 < x < 10
+    if 0 in bounds and any(inside[::2]):
+        return True
+    # the number of a term: n \geq 1
+    if region.variable in _COUNTING and bounds in ((1, INFINITY), (2, INFINITY)) and inside[1]:
+        return True
+    return _exists_only_in(region, tree)
+
+
+def _exists_only_in(region: Region, tree: Tree) -> bool:
+    """Whether an expression has real values at points in a region, and none at points outside of it."""
+    is_outside_tried = exists = False
+    for point in points(symbols(tree)):
+        value = value_at(tree, point)
+        has_value = value is not None and is_real(value)
+        number = RealSet.of(point[region.variable])
+        if number.without(region.numbers).bounds:
+            is_outside_tried = True
+            if has_value:
+                return False
+        elif has_value:
+            exists = True
+    return exists and is_outside_tried

@@ -37,6 +37,7 @@ from swift_rlvr.verifiers.mathematics.values import (
     Ratio,
     Region,
     Relation,
+    Restricted,
     Sequence,
     Set,
     Tuple,
@@ -474,16 +475,24 @@ _CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
 _IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 
 
-# 2n - 1 (n \geq 1), 2n - 1 (n \in \mathbb{N})
-_CONDITION_IN_BRACKETS = re.compile(
-    r"(.*[^\s,;(])\s*\(\s*([A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*)\)"
+# 2n - 1 (n \geq 1), 2n - 1 for n \in \mathbb{N}
+_CONDITION = r"[A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*"
+_WITH_CONDITION = re.compile(
+    rf"(.*[^\s,;(])\s*\(\s*({_CONDITION})\)"
+    r"|(.*[^\s,;(])[\s,;]*(?:\bwhere\b|\bfor\b|\bif\b|\\text\s*\{[\s,]*(?:where|for|if)\s*\})"
+    rf"\s*({_CONDITION})"
 )
 
 
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
-    if text.endswith(")") and (condition := _CONDITION_IN_BRACKETS.fullmatch(text)):
-        text = f"{condition[1]}, {condition[2]}"
+    kind = Listing
+    if text.endswith(")") or "for" in text or "where" in text or "if" in text:
+        written = _WITH_CONDITION.fullmatch(text)
+        # `x (x > 0), -x (x < 0)` has a condition for each value
+        if written and len(split(written[1] or written[3], _AND)[0]) == 1:
+            kind = Restricted
+            text = f"{written[1] or written[3]}, {written[2] or written[4]}"
     if "," in text and _CALCULATION.search(text):
         text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     parts, _ = split(text, _AND)
@@ -499,13 +508,19 @@ def _list(text: str, depth: int) -> Value | None:
         ((variable, regions),) = conditions.items()
         return Region(variable, functools.reduce(RealSet.intersection, regions))
 
+    pieces = [Tuple(item.items) for item in items if isinstance(item, Restricted)]
+    if len(pieces) == len(items):
+        return Cases(tuple(pieces))
+    # of `x (x > 0), 5` it is open where the second value holds
+    if pieces:
+        raise _NoValue
     first, *others = _flat(items)
     # `x = 1, 2` is `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own
     match first:
         case Relation(("=",), (name, _)):
             if not any(isinstance(item, (Relation, Region)) for item in others):
                 others = [Relation(("=",), (name, item)) for item in others]
-    return Listing((first, *others))
+    return kind((first, *others))
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -135,6 +135,11 @@ def _is_stated(before: str, needs_verb: bool = True) -> bool:
 _CLAUSE = re.compile(
     r"\W*(?:if|to|since|because|when|given|with|using|converting)\b[^,]*,\s*", re.IGNORECASE
 )
+# "The maximum is 5 | at x = 3", and no further words: where the value is taken is not the value
+_WHERE = re.compile(
+    r"[\s,(]{0,3}\b(?:at|for|if|when|where)\s+(?:\$|\\\()?\s*[A-Za-z]\s*="
+    r"(?:\\[A-Za-z]+|[A-Za-z](?![A-Za-z])|[^=A-Za-z])*\Z"
+)
 # **Total cost**: 5
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
 # the beginning of a list, "1. Add the numbers", or of what is cut off
@@ -209,9 +214,16 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if any(doubt.search(text) for doubt in _DOUBTS):
         return None
     # "If 22 of 30 stay, 8 leave" states 8
-    clause = _CLAUSE.match(text)
-    if clause:
+    if clause := _CLAUSE.match(text):
         text = text[clause.end() :]
+    if "=" in text and (where := _WHERE.search(text)):
+        main = text[: where.start()]
+        value = _value(main)
+        if value is not None:
+            return value
+        # "The maximum of x^2 + 3 is at x = 1" and "It is minimal for x = 1" state where it is
+        if (NUMERAL.search(main) or "\\" in main) and not _COPULA.search(main):
+            text = main
     # "the area of $ABC$ is $5$": a formula that only names what its value is of is a word
     if text.count("$") > 1 or "\\(" in text:
         sentence = text

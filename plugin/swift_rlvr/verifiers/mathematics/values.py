@@ -142,6 +142,12 @@ class Alternatives(Listing):
     """
 
 
+class Restricted(Listing):
+    """A value, and behind it in brackets or after "for" the conditions on its variables:
+    `2n - 1 (n \\geq 1)`. A comma alone may also join a second answer.
+    """
+
+
 class Sequence(Several):
     """Values in an order, with repetition: numbers with spaces between them, `-2 3 5` (DeepMind
     Mathematics, in MathCoder's outputs).

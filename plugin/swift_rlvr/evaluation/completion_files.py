@@ -92,12 +92,7 @@ class Reading:
         row = read_object(line)
         if self.filter and row.get("filter") != self.filter:
             return []
-        if self.columns and not is_record(row):
-            try:
-                ((_, row),) = with_columns(iter([(0, row)]), self.columns)
-            except InputError as error:
-                raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
-        items = items_of(row)
+        items = items_of(renamed_row(row, self.columns))
         if not self.golds:
             return items
         with_golds = []
@@ -149,6 +144,24 @@ class Reading:
     def _task_of(self, row: Mapping[str, Any]) -> Task:
         task = TASKS[self.task] if self.task else task_of(row)
         return task_of(row) if task.is_mixed else task
+
+
+def renamed_row(
+    row: dict[str, Any], columns: Mapping[str, str], renamed: set[str] | None = None
+) -> dict[str, Any]:
+    """The row of a file with new names of its columns; LineError if two would get the same name.
+
+    renamed: gets those names of `columns` that the row has.
+    """
+    # Records have names of our own, whatever the columns of the dataset were called.
+    if not columns or is_record(row):
+        return row
+    try:
+        ((_, row),) = with_columns(iter([(0, row)]), columns, renamed)
+    except InputError as error:
+        # with_columns names a line, which the caller knows and it does not.
+        raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
+    return row
 
 
 def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -407,12 +420,10 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
             # Most often the first row has them all.
             if renamed == columns.keys():
                 return ""
-            with suppress(LineError, InputError):
+            with suppress(LineError):
                 row = read_object(line)
-                # Records have names of our own, which are not renamed.
-                if not is_record(row):
-                    has_rows = True
-                    list(with_columns(iter([(0, row)]), columns, renamed))
+                has_rows |= not is_record(row)
+                renamed_row(row, columns, renamed)
     if answered is not None:
         list(islice(answered.rows(renamed), _FIRST_LINES))
     absent = [name for name in columns if name not in renamed]

@@ -55,6 +55,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         words = ["countdown", *words]
     try:
         machine = this_machine()
+        # A cluster's login node has no GPU and no driver, and the plan is for the nodes behind it.
         may_be_login_node = not machine.gpus and not machine.driver_problem
         try:
             recipe, overrides = read_words(words, machine)

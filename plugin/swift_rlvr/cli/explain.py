@@ -142,6 +142,7 @@ def _values(
     except RowError as error:
         # The message begins with the name of the column, which is the flag's.
         raise InputError(f"--{flag}: {str(error).partition(': ')[2]}") from error
+    # JSON where it is JSON: `--column level=2` is the number, `--column gold=Rhine` the text.
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:

@@ -80,6 +80,7 @@ def print_results(results: Sequence[CheckResult], console: Console) -> None:
     """
     name_width = 2 + max((len(result.name) for result in results), default=0)
     indent = STATUS_WIDTH + name_width
+    # However narrow the terminal is: a word a line could not be read.
     width = max(console.width - indent, 40)
     previous_name = None
     for result in results:

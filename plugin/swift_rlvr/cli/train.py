@@ -109,6 +109,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
 
     # torchrun gives each of its processes a GPU; without it one process takes one.
     if len(machine.gpus) > 1 and "RANK" not in os.environ:
+        # The numbers are nvidia-smi's; CUDA's own order begins with the fastest.
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
     require("transformers", "train", "swift-rlvr train")

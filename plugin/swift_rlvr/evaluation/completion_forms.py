@@ -205,7 +205,6 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
             reason = error.get("message", error) if isinstance(error, Mapping) else error
             raise LineError(f"the request {line['custom_id']!r:.60} failed: {reason!s:.200}")
 
-    # Files of several models are compared by it.
     if "model" in answer:
         row["model"] = answer["model"]
     if answer.get("object") == "response":

@@ -288,7 +288,7 @@ class Sampler(ExitStack):
                 share_of_all = (number + share) / len(draws)
                 advance(chunk.start + share_of_all * len(conversations))
 
-            # The seed of the row that begins the chunk: going on at it draws as if nothing had stopped.
+            # Mixed with the chunk's first row: a command that goes on draws as if nothing had stopped it.
             seed = draw.get("seed", self.sampling.seed)
             options = {**draw, "seed": mixed_seed(seed, chunk.start)}
             if any(pictures):

@@ -118,7 +118,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
     """
     row = item.row
     for reward in rewards:
-        # One that lacks something is enough: the row is of one task, whose columns are filled in at once.
+        # The first one that lacks a column: all columns of the row's task are filled in at once.
         if missing_column(reward, row) is not None:
             row = _filled_for(reward, row, reading)
             break

@@ -91,7 +91,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
     if not isinstance(body, list):
         return
     for index, statement in enumerate(body):
-        # Without others, such as an assignment, the program would end in a NameError on any input.
+        # Without others, such as an assignment, most programs end in a NameError, which any test refuses.
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):
                 yield "body", [*body[:index], ast.Pass(), *body[index + 1 :]]

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from commands import ran, refused
 from helpers import write_records
 from paths import PLUGIN
+from swift_rlvr.cli.app import app
 from swift_rlvr.rewards import REWARDS, Explanation, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.parameters import BaseParameters
@@ -266,6 +268,12 @@ def test_long_texts_are_cut(registry):
             ["x", "--row", "rows.jsonl"],
             "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE:LINE, FILE:LINE:POSITION or TASK:FILE:LINE",
         ),
+        (["x", "--columns", '{"q": "problem"}'], "--columns: renames columns of a row: give one"),
+        (["x", "--columns", "q", "--row", "{}"], "--columns: must be an object in JSON"),
+        (
+            ["x", "--columns", '{"q": "p"}', "--row", '{"q": 1, "p": 2}'],
+            "--row: the object: --columns: two columns would be named p",
+        ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: add a position"),
         (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got position 3"),
@@ -278,6 +286,33 @@ def test_mistakes_in_explain(registry, monkeypatch, tmp_path, arguments, message
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "table.jsonl", {"prompt": ["p", "p"], "completion": ["a", "b"]})
     assert message in refused("explain", *arguments)
+
+
+def test_explain_renames_the_columns_of_a_row(tmp_path):
+    row = {
+        "Text of the task": "What is 3+4?",
+        "meta": {"right": "7"},
+        "reply": "<answer>7</answer>",
+    }
+    write(tmp_path / "rows.jsonl", row)
+    place = f"{tmp_path}/rows.jsonl:1"
+    names = {"Text of the task": "problem", "meta.right": "answer"}
+    as_dataset = ("<answer>7</answer>", "--row", f"math:{place}")
+    # The refusal names the flag that helps.
+    assert "rename columns with --columns" in refused("explain", *as_dataset)
+    right = "external_accuracy: reward 1.0"
+    assert ran("explain", *as_dataset, "--columns", json.dumps(names)).startswith(right)
+
+    names["reply"] = "completion"
+    for named in (place, json.dumps(row)):
+        assert ran("explain", "--row", named, "--columns", json.dumps(names)).startswith(right)
+
+    # A name that the row lacks is noted; case does not matter.
+    renamed = ["--columns", '{"ANSWER": "answer", "level": "l"}']
+    arguments = ["explain", "7", "--row", '{"problem": "3+4?", "answer": "7"}', *renamed]
+    result = CliRunner().invoke(app, arguments)
+    assert result.stdout.startswith(right)
+    assert result.stderr == "note: --row has no column level, which --columns renames\n"
 
 
 ROWS = [

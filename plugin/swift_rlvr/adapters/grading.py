@@ -133,6 +133,7 @@ def row_of(label: object, task: object = None, /, **columns: Any) -> dict[str, A
         row[LABEL] = columns[LABEL]
     if isinstance(row.get(LABEL), list):
         row |= _columns_in(row[LABEL])
+    # The row's own name first: a trainer's source may be a mixture of several tasks.
     named = task_of(row.get("task")) or task_of(task)
     if named is not None:
         row["task"] = named
@@ -178,6 +179,7 @@ def short_name(reward: str) -> str:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it: lists for NumPy's arrays, and None for NaN."""
+    # Rows of parquet files come as NumPy's arrays and scalars, or as pandas's NaN.
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -192,8 +194,12 @@ def _plain(value: Any) -> Any:
 def _columns_in(label: Any) -> dict[str, Any]:
     """The columns that a label stands for, see `row_of`."""
     value = parsed(label)
-    golds = [str(gold).strip() for gold in golds_in(label) if gold is not None]
-    golds = [gold for gold in golds if gold]
+    golds = []
+    for gold in golds_in(label):
+        text = "" if gold is None else str(gold).strip()
+        # An empty gold would be paid for an empty answer.
+        if text:
+            golds.append(text)
     if isinstance(value, Mapping):
         if set(value) & set(TESTS):
             return {"tests": value}
@@ -230,6 +236,7 @@ def _built(names: tuple[str, ...]) -> list[Reward]:
     rewards = build_rewards(names)
     if len(rewards) != len(names):
         raise InputError(f"a reward is named twice in {', '.join(names)}", "reward_funcs")
+    # A training goes on where a plain function fails on a few completions of many.
     for reward in rewards:
         reward.is_training = True
     return rewards
@@ -250,9 +257,17 @@ def _graded(
     # A row that names no task is for the verifiers whose columns it has, if there are any.
     of_other_tasks: list[Reward] = []
     if "task" not in row:
-        verifiers = [reward for reward in rewards if reward.own_tasks]
-        lacking = [reward for reward in verifiers if missing_column(reward, row) is not None]
-        if len(lacking) < len(verifiers):
+        fitting = False
+        lacking = []
+        for reward in rewards:
+            if not reward.own_tasks:
+                continue
+            if missing_column(reward, row) is None:
+                fitting = True
+            else:
+                lacking.append(reward)
+        # Where none fits, each says which column the row lacks.
+        if fitting:
             of_other_tasks = lacking
     graded = []
     for reward in rewards:
@@ -273,11 +288,15 @@ def _with_needed(reward: Reward, row: dict[str, Any]) -> dict[str, Any]:
     golds = golds_in(label)
     if len(golds) > 1:
         label = golds
+    missing = []
     for column in reward.columns:
+        if column in row:
+            continue
         elsewhere = reward.names_elsewhere(column, row)
-        if column not in row and elsewhere:
+        if elsewhere:
             row[column] = label if elsewhere[0] == LABEL else row[elsewhere[0]]
-    missing = [column for column in reward.columns if column not in row]
+        else:
+            missing.append(column)
     # A label is the one column that the verifier of the row's task needs.
     is_label = len(reward.columns) == 1 and row.get("task") in reward.own_tasks
     if has_no_label(row) or (is_label and LABEL in row):

@@ -24,6 +24,7 @@ def verify(request: Mapping[str, Any]) -> dict[str, Any]:
 
     request: with `response`, in the form of OpenAI's Responses API, whose items are in `output`.
     """
+    # Everything else is the row: NeMo Gym has no place of its own for columns.
     columns = {name: value for name, value in request.items() if name not in _NOT_COLUMNS}
     row = row_of(request.get("expected_answer", {}), **columns)
     grades = grade(_messages(request["response"].get("output") or []), row)

@@ -102,6 +102,7 @@ def write_parquet(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _columns(task: str, row: Mapping[str, Any]) -> Row:
+    # A row of a mixed file names its own task.
     columns = {name: value for name, value in row.items() if name != "messages"}
     return {**columns, "task": columns.get("task") or task}
 

@@ -35,6 +35,7 @@ class RewardEnv(BaseTextEnv):
     def step(self, action: str) -> BaseTextEnvStepOutput:
         """Grade the completion."""
         grades = grade(action, self.row, self.rewards, self.weights)
+        # SkyRL takes means of its metrics, and a reason has none.
         for name, value in grades.items():
             if isinstance(value, float):
                 self.metrics[name] = value

@@ -83,6 +83,7 @@ class RlvrTaskset(Taskset[RlvrTask, RlvrConfig]):
         """A task for each row, in order."""
         source = parse_source(self.config.dataset, self.config.use_hf)
         for _, raw in source.rows():
+            # As ms-swift's loader does it; `dataset check` counts such rows.
             try:
                 row = source.task.preprocess(raw)
             except RowError:
@@ -124,6 +125,7 @@ def scored_by(make_task: Callable[..., Task]) -> Callable[..., Any]:
             rows.append({name: values[index] for name, values in columns.items()})
         return await asyncio.gather(*map(score, completions, rows))
 
+    # A plain function tells by its parameters which columns it needs.
     own = inspect.Parameter("completions", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [own, *inspect.signature(make_task).parameters.values()]
     scored.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -53,6 +53,7 @@ class Command(TyperCommand):
         for parameter in self.params:
             if isinstance(parameter, (TyperOption, TyperArgument)):
                 parameter.help = plain_help(parameter.help or "")
+            # typer writes hyphens where a flag has no name of its own.
             if isinstance(parameter, TyperOption):
                 parameter.opts[:] = [_with_underscores(name) for name in parameter.opts]
                 parameter.secondary_opts[:] = map(_with_underscores, parameter.secondary_opts)
@@ -68,6 +69,7 @@ class Command(TyperCommand):
             has_flag = any(error.field in parameter.opts for parameter in self.params)
             if error.field == FIELD and not has_flag and not takes_any_flag:
                 message = error.problem
+            # A library names the field of its settings, the user knows the flag.
             for parameter in self.params:
                 if parameter.name is not None and parameter.name == error.field:
                     is_option = isinstance(parameter, TyperOption)

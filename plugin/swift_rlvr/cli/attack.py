@@ -56,6 +56,7 @@ def attack(
     (attacked,) = build_rewards([reward])
     source = parse_source(dataset, use_hf, columns)
     asked, unusable = asked_rows(source, rows)
+    # Without its column a reward grades nothing, which would look like a reward that pays no attack.
     missing = missing_column(attacked, asked[0].row)
     if missing is not None:
         present = ", ".join(asked[0].row)
@@ -73,15 +74,15 @@ def attack(
         console.print(title)
         if unusable:
             console.print(f"  {unusable:,} rows cannot be used", style="yellow")
-        _print_table(console, result)
-        _print_conclusions(console, result)
+        _print_result(console, result)
     if result.failed:
         raise typer.Exit(1)
 
 
-def _print_table(console: Console, result: Attack) -> None:
-    """What was paid, and how much was tried."""
+def _print_result(console: Console, result: Attack) -> None:
+    """What was paid, how much was tried, and what follows from that."""
     paid = [each for each in result.earned if each.paid]
+    # The most paid come first: one of them is enough to see what is wrong.
     lines = []
     for each in paid[:_SHOWN]:
         share = f"{len(each.paid):,} of {each.rows:,}"
@@ -98,10 +99,8 @@ def _print_table(console: Console, result: Attack) -> None:
     elif not paid:
         console.print("None is paid.", style="green")
 
-
-def _print_conclusions(console: Console, result: Attack) -> None:
-    """What follows from what was paid, and whether the right answer is."""
-    reward = result.reward
+    # Two faults, of which each ends with status 1: a policy that earns without work, and an answer that is
+    # paid although it does not state the right one.
     if result.without_work and result.without_work[0].paid:
         best = result.without_work[0]
         mean = best.total / result.rows
@@ -112,12 +111,15 @@ def _print_conclusions(console: Console, result: Attack) -> None:
         names = ", ".join(f"{each.strategy.name} (line {each.paid[0]})" for each in result.unstated)
         text = f"Paid though they do not state the right answer: {names}"
         console.print(text, style="red")
+    # No fault of a format reward: a form is what it pays for.
+    reward = result.reward
     if result.earned and reward.role in (FORMAT, SHAPING) and reward.name.startswith("external_"):
         text = (
             f"{reward.name} does not verify the answer, so a right form is enough: with "
             "gate=outcome it pays for right answers alone."
         )
         console.print(text, style="dim")
+    # A reward that pays nothing would pass everything above.
     right = result.right
     if result.is_silent:
         outcome = "paid" if right.rows else "graded"

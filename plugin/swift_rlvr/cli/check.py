@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli.render import plain, print_outcomes, table, terminal
-from swift_rlvr.contract import RULES, Checked, Subject, check_registered
+from swift_rlvr.contract import RULES, check_registered
 from swift_rlvr.contract.subjects import installed_subjects, owner_of, subjects_named
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
@@ -59,13 +59,31 @@ def check(
 
     swift-rlvr check my_rewards.py
     """
+    # Installed packages whose entry points could not be loaded: the registries go on without them.
     refused = [*REWARDS.refused, *TASKS.refused]
     if names:
         refused = [entry for entry in refused if entry.distribution in names]
     subjects = subjects_named(names, refused) if names else installed_subjects()
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
-    results = [_result(subject, checked[subject]) for subject in subjects]
+    results = []
+    for subject in subjects:
+        found = checked[subject]
+        outcome, problems = "passed", []
+        rules = f"{len(RULES[subject.kind])} rules"
+        if found.findings:
+            outcome = "failed"
+            problems = [f"{rule}: {problem}" for rule, problem in found.findings]
+            broken = {finding.rule for finding in found.findings}
+            rules = f"{len(broken)} of {rules}"
+        elif found.missing:
+            outcome, problems = "skipped", [found.missing]
+        elif found.not_judged:
+            # Not called passed: without examples nothing says which completions are right.
+            outcome, problems, rules = "not judged", [found.not_judged], "without examples"
+        title = f"{subject.kind} {subject.name}"
+        owner = owner_of(subject)
+        results.append(Result(outcome, subject.kind, subject.name, owner, rules, title, problems))
     for entry in refused:
         # "my_reward = my_package.rewards:MyReward"
         name, _, _ = entry.entry_point.partition(" ")
@@ -81,22 +99,6 @@ def check(
         raise typer.Exit(1)
 
 
-def _result(subject: Subject, checked: Checked) -> Result:
-    outcome, problems = "passed", []
-    rules = f"{len(RULES[subject.kind])} rules"
-    if checked.findings:
-        outcome = "failed"
-        problems = [f"{rule}: {problem}" for rule, problem in checked.findings]
-        broken = {finding.rule for finding in checked.findings}
-        rules = f"{len(broken)} of {rules}"
-    elif checked.missing:
-        outcome, problems = "skipped", [checked.missing]
-    elif checked.not_judged:
-        outcome, problems, rules = "not judged", [checked.not_judged], "without examples"
-    title = f"{subject.kind} {subject.name}"
-    return Result(outcome, subject.kind, subject.name, owner_of(subject), rules, title, problems)
-
-
 def _print_results(console: Console, results: list[Result]) -> None:
     """A table, and below it the problems of each reward, task or entry point."""
     rows = []
@@ -104,6 +106,7 @@ def _print_results(console: Console, results: list[Result]) -> None:
         outcome = Text(result.outcome, STYLES[result.outcome])
         rows.append((outcome, result.kind, result.name, result.owner, result.rules))
     shown = table("outcome", "", "name", "of", "", rows=rows)
+    # In a narrow terminal only names and owners break.
     for column in (0, 1, 4):
         shown.columns[column].no_wrap = True
     console.print(shown)

@@ -51,6 +51,7 @@ def compare(
         notes += [f"{path}: {text}" for text in evaluation.notes]
         if not evaluation.records:
             without_records.append(str(path))
+    # A summary.json that was moved away from its records can be shown, and not be tested.
     if not without_records:
         comparison["paired"] = comparing.paired(first.records, second.records)
         why = "no graded task of the one, by its prompt or id and its gold, is in the other"

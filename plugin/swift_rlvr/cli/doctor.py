@@ -55,6 +55,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         words = ["countdown", *words]
     try:
         machine = this_machine()
+        # A cluster's login node has no GPU and no driver, and the plan is for the nodes behind it.
         may_be_login_node = not machine.gpus and not machine.driver_problem
         try:
             recipe, overrides = read_words(words, machine)
@@ -79,6 +80,7 @@ def print_results(results: Sequence[CheckResult], console: Console) -> None:
     """
     name_width = 2 + max((len(result.name) for result in results), default=0)
     indent = STATUS_WIDTH + name_width
+    # However narrow the terminal is: a word a line could not be read.
     width = max(console.width - indent, 40)
     previous_name = None
     for result in results:

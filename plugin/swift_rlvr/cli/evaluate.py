@@ -57,6 +57,7 @@ def evaluate(
     """
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
+    # A text, since typer would want the flag once for each.
     several_seeds = []
     if seeds is not None:
         if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", seeds) is None:
@@ -79,6 +80,7 @@ def evaluate(
         print_figures(console, name, ("measure", "sampled", "greedy"), figures)
     else:
         print_figures(console, name, ("measure", "value"), comparing.figures_table(summary))
+    # Such a completion did not fail at the task, and a larger --max_completion_length changes nothing.
     if summary["cut_short"]:
         share = f"{summary['cut_short']:.1%}"
         text = f"the server's own context ended {share} of the completions: {LONGER_CONTEXT}"

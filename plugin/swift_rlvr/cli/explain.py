@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import print_explanation
+from swift_rlvr.cli.render import note, print_explanation, terminal
 from swift_rlvr.evaluation.completion_files import Reading
 from swift_rlvr.evaluation.completion_forms import Item, is_completion, with_columns_from_prompt
 from swift_rlvr.evaluation.row_places import row_at
@@ -17,6 +17,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
+from swift_rlvr.tasks.sources import parse_columns
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError
 
@@ -45,6 +46,7 @@ def explain(
             help="Any other column as NAME=VALUE; VALUE is JSON or text. May be repeated."
         ),
     ] = None,
+    columns: flags.Columns = "",
     reward_funcs: flags.RewardNames = None,
     as_json: flags.Json = False,
 ) -> None:
@@ -52,17 +54,45 @@ def explain(
 
     With --row FILE:LINE the completion on that line is graded, unless you
     give another one. With --row TASK:FILE:LINE, as in sql:dev.json:1, the
-    row is read as a training reads it. One line break at the end of standard
-    input is ignored.
+    row is read as a training reads it. --columns renames the row's columns.
+    One line break at the end of standard input is ignored.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
-    item = Item(None, None, {}) if row is None else row_at(row)
-    columns = _columns(item, nums, target, gold, column or [])
-    text = _completion_to_explain(completion, item)
+    new_names = parse_columns(columns)
+    item = Item(None, None, {})
+    if row is not None:
+        renamed: set[str] = set()
+        item = row_at(row, new_names, renamed)
+        absent = [name for name in new_names if name not in renamed]
+        # A note, as in `score`: one row may lack a column that the others of its file have.
+        if absent:
+            problem = f"--row has no column {', '.join(absent)}, which --columns renames"
+            terminal(stderr=True).print(note(problem))
+    elif new_names:
+        raise InputError("renames columns of a row: give one with --row", field="columns")
+    values = _values(item, nums, target, gold, column or [])
+
+    text: object = completion
+    if completion == "-":
+        try:
+            # The shell's echo ends with a line break that no model wrote; a second one is the model's.
+            text = sys.stdin.buffer.read().decode().removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"standard input: not UTF-8 text ({error.reason} at byte {error.start})"
+            ) from error
+    elif completion is None:
+        text = item.completion
+        if not is_completion(text):
+            raise InputError(
+                "COMPLETION: there is no completion to grade: give one as an argument, use - for "
+                "standard input, or name a line that has one with --row"
+            )
+
     if reward_funcs is None:
         # Nothing that a completion says is run unless the user asks for it by name.
-        reward_funcs = [name for name in verifiers_for(columns) if not REWARDS[name].runs_code]
+        reward_funcs = [name for name in verifiers_for(values) if not REWARDS[name].runs_code]
     if not reward_funcs:
         raise InputError(
             "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
@@ -72,11 +102,11 @@ def explain(
     # All of them before any is shown: a column that is missing for the second is no half of an answer.
     explanations = {}
     for reward in build_rewards(reward_funcs):
-        missing = missing_column(reward, columns)
+        missing = missing_column(reward, values)
         if missing is not None:
             flag = FLAGS.get(missing, f"--column {missing}=VALUE")
             raise InputError(f"{reward.name} needs the column {missing!r}: give it with {flag}")
-        explanations[reward.name] = reward.explain(text, columns)
+        explanations[reward.name] = reward.explain(text, values)
 
     if as_json:
         rewards = {}
@@ -89,11 +119,11 @@ def explain(
         print_explanation(Console(highlight=False), name, explanation)
 
 
-def _columns(
+def _values(
     item: Item, nums: str | None, target: str | None, gold: str | None, pairs: list[str]
 ) -> dict[str, Any]:
-    """The columns of a row, with those that flags and its prompt give. pairs: of --column, such as
-    `level=2`; the value is JSON or text.
+    """The values of a row's columns, with those that flags and its prompt give. pairs: of --column,
+    such as `level=2`; the value is JSON or text.
     """
     try:
         columns = {**Reading().filled(item.row)}
@@ -112,6 +142,7 @@ def _columns(
     except RowError as error:
         # The message begins with the name of the column, which is the flag's.
         raise InputError(f"--{flag}: {str(error).partition(': ')[2]}") from error
+    # JSON where it is JSON: `--column level=2` is the number, `--column gold=Rhine` the text.
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
@@ -121,20 +152,3 @@ def _columns(
         except (ValueError, RecursionError):
             columns[name] = text
     return with_columns_from_prompt(columns)
-
-
-def _completion_to_explain(text: str | None, item: Item) -> object:
-    """The completion that was given, - for standard input, or else the one of --row."""
-    if text == "-":
-        try:
-            return sys.stdin.buffer.read().decode().removesuffix("\n")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"standard input: not UTF-8 text ({error.reason} at byte {error.start})"
-            ) from error
-    if text is None and not is_completion(item.completion):
-        raise InputError(
-            "COMPLETION: there is no completion to grade: give one as an argument, use - for "
-            "standard input, or name a line that has one with --row"
-        )
-    return item.completion if text is None else text

@@ -46,6 +46,7 @@ def answered_by(dataset: str | None, columns: str = "") -> Source | None:
 def sampling_settings(context: typer.Context) -> SamplingSettings:
     """The settings of a command that samples; InputError without a model, or with two."""
     settings = settings_in(SamplingSettings, context)
+    # MODEL and --model mean the same; ms-swift's users know the flag.
     name = context.params["model_name"]
     if name is None and "model" not in settings:
         raise InputError("give a folder, a hub id or, with --server, the model's name", "model")
@@ -56,6 +57,7 @@ def sampling_settings(context: typer.Context) -> SamplingSettings:
 
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     """The settings of `cls` among a command's options: those given, and those with a default."""
+    # A flag without a default is None where it was not given: the class then has its own.
     names = {setting.name for setting in fields(cls)}
     settings = {}
     for name, value in context.params.items():
@@ -143,6 +145,7 @@ def check_out(out: Path | None, suffix: str = ".jsonl") -> None:
     """InputError for an --out that does not end in `suffix`, or is there already."""
     if out is not None and out.suffix != suffix:
         raise InputError(f"must end in {suffix}, got {out}", field="out")
+    # What took hours of sampling is not replaced by a command that was typed twice.
     if out is not None and out.exists():
         raise InputError(
             f"{out} already exists and is not overwritten: choose another file or delete it",

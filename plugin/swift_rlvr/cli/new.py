@@ -46,6 +46,7 @@ def new(
     """
     check_name(name)
     folder = Path(name) if folder is None else folder
+    # An empty folder may be a fresh repository.
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"{folder} already exists and is not overwritten: choose a new or an empty folder"
@@ -76,6 +77,7 @@ def check_name(name: str) -> None:
         characters = f"2 to {LONGEST_NAME} of a-z, 0-9 and _"
         accepted = f"{characters}, a letter first and no _ last, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
+    # ms-swift logs a reward under its class: of two with one name the figures would be mixed.
     logged = class_name(name)
     owner = None
     if name in TASKS:
@@ -97,6 +99,7 @@ def render(name: str) -> dict[str, str]:
     for path in PATHS:
         text = (templates / f"{Path(path).name}.txt").read_text(encoding="utf-8")
         text = text.replace(EXAMPLE, name)
+        # The name of the distribution, with a hyphen.
         text = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
         rendered[path.replace(EXAMPLE, name)] = text
     return rendered

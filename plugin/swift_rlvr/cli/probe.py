@@ -59,6 +59,7 @@ def probe(
 
     swift-rlvr probe --server http://127.0.0.1:8000 --model NAME --dataset gsm8k --out hard
     """
+    # What can be refused at once, before a model is loaded.
     pass_rates = None if keep is None else probing.parse_keep(keep)
     sampling = flags.sampling_settings(context)
     console = Console(highlight=False)
@@ -99,7 +100,9 @@ def probe(
         flag = f"--dataset {summary['settings']['task']}:{kept['file']}"
         text = f"{kept['file']}: {counts}; train on it with {flag}"
         console.print(text, markup=False, soft_wrap=True)
+    # Last, since it is what the reader came for.
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
+    # An error, so that a script does not go on to train on a file that was not written.
     if kept and not kept["rows"]:
         problem = "no row has a pass rate in this range; try another one, the samples are kept"
         raise InputError(f"{kept['range']}: {problem}", "keep")

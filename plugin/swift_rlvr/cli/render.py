@@ -68,6 +68,7 @@ def table(
 
     numbers: the columns that stand to the right and never break.
     """
+    # "fold" breaks a long name into lines; rich's default would end it in "...".
     result = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
         is_number = heading in numbers
@@ -139,6 +140,7 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
     >>> print(visible("1+" * 1000, longest=8))
     1+1+1+ ... 1,992 more characters ... 1+
     """
+    # Its end is as telling as its beginning: the answer stands there.
     if len(text) > longest:
         tail = longest // 4
         start = text[: longest - tail]
@@ -160,6 +162,7 @@ def print_figures(
     On a terminal that is too narrow for it, each figure stands on a line of its own, after its
     heading.
     """
+    # On one line, whatever the terminal's width, to measure it; then as it fits.
     rows = list(rows)
     names = headings[1:]
     figures: Table | Text = table(*headings, numbers=names, rows=rows)
@@ -178,6 +181,7 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
     if explanation.reward is None:
         value, style = "none, cannot be graded", "yellow"
     else:
+        # Sums of weights are not shown as 0.30000000000000004.
         value, style = str(round(explanation.reward, 4)), ""
         if explanation.reward >= FULL:
             style = "green"
@@ -198,6 +202,7 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
     rules = table("outcome", "rule")
     rules.columns[0].no_wrap = True
     for rule in explanation.rules:
+        # A rule's name may quote the completion, too.
         text = visible(rule.name, LONGEST_DETAIL, console.encoding)
         if rule.passed is None:
             text.stylize("dim")

@@ -45,6 +45,7 @@ def report(
     if comparison is None:
         # The quickstart writes it beside its run.
         comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]
+    # Before the runs are read, which takes minutes for long ones.
     comparisons = []
     for file in comparison:
         compared = read_json(file)
@@ -60,6 +61,7 @@ def report(
     console = terminal()
     for text in notes:
         console.print(note(text))
+    # There are no curves without matplotlib, or without a log.
     for path in written:
         if path is not None:
             console.print(f"written: {path}")

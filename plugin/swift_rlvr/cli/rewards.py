@@ -37,6 +37,7 @@ def rewards(
     """
     console = Console(highlight=False, markup=False)
     if name is not None:
+        # FILE.py alone: all rewards in it, as in `check`.
         paths = paths_in_file(name) if name.endswith(".py") else [name]
         for path in paths:
             if not is_import_path(path) and path not in REWARDS:
@@ -73,6 +74,7 @@ def show_one(console: Console, reward: Reward) -> None:
         accepted = formatannotation(types[parameter.name])
         if get_origin(types[parameter.name]) is tuple:
             accepted = "comma-separated names"
+        # Its range, as the error for a value outside of it says it.
         limits = parameter.metadata["accepts"]
         if any(limits):
             accepted += f", {limits}"
@@ -82,6 +84,7 @@ def show_one(console: Console, reward: Reward) -> None:
         # Only "" is shown as none: 0 and False are defaults like any other.
         default_text = str(default) or "none"
 
+        # Where it can be set: the variable for any trainer, the flag and argument of those that have one.
         names = variable(cls.name, parameter.name)
         flag = parameter.metadata.get("flag")
         if flag:

@@ -108,6 +108,7 @@ def score(
     absent = absent_columns(readings, answered)
     if absent:
         errors.print(note(absent))
+    # A folder of one's own may hold completions under names that are not known.
     skipped = left_out_files(files, readings)
     if skipped:
         names = first_names(list(map(str, skipped)), SHOWN_PROBLEMS)
@@ -132,6 +133,7 @@ def score(
         typer.echo(json.dumps({**summary, **more}))
     else:
         _print_summary(summary, chosen, out)
+    # A completion that is not graded any more is a change, too: its file may have been cut.
     if fail_on_change and (summary["changed"] or summary["not_graded_now"]):
         raise typer.Exit(1)
 
@@ -156,6 +158,7 @@ def _chosen_rewards(
     """The rewards that are named, else those of the earlier verdicts, else those of the first lines;
     says which cannot be used.
     """
+    # Other rewards have nothing to be compared with.
     if names is None and verdicts is not None:
         stored: set[str] = set().union(*verdicts.values())
         names = [name for name in REWARDS if name in stored]
@@ -181,6 +184,7 @@ def _print_summary(summary: dict[str, Any], chosen: _Chosen, out: Path | None) -
         names = ", ".join(summary["rewards"])
         text = f"Verifier and format of the first lines: {names}"
         console.print(text, style="dim", soft_wrap=False)
+    # A gold that was taken from the wrong column makes every verdict wrong: the user can see which it was.
     if chosen.golds:
         columns = ", else ".join(chosen.golds[:3])
         of_all = len(summary["files"]) == 1
@@ -203,36 +207,32 @@ def _print_summary(summary: dict[str, Any], chosen: _Chosen, out: Path | None) -
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="")
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-    if "changed" in summary:
-        _print_comparison(console, summary)
-    if out is not None:
-        console.print(f"written: {out}")
 
-
-def _print_comparison(console: Console, summary: dict[str, Any]) -> None:
-    """Verdicts that are other than earlier ones, and completions that have only one of both."""
-    for change in summary["changed"]:
+    # With --against: verdicts that are other than earlier ones, and completions with only one of both,
+    # without which "0 verdicts changed" would say too much.
+    for change in summary.get("changed", ()):
         position = f", completion {change['position']}" if "position" in change else ""
         where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"
         before, reason_before = change["before"]
         now, reason_now = change["now"]
         console.print(f"{where} was {before} ({reason_before}) and is {now} ({reason_now})")
-    changed = len(summary["changed"])
-    console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
-
-    lost = summary["not_graded_now"]
-    if lost:
+    if "changed" in summary:
+        changed = len(summary["changed"])
+        console.print(f"{changed:,} of {summary['compared']:,} verdicts changed")
+    if summary.get("not_graded_now"):
         places = []
-        for place in lost:
+        for place in summary["not_graded_now"]:
             position = f" (completion {place['position']})" if place["position"] else ""
             places.append(f"{place['line']}{position}")
-        completions = counted(len(lost), "completion")
+        completions = counted(len(places), "completion")
         lines = first_names(places, SHOWN_PROBLEMS)
         text = f"{completions} with an earlier verdict and none now: line {lines}"
         console.print(text, style="yellow")
-    if summary["without_stored"]:
+    if summary.get("without_stored"):
         completions = counted(summary["without_stored"], "completion")
         console.print(f"{completions} without an earlier verdict", style="yellow")
+    if out is not None:
+        console.print(f"written: {out}")
 
 
 def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
@@ -249,6 +249,7 @@ def _print_rewards(console: Console, summary: dict[str, Any]) -> None:
             share = f"{count / summary['completions']:.1%}"
             reasons.append((label, reason, f"{count:,}", share))
             label = ""
+        # A mean of "-" alone is overlooked beside the others.
         if not figures["graded"]:
             reason = next(iter(figures["reasons"]))
             remedy = "; qa:FILE compares texts" if name == "external_accuracy" else ""

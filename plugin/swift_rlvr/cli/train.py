@@ -49,6 +49,7 @@ def train(words: flags.Launch = None) -> None:
         return
     machine = this_machine()
     recipe, overrides = read_words(words, machine)
+    # ms-swift's recipes are for `swift rlhf`, which names the algorithm; TRL's have no such key.
     if recipe is not None and "rlhf_type" in recipe.settings:
         plan = make_plan(recipe, overrides, machine)
         raise typer.Exit(_launch(plan, Console(highlight=False)))
@@ -73,6 +74,7 @@ def _launch(plan: Plan, console: Console) -> int:
         _refuse_failed(results, console, problem)
         show_commands(plan, console)
         return 0
+    # A scheduler starts a job again that has ended; it must not fail then, nor train from the start.
     if plan.resume and is_finished(plan.resume, plan.settings):
         text = f"nothing to do: {plan.resume} is the last step's checkpoint; raise max_steps to train on"
         console.print(text, soft_wrap=True)
@@ -91,6 +93,7 @@ def _refuse_failed(results: Sequence[CheckResult], console: Console, problem: st
     """Show the checks that did not pass; InputError with this problem if one failed."""
     from swift_rlvr.cli.doctor import print_results
 
+    # Those that passed are the doctor's to show: here they would hide the plan.
     print_results([result for result in results if result.status != "passed"], console)
     if any(result.status == "failed" for result in results):
         raise InputError(problem)
@@ -99,12 +102,14 @@ def _refuse_failed(results: Sequence[CheckResult], console: Console, problem: st
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:
     """Train in this process, on the first visible GPU."""
     path, of_recipe = ([str(recipe.path)], recipe.settings) if recipe else ([], {})
+    # The recipe, then the variables of the machine, then what stands on the command line: the last one wins.
     variables = flags_of_variables(os.environ, {**of_recipe, **read_flags(overrides)})
     settings = {**of_recipe, **read_flags([*variables, *overrides])}
     words = [*path, *variables, *overrides]
 
     # torchrun gives each of its processes a GPU; without it one process takes one.
     if len(machine.gpus) > 1 and "RANK" not in os.environ:
+        # The numbers are nvidia-smi's; CUDA's own order begins with the fastest.
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
     require("transformers", "train", "swift-rlvr train")
@@ -112,6 +117,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
     require("requests", "trl", "--trainer trl")  # TRL 0.29 imports it, and does not ask for it
     from swift_rlvr.training.arguments import read_command
 
+    # Under torchrun each process would print the same.
     is_first_rank = os.environ.get("RANK", "0") == "0"
     console = Console(highlight=False, quiet=not is_first_rank)
     try:
@@ -135,6 +141,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         folder = settings.get("output_dir") or "none"
+        # Ctrl-C may come in the middle of writing one.
         kept = whole_checkpoints(folder) or checkpoints(folder)
         hint = "there is no checkpoint yet"
         if kept:

@@ -70,6 +70,7 @@ def _with_cases(
         return WithCases(line, row)
     # Tests of an earlier run are replaced.
     row = {name: value for name, value in row.items() if name != ADDED}
+    # Columns that only other rows of a Parquet file have are None in this one.
     present = {name: value for name, value in row.items() if value is not None}
     prepared = preprocess(present)
     question = prepared["messages"][-1]["content"]

@@ -150,6 +150,7 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     old, new = pairs.before, pairs.after
     shared = sorted(old.keys() & new.keys())
     differences = np.array([fmean(new[task]) - fmean(old[task]) for task in shared])
+    # Both tests are of the tasks that differ: the others say nothing about which side is better.
     changed = differences[differences != 0]
     count = len(changed)
     if set(changed.tolist()) <= {-1.0, 1.0}:
@@ -158,6 +159,8 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
         ways = sum(math.comb(count, k) for k in range(fewer + 1))
         p = min(1.0, 2 * ways / 2**count)
     else:
+        # By chance each difference could as well have had the other sign. The observed one counts as a
+        # draw, so p is never 0 (Phipson and Smyth 2010), and equal sums differ by rounding.
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, count))
         extreme = np.abs(signs @ changed) >= abs(changed.sum()) - 1e-9
         p = float((1 + extreme.sum()) / (1 + RESAMPLES))
@@ -190,10 +193,18 @@ class _Pairs(NamedTuple):
 
 def _pairs(before: Sequence[Record], after: Sequence[Record]) -> _Pairs | None:
     """The successes by the surest name by which tasks of the one are found in the other."""
-    rows_before = {each.index: each.row for each in before}
-    rows_after = {each.index: each.row for each in after}
-    prompts_before = {each.index: _prompt(each) for each in before}
-    prompts_after = {each.index: _prompt(each) for each in after}
+
+    def by_index(records: Sequence[Record]) -> tuple[dict[int, Any], dict[int, str | None]]:
+        """The rows, and what each asks."""
+        rows = {}
+        prompts = {}
+        for record in records:
+            rows[record.index] = record.row
+            prompts[record.index] = _prompt(record)
+        return rows, prompts
+
+    rows_before, prompts_before = by_index(before)
+    rows_after, prompts_after = by_index(after)
     same_rows = rows_before == rows_after
     # Otherwise a row may be missing, or they come in another order.
     ways: list[tuple[_Name, bool]] = [(_prompt, False), (_id, False)]

@@ -92,12 +92,7 @@ class Reading:
         row = read_object(line)
         if self.filter and row.get("filter") != self.filter:
             return []
-        if self.columns and not is_record(row):
-            try:
-                ((_, row),) = with_columns(iter([(0, row)]), self.columns)
-            except InputError as error:
-                raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
-        items = items_of(row)
+        items = items_of(renamed_row(row, self.columns))
         if not self.golds:
             return items
         with_golds = []
@@ -116,6 +111,7 @@ class Reading:
         """
         row = with_columns_from_prompt(row)
         task = self._task_of(row)
+        # What the verifier reads is there: its own names win over whatever else the row has.
         if set(task.reward_columns) <= row.keys():
             return row
         raw = _without_completion(row)
@@ -148,7 +144,26 @@ class Reading:
 
     def _task_of(self, row: Mapping[str, Any]) -> Task:
         task = TASKS[self.task] if self.task else task_of(row)
+        # Each row of a mixed file names its own task.
         return task_of(row) if task.is_mixed else task
+
+
+def renamed_row(
+    row: dict[str, Any], columns: Mapping[str, str], renamed: set[str] | None = None
+) -> dict[str, Any]:
+    """The row of a file with new names of its columns; LineError if two would get the same name.
+
+    renamed: gets those names of `columns` that the row has.
+    """
+    # Records have names of our own, whatever the columns of the dataset were called.
+    if not columns or is_record(row):
+        return row
+    try:
+        ((_, row),) = with_columns(iter([(0, row)]), columns, renamed)
+    except InputError as error:
+        # with_columns names a line, which the caller knows and it does not.
+        raise LineError(f"--columns: {error.problem.partition(': ')[2]}") from error
+    return row
 
 
 def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,6 +186,7 @@ def task_of(row: Mapping[str, Any]) -> Task:
     name = row.get("task")
     if isinstance(name, str) and name in TASKS:
         return TASKS[name]
+    # Countdown's nums and target, the tests of code, the calls of tool_calls.
     for task in TASKS.values():
         verified = set(task.reward_columns)
         if verified - _PLAIN_GOLDS and verified <= row.keys():
@@ -239,6 +255,7 @@ def _files_at(path: Path) -> list[Path]:
             key.append((int(part), "") if part.isdigit() else (-1, part))
         return key
 
+    # The first pattern that finds any: beside its completions a tool leaves logs and settings in .jsonl.
     for pattern in (*_PATTERNS_OF_TOOLS, "*.jsonl"):
         files = []
         for file in path.glob(pattern):
@@ -262,9 +279,16 @@ def left_out_files(names: Iterable[str | Path], readings: Mapping[str, Reading])
         _, folder = split_name(name)
         if not folder.is_dir():
             continue
-        files = sorted(file for file in folder.iterdir() if file.is_file() and data_suffix(file))
-        if not any(file.match(pattern) for file in files for pattern in _PATTERNS_OF_TOOLS):
-            left_out += [file for file in files if str(file) not in readings]
+        unread = []
+        for file in sorted(folder.iterdir()):
+            if not file.is_file() or not data_suffix(file):
+                continue
+            if any(map(file.match, _PATTERNS_OF_TOOLS)):
+                break
+            if str(file) not in readings:
+                unread.append(file)
+        else:
+            left_out += unread
     return left_out
 
 
@@ -287,6 +311,7 @@ class _Golds:
         for _, raw in usable:
             prepared = source.task.preprocess(raw)
             self.rows.append((raw, _verified_columns(source.task.of(raw), prepared)))
+        # Without a single usable row usable_rows has raised.
         first, _ = self.rows[0]
         self.id_columns = list(filter(is_id, first))
 
@@ -345,6 +370,7 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
             unpacked: Any = gzip.GzipFile(fileobj=file) if is_compressed else file
             try:
                 while text := unpacked.read(_BLOCK_SIZE):
+                    # To the end of a line: a block is graded alone, in another process.
                     text += unpacked.readline()
                     yield Block(path, number, text)
                     number += text.count(b"\n")
@@ -407,12 +433,10 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
             # Most often the first row has them all.
             if renamed == columns.keys():
                 return ""
-            with suppress(LineError, InputError):
+            with suppress(LineError):
                 row = read_object(line)
-                # Records have names of our own, which are not renamed.
-                if not is_record(row):
-                    has_rows = True
-                    list(with_columns(iter([(0, row)]), columns, renamed))
+                has_rows |= not is_record(row)
+                renamed_row(row, columns, renamed)
     if answered is not None:
         list(islice(answered.rows(renamed), _FIRST_LINES))
     absent = [name for name in columns if name not in renamed]
@@ -425,6 +449,7 @@ def nothing_usable(problems: Sequence[str], files: Iterable[str]) -> InputError:
     """The error for files without a completion that can be graded; a problem that many lines have
     is named once.
     """
+    # "x.jsonl, line 3: no completion: ...", of which only the place differs from line to line.
     first_lines: dict[str, str] = {}
     for problem in problems:
         where, _, text = problem.partition(": ")

@@ -74,9 +74,13 @@ def items_of(row: dict[str, Any]) -> list[Item]:
         columns = {**row.get("row", {}), "messages": messages, "prompts": messages}
         return [Item(None, row["completion"], with_token_ids(columns, row.get("tokens")))]
 
+    # A line of OpenAI's batch API. A request that failed has a null response and an error.
+    response = row.get("response")
+    has_failed = response is None and "error" in row
+    is_of_batch = "custom_id" in row and (has_failed or isinstance(response, Mapping))
     if is_lm_eval_sample(row):
         items = _lm_eval_items(row)
-    elif _is_of_openai(row):
+    elif is_of_batch or row.get("object") in _OF_OPENAI:
         items = _openai_items(row)
     else:
         for key in COMPLETION_KEYS:
@@ -133,6 +137,7 @@ def _several(completions: Sequence[Any], row: dict[str, Any]) -> list[Item]:
 
 def _conversation_item(row: dict[str, Any]) -> Item:
     """The assistant's last turn of the messages, with the turns before it."""
+    # ShareGPT calls them conversations; `turns_of` reads their roles, too.
     for name in MESSAGES:
         turns = turns_of(row.get(name))
         if not turns:
@@ -167,6 +172,7 @@ def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
             prompt = arguments["gen_args_0"]["arg_0"]
         else:
             prompt = arguments[0][0]
+    # Of the same names those of the harness count: doc may have a prompt or a target of its own.
     row = {**doc, "doc_id": sample.get("doc_id")}
     row["prompt"] = prompt if isinstance(prompt, str) else None
     if sample["target"] not in (None, ""):
@@ -183,16 +189,6 @@ def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
     if len(texts) == 1:
         return [Item(None, texts[0], row)]
     return _several(texts, row)
-
-
-def _is_of_openai(row: Mapping[str, Any]) -> bool:
-    if row.get("object") in _OF_OPENAI:
-        return True
-    if "custom_id" not in row:
-        return False
-    response = row.get("response")
-    has_failed = response is None and "error" in row
-    return has_failed or isinstance(response, Mapping)
 
 
 def _openai_items(line: dict[str, Any]) -> list[Item]:
@@ -230,6 +226,7 @@ def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
     trainer's name for it as `answer`.
     """
     turns = turns_of(row.get("messages"))
+    # Some keep the answer there a second time; a reward that reads the question must not see it.
     if turns and turns[-1]["role"] == "assistant":
         row = {**row, "messages": turns[:-1]}
     for name in _PROMPTS:

@@ -99,7 +99,12 @@ def from_records(
     for path in paths:
         for record in read_records(path):
             known = right.setdefault(record.question, {})
-            pictures = _pictures_of(record)
+            pictures: list[Picture] | None = []
+            try:
+                pictures = [picture_of(name, IMAGES) for name in record.row.get(IMAGES) or ()]
+            except RowError:
+                # Records hold no content, and the file that they name may be on another machine.
+                pictures = None
             reason = _refusal(record)
             if reason:
                 left_out[reason] += 1
@@ -116,6 +121,7 @@ def from_records(
 
     for question, answers in right.items():
         texts = sorted(answers, key=lambda text: (len(text), text))
+        # Seeded by the question, so that the choice does not depend on the rows before it.
         if not shortest:
             random.Random(question).shuffle(texts)
         if len(texts) > most:
@@ -137,17 +143,6 @@ def _refusal(record: Record) -> str:
     if record.finish == "length":
         return "cut off"
     return ""
-
-
-def _pictures_of(record: Record) -> list[Picture] | None:
-    """The pictures that a record names; None if one is not here: records hold no content."""
-    pictures = []
-    for name in record.row.get(IMAGES) or ():
-        try:
-            pictures.append(picture_of(name, IMAGES))
-        except RowError:
-            return None
-    return pictures
 
 
 def _conversation(record: Record, pictures: Sequence[Picture]) -> Conversation:

@@ -76,6 +76,7 @@ def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
     """The rewards of these names or import paths. InputError if none of them
     says what is right: there would be no success.
     """
+    # By name, since a reward that is named twice would count twice.
     classes = {cls.name: cls for cls in map(reward_class, names)}
     rewards = [cls() for cls in classes.values()]
     if rewards and not Judges.from_rewards(rewards).has_verifier:
@@ -140,6 +141,8 @@ def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, A
             rows_with_tokens = list(map(with_token_ids, rows_of_batch, tokens))
             grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
         else:
+            # A plain function gets the columns of a trainer's batch: all that any row has, with None
+            # for the rows that lack one.
             names = set[str]().union(*rows_of_batch)
             columns = {}
             for name in names:

@@ -121,6 +121,7 @@ def evaluated(
     folder_summary = path / SUMMARY
     if not is_summary and not folder_summary.is_file():
         graded = graded_records(path, columns, answered)
+        # A training's completions are of another policy at each step.
         records = last_step(graded.records)
         if len(records) < len(graded.records):
             graded.notes.append(f"only the completions of step {records[0].step} are compared")
@@ -149,18 +150,24 @@ def _record_of(item: Item, grades: dict[str, Grade]) -> Record:
     messages = turns_of(prompt)
     if isinstance(prompt, str):
         messages = [{"role": "user", "content": prompt}]
+    # Of the row only what its verdict depends on, without the question, which is in the messages.
     verified = {"task"}
     for name in grades:
         verified |= {*REWARDS[name].columns, *REWARDS[name].optional_columns}
     verified -= {*QUESTION_COLUMNS}
     # By an id the same row is found in another file.
     verified |= ids_in(row).keys()
+    rewards = {}
+    reasons = {}
+    for name, grade in grades.items():
+        rewards[name] = grade.reward
+        reasons[name] = grade.reason
     step = row.get("step")
     return Record(
         index=0,
         completion=completion_text(item.completion) or "",
-        rewards={name: grade.reward for name, grade in grades.items()},
-        reasons={name: grade.reason for name, grade in grades.items()},
+        rewards=rewards,
+        reasons=reasons,
         row={name: row[name] for name in row if name in verified},
         messages=messages or None,
         finish=item.finish,
@@ -175,6 +182,7 @@ def _number_rows_and_samples(graded: Sequence[tuple[str, Item, Record]]) -> None
     Completions are of one row where they have the same id, or else the same prompt, and the same
     gold; without both each line is a row.
     """
+    # Files of two datasets may have the same ids, with other golds.
     keys = []
     for place, item, record in graded:
         ids = ids_in(item.row)

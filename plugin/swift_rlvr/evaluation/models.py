@@ -162,9 +162,10 @@ def sees_pictures(folder: Path) -> bool | None:
         config = read_json(folder / "config.json")
     except (InputError, OSError):
         return None
-    names = [name.casefold() for name in config]
-    if any(word in name for name in names for word in _OF_VISION):
-        return True
+    # vision_config, image_token_id, mm_tokens_per_image: each family has its own.
+    for name in config:
+        if any(word in name.casefold() for word in _OF_VISION):
+            return True
     architectures = config.get("architectures") or []
     is_text = all(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures)
     return False if architectures and is_text else None
@@ -174,6 +175,7 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
     """The tokens that end a completion, ascending: those of a model's generation config and the
     tokenizer's own.
     """
+    # Instruct models end a turn with another token than a text, and name both or only one of them.
     ids = generation_config.eos_token_id
     if not isinstance(ids, list):
         ids = [ids]

@@ -33,6 +33,7 @@ class Pay:
 
     def why_not_full(self) -> str:
         """What is wrong where the verifiers do not pay the right completion in full; else empty."""
+        # One verifier of several may leave a row to the others: that of a mixed file's other task.
         graded = [name for name in self.full if self.right[name] is not None]
         if self.full and not graded:
             return f"no verifier grades {self.where}"

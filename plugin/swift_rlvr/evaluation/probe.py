@@ -94,18 +94,25 @@ def probe(
         records = sampler.fill(out, sampled.settings(sampling, dataset))
         summary = sampler.summary(out, records)
     per_row = []
+    graded = []
+    shares = []
     for start in range(0, len(records), samples):
         of_row = records[start : start + samples]
         row = sampled.rows[of_row[0].index]
+        # Without a verifier the task does not say what is worth showing.
         names = sampled.source.task.reward_columns or tuple(row.prepared)
-        per_row.append(_row_figures(row, of_row, names, group_size))
-    graded = [figures for figures in per_row if figures["pass_rate"] is not None]
+        figures = _row_figures(row, of_row, names, group_size)
+        per_row.append(figures)
+        if figures["pass_rate"] is not None:
+            graded.append(figures)
+        # A row with fewer graded completions than a group says nothing about groups.
+        if figures["no_spread"] is not None:
+            shares.append(figures["no_spread"])
     if not graded:
         raise InputError(f"no completion for {sampled.source} could be graded: {records[0].reason}")
 
     summary["group_size"] = group_size
     summary["no_spread"] = summary["no_spread_interval"] = None
-    shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
     if shares:
         summary["no_spread"] = statistics.fmean(shares)
         summary["no_spread_interval"] = list(mean_interval(shares))
@@ -194,10 +201,17 @@ def _row_figures(
     """One row of the dataset: its pass rate with Wilson's interval, and why its completions
     fail. names: of the columns to show.
     """
-    successes = [record.success for record in records if record.success is not None]
-    tokens = [record.tokens for record in records if record.tokens is not None]
-    graded = len(successes)
-    right = sum(successes)
+    graded = 0
+    right = 0
+    tokens = []
+    reasons = Counter[str]()
+    for record in records:
+        graded += record.success is not None
+        right += record.success is True
+        reasons[record.reason] += 1
+        # A server need not count them.
+        if record.tokens is not None:
+            tokens.append(record.tokens)
     columns = {name: value for name, value in records[0].row.items() if name in names}
     return {
         "index": records[0].index,
@@ -210,5 +224,5 @@ def _row_figures(
         "no_spread": no_spread(graded, right, group_size) if graded >= group_size else None,
         "format": statistics.fmean(bool(record.format) for record in records),
         "mean_tokens": statistics.fmean(tokens) if tokens else None,
-        "reasons": dict(Counter(record.reason for record in records).most_common()),
+        "reasons": dict(reasons.most_common()),
     }

@@ -118,6 +118,7 @@ def ask(
     own = task.of(raw)
     prepared = task.preprocess_for_training(raw)
     messages = with_tools(system.on(prepared["messages"]), prepared)
+    # ms-swift adds a system prompt only where the row has none.
     system_from = system.found_in
     if prepared["messages"][0]["role"] == "system":
         system_from = "the row"
@@ -128,6 +129,7 @@ def ask(
     if tokenizer is not None:
         prompt, tokens = render(tokenizer, messages)
 
+    # A code block is a form only for programs, and theirs also where the prompt does not say so.
     form = own.form_of(text)
     runs_code = REWARDS[own.verifier or ""].runs_code
     if form in (None, CODE):
@@ -230,23 +232,20 @@ def system_prompt(model: str, task: Task) -> SystemPrompt:
         return SystemPrompt(system, str(file))
     if options.get("task_type") == "causal_lm" and not options.get("rlhf_type"):
         return default_system(task)
-    trained = _trained_on(options.get("dataset"))
+
+    # The dataset that it names, if it is one: NAME:SPLIT#N, in a text or a list of texts.
+    dataset = options.get("dataset")
+    names = set()
+    for listed in dataset if isinstance(dataset, list) else [dataset]:
+        if isinstance(listed, str):
+            names.add(re.split("[:#]", listed)[0])
+    trained = None
+    for known in TASKS.values():
+        # The last task with an id counts, as in ms-swift.
+        if len(names) == 1 and not names.isdisjoint(
+            (known.hf_dataset_id, known.ms_dataset_id, known.name)
+        ):
+            trained = known
     if trained is not None and trained.system_in_rows:
         return SystemPrompt(trained.system, f"the dataset named in {file}", is_default=True)
     return SystemPrompt(None, str(file))
-
-
-def _trained_on(dataset: object) -> Task | None:
-    """The task of the one dataset that an args.json names, a text or a list of texts."""
-    listed = dataset if isinstance(dataset, list) else [dataset]
-    # NAME:SPLIT#N, without the split and the number.
-    names = {re.split("[:#]", name)[0] for name in listed if isinstance(name, str)}
-    if len(names) != 1:
-        return None
-    (name,) = names
-    trained = None
-    # The last task with an id counts, as in ms-swift.
-    for task in TASKS.values():
-        if name in (task.hf_dataset_id, task.ms_dataset_id, task.name):
-            trained = task
-    return trained

@@ -1,11 +1,12 @@
 """One row of a file, by its place there."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.evaluation.completion_files import renamed_row
 from swift_rlvr.evaluation.completion_forms import Item, NoCompletionError, items_of, read_object
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.files import COMPRESSED, data_suffix, file_rows
@@ -14,14 +15,19 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import LineError, opened
 
 
-def row_at(text: str) -> Item:
+def row_at(
+    text: str, columns: Mapping[str, str] | None = None, renamed: set[str] | None = None
+) -> Item:
     """The row that a text such as `rows.jsonl:7` names, with its completion if it has one.
 
     text: a JSON object, FILE:LINE, FILE:LINE:POSITION for one of several completions, or
-    TASK:FILE:LINE for a row of a dataset, which is preprocessed. InputError for what is not there.
+    TASK:FILE:LINE for a row of a dataset, which is preprocessed. columns: new names of columns, as in
+    `parse_columns`. renamed: gets those names of `columns` that a row read has. InputError for what
+    is not there.
     """
+    columns = columns or {}
     if text.lstrip().startswith("{"):
-        return _item_of(text, "the object", position=None)
+        return _item_of(text, "the object", None, columns, renamed)
 
     place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
     if place is None:
@@ -30,19 +36,20 @@ def row_at(text: str) -> Item:
     path = place[1]
     number = int(place[2])
     if path.partition(":")[0] in TASKS.data:
-        source = parse_source(path)
-        raw = _row_in_line(number, source.rows(), path)
+        source = parse_source(path, columns=columns)
+        raw = _row_in_line(number, source.rows(renamed), path)
         with source.at(number):
             return Item(None, None, source.task.preprocess(raw))
     position = None if place[3] is None else int(place[3])
     where = f"line {number} of {path}"
     if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
-        return _item_of(_row_in_line(number, file_rows(Path(path)), path), where, position)
+        row = _row_in_line(number, file_rows(Path(path)), path)
+        return _item_of(row, where, position, columns, renamed)
     with opened(path) as file:
         line = next(islice(file, number - 1, None), b"") if number else b""
     if not line:
         raise InputError(f"{path} has no line {number}", field="row")
-    return _item_of(line, where, position)
+    return _item_of(line, where, position, columns, renamed)
 
 
 def _row_in_line(
@@ -54,13 +61,20 @@ def _row_in_line(
     raise InputError(f"{path} has no row in line {number}", field="row")
 
 
-def _item_of(line: str | bytes | dict[str, Any], where: str, position: int | None) -> Item:
+def _item_of(
+    line: str | bytes | dict[str, Any],
+    where: str,
+    position: int | None,
+    columns: Mapping[str, str],
+    renamed: set[str] | None,
+) -> Item:
     """One completion of a line, which holds several in ms-swift's tables.
 
     line: JSON, or a row that is read. position: from 1.
     """
     try:
         row = line if isinstance(line, dict) else read_object(line)
+        row = renamed_row(row, columns, renamed)
         items = items_of(row)
     except NoCompletionError:
         # A row of a dataset.

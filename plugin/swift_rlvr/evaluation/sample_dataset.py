@@ -126,6 +126,7 @@ class SampledDataset:
         for line, raw in usable:
             prepared = source.task.preprocess(raw)
             messages = chosen.on(prepared["messages"])
+            # The user's --system is what is to be tried, also on rows with a system turn of their own.
             if system is not None:
                 messages = with_system(prepared["messages"], system, override=True)
             row = SampledRow(line, raw, prepared, with_tools(messages, prepared))
@@ -213,6 +214,7 @@ class Sampler(ExitStack):
             conversations = [row.messages for row in self.dataset.rows]
             self._engine = self.enter_context(open_engine(seeded, conversations))
 
+        # Before the first sample, so that an interrupted command can tell whose samples these are.
         earlier = read_json(folder / SETTINGS) if records else {}
         settings = {**settings, SERVED_MODEL: earlier.get(SERVED_MODEL)}
         write_json(folder / SETTINGS, settings)
@@ -286,6 +288,7 @@ class Sampler(ExitStack):
                 share_of_all = (number + share) / len(draws)
                 advance(chunk.start + share_of_all * len(conversations))
 
+            # Mixed with the chunk's first row: a command that goes on draws as if nothing had stopped it.
             seed = draw.get("seed", self.sampling.seed)
             options = {**draw, "seed": mixed_seed(seed, chunk.start)}
             if any(pictures):
@@ -335,9 +338,11 @@ def _complete_records(folder: Path, settings: Mapping[str, Any], samples: int) -
             )
         _check_same_settings(folder / SETTINGS, settings)
         log.seek(0)
+        # The last line may be half of one, and the last row may lack some of its samples.
         sizes = [len(line) for line in log if line.endswith(b"\n")]
         complete = len(sizes) // samples * samples
         records = list(islice(read_records(file), complete))
+        # Numbers that were changed by hand, or sorted, would put completions beside other rows.
         for number, record in enumerate(records):
             if (record.index, record.sample) != divmod(number, samples):
                 raise InputError(
@@ -404,6 +409,7 @@ def _progress(
         def advance(done: float) -> None:
             nonlocal last_line
             now = time.monotonic()
+            # Rows of an earlier command took no time in this one.
             seconds_a_row = (now - begin) / max(done - first, 1e-9)
             certainty = "about" if done >= known else "at most"
             left = f"{certainty} {clock(seconds_a_row * (rows - done))} left"

@@ -116,8 +116,12 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
 
     LineError if one is missing, the gold cannot be read, or there is no completion.
     """
-    lacking = [reward for reward in rewards if missing_column(reward, item.row) is not None]
-    row = _filled_for(lacking[0], item.row, reading) if lacking else item.row
+    row = item.row
+    for reward in rewards:
+        # The first one that lacks a column: all columns of the row's task are filled in at once.
+        if missing_column(reward, row) is not None:
+            row = _filled_for(reward, row, reading)
+            break
     if not is_completion(item.completion):
         got = brief(item.completion)
         raise LineError(f"expected a text or a list of messages, got {got}")
@@ -170,8 +174,11 @@ def grade_block(
         row: dict[str, Any] = {"file": block.file, "line": line}
         if item.position is not None:
             row["position"] = item.position
-        row["rewards"] = {name: grade.reward for name, grade in grades.items()}
-        row["reasons"] = {name: grade.reason for name, grade in grades.items()}
+        row["rewards"] = {}
+        row["reasons"] = {}
+        for name, grade in grades.items():
+            row["rewards"][name] = grade.reward
+            row["reasons"][name] = grade.reason
         rows.append(row)
     return GradedBlock(len(block.text), rows, graded.from_prompt, graded.problems)
 
@@ -205,6 +212,7 @@ class _Totals:
         for row in block.rows:
             for name, reward in row["rewards"].items():
                 self.reasons[name][row["reasons"][name]] += 1
+                # None is no grade: as a 0 it would lower the mean for a row that nobody could answer.
                 if reward is not None:
                     self.graded[name] += 1
                     self.sums[name] += reward
@@ -306,6 +314,7 @@ def score_files(
         raise InputError(
             f"{out}: this is one of the files to grade, and would be overwritten", field="out"
         )
+    # Before any process starts: an empty file among many is mostly a path that went wrong.
     size = 0
     for name in names:
         with opened(name) as content:
@@ -343,6 +352,7 @@ def score_files(
                 field="against",
             )
 
+    # The rows are made as they are written, so that memory does not grow with the files.
     if out is None:
         deque(graded_rows(), maxlen=0)
     else:
@@ -375,6 +385,7 @@ def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Gr
                 raise InputError(f"{where}: {name}: expected a number, got {brief(reward)}")
             grades[name] = Grade(reward, reasons.get(name, ""))
 
+        # A record is graded where it stands; what `score --out` writes tells where its completion does.
         line, position = number, None
         if not is_record(row):
             line, position = row.get("line", number), row.get("position")
@@ -397,6 +408,7 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
     """
     verifiers: dict[str, None] = {}
     formats: dict[str, None] = {}
+    # The first of each, for the error where no line has a verifier: a single bad line is no reason to stop.
     unreadable, lacking = "", ""
     for where, reading, row in first_rows(readings):
         try:
@@ -418,8 +430,12 @@ def default_rewards(readings: Mapping[str, Reading]) -> tuple[list[Reward], list
         )
         other_task = "to read it as another task, write qa:FILE, choice:FILE or code:FILE"
         raise InputError(f"{unreadable or f'{lacking}; {expected}'}; {other_task}")
-    left_out = [name for name in verifiers if REWARDS[name].runs_code]
-    names = [name for name in (*verifiers, *formats) if name not in left_out]
+    names: list[str] = []
+    left_out: list[str] = []
+    for name in verifiers:
+        # Nothing that a completion says is run unless the user asks for it by name.
+        (left_out if REWARDS[name].runs_code else names).append(name)
+    names += formats
     return build_rewards(names), left_out
 
 
@@ -427,9 +443,11 @@ def verifiers_for(row: Mapping[str, Any]) -> list[str]:
     """The verifier of the task that a row names, else those whose columns it has; of verifiers that
     need the same columns one, rather that of a task.
     """
+    # A verifier in a package that is not installed here is not among the rewards.
     verifier = verifier_of(row.get("task"))
     if verifier and verifier in REWARDS and set(REWARDS[verifier].columns) <= row.keys():
         return [verifier]
+    # Several compare with `solution`. Those of tasks come first: accuracy before exact_match.
     known: dict[frozenset[str], str] = {}
     for name in sorted(REWARDS, key=lambda name: not tasks_of(name)):
         cls = REWARDS[name]

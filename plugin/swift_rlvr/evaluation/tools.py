@@ -55,6 +55,7 @@ def as_chat(messages: Messages, calls_in_text: bool = False) -> tuple[Messages, 
             call = json.loads(message["content"])
             if calls_in_text:
                 call["arguments"] = json.dumps(call["arguments"], ensure_ascii=False)
+            # Several calls in a row are of one turn of the assistant.
             if not turns or turns[-1]["role"] != "assistant":
                 turns.append({"role": "assistant", "content": ""})
             made = {"id": name, "type": "function", "function": call}
@@ -79,6 +80,7 @@ def rendered(tokenizer: Any, messages: Messages) -> str:
     text = tokenizer.apply_chat_template(
         turns, add_generation_prompt=True, tokenize=False, **options
     )
+    # A template without tools leaves them out silently, and the model would guess their names.
     names = [tool.get("function", tool).get("name") for tool in tools or ()]
     if not all(str(name) in text for name in names):
         problem = "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS"

@@ -66,6 +66,7 @@ def check_dataset(
     source = parse_source(dataset, use_hf, columns)
     others = [parse_source(other, use_hf, columns) for other in against or []]
     rewards = build_rewards(reward_funcs) if reward_funcs else None
+    # Rows that the datasets share may stand anywhere, and whoever writes #N has said how many to look at.
     first = None if all_rows or others or source.limit else checking.FIRST_ROWS
     chosen = None if system is None else SystemPrompt(system, "--system")
     with terminal(stderr=True).status(f"Checking {source}") as status:
@@ -81,16 +82,64 @@ def check_dataset(
         typer.echo(json.dumps(result))
     else:
         console = terminal()
-        _print_what_was_read(console, source, findings)
-        _print_prompts(console, findings)
-        _print_rows(console, findings)
-        _print_conclusion(console, findings)
+        _print_dataset(console, source, findings)
+        _print_findings(console, findings)
     if findings.failed:
         raise typer.Exit(1)
 
 
-def _print_rows(console: Console, findings: Findings) -> None:
-    """How many rows are bad or remarkable, why, and the first of them."""
+def _print_dataset(console: Console, source: Source, findings: Findings) -> None:
+    """Which rows were looked at, of which files and tasks, and what their prompts ask for."""
+    task = (source.task.name, "bold")
+    count = rows_text(findings.rows)
+    if findings.total is None:
+        count = f"the first {count}"
+    elif findings.total > findings.rows:
+        count = f"the first {findings.rows:,} of {rows_text(findings.total)}"
+    title = Text.assemble((str(source), "bold"), f": {count} of ", task)
+    console.print(title)
+    # Of a folder with several splits those of one are read.
+    if source.path is not None and source.path.is_dir():
+        for word, files in (("Read", folder_files), ("Left out", left_out_files)):
+            paths = files(source.path, source.split)
+            if paths:
+                names = first_names([path.name for path in paths], SHOWN)
+                console.print(f"{word}: {names}", style="dim")
+    if source.task.is_mixed and findings.tasks:
+        console.print(f"  {counts_text(findings.tasks.items())}", soft_wrap=False)
+
+    if findings.with_pictures:
+        pictures = f"{rows_text(findings.with_pictures)} with pictures"
+        if not findings.pictures_at_urls:
+            pictures += ", all opened"
+        without = sum(findings.forms.values()) - findings.with_pictures
+        if without:
+            pictures += f"; {rows_text(without)} without"
+        console.print(f"  {pictures}", style="dim", soft_wrap=False)
+
+    # Several forms are several tasks, or a prompt whose words for its form are not understood.
+    forms = []
+    for form, rows in findings.forms.most_common():
+        name = form_text(form) if form else "no form"
+        forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
+    if forms:
+        console.print(f"The prompt asks for {', '.join(forms)}.", style="dim")
+
+    # Those that look like a passage are a doubt, which comes with the findings.
+    unread = sorted(findings.unread.keys() - findings.unused.keys())
+    if unread:
+        text = f"Neither the prompt nor a reward gets: {first_names(unread, SHOWN_COLUMNS)}."
+        console.print(text, style="dim", soft_wrap=False)
+    if findings.ways:
+        ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in WAYS)
+        console.print(f"Rows whose reference passes its tests: {ways}.", style="dim")
+
+
+def _print_findings(console: Console, findings: Findings) -> None:
+    """The rows that are bad or remarkable, what a policy would earn without work, what the check says
+    of the whole, and what it has not looked at.
+    """
+    # Where every gold earns what it should, the sentence at the end says so.
     if findings.rewards and (findings.bad or findings.disagreements):
         rewards = []
         for name, paid in findings.rewards.items():
@@ -108,64 +157,14 @@ def _print_rows(console: Console, findings: Findings) -> None:
         console.print(table("rows", "count", numbers=("count",), rows=counts), "")
 
     for line, problem in findings.problems:
-        text = visible(problem, LONGEST_PROBLEM, console.encoding)
-        console.print(f"  line {line}: ", text, sep="")
+        escaped = visible(problem, LONGEST_PROBLEM, console.encoding)
+        console.print(f"  line {line}: ", escaped, sep="")
     if len(findings.problems) == SHOWN:
         console.print("  only the first problems are shown", style="dim")
     if findings.problems:
         console.print()
 
-
-def _print_what_was_read(console: Console, source: Source, findings: Findings) -> None:
-    """Which rows were looked at, of which files and tasks."""
-    task = (source.task.name, "bold")
-    count = rows_text(findings.rows)
-    if findings.total is None:
-        count = f"the first {count}"
-    elif findings.total > findings.rows:
-        count = f"the first {findings.rows:,} of {rows_text(findings.total)}"
-    title = Text.assemble((str(source), "bold"), f": {count} of ", task)
-    console.print(title)
-    if source.path is not None and source.path.is_dir():
-        for word, files in (("Read", folder_files), ("Left out", left_out_files)):
-            paths = files(source.path, source.split)
-            if paths:
-                names = first_names([path.name for path in paths], SHOWN)
-                console.print(f"{word}: {names}", style="dim")
-    if source.task.is_mixed and findings.tasks:
-        console.print(f"  {counts_text(findings.tasks.items())}", soft_wrap=False)
-
-
-def _print_prompts(console: Console, findings: Findings) -> None:
-    """What the prompts show and ask for, what of the rows nobody reads, how references pass."""
-    if findings.with_pictures:
-        pictures = f"{rows_text(findings.with_pictures)} with pictures"
-        if not findings.pictures_at_urls:
-            pictures += ", all opened"
-        without = sum(findings.forms.values()) - findings.with_pictures
-        if without:
-            pictures += f"; {rows_text(without)} without"
-        console.print(f"  {pictures}", style="dim", soft_wrap=False)
-
-    forms = []
-    for form, rows in findings.forms.most_common():
-        name = form_text(form) if form else "no form"
-        forms.append(name if len(findings.forms) == 1 else f"{name}: {rows:,}")
-    if forms:
-        console.print(f"The prompt asks for {', '.join(forms)}.", style="dim")
-
-    unread = sorted(findings.unread.keys() - findings.unused.keys())
-    if unread:
-        text = f"Neither the prompt nor a reward gets: {first_names(unread, SHOWN_COLUMNS)}."
-        console.print(text, style="dim", soft_wrap=False)
-    if findings.ways:
-        ways = ", ".join(f"{findings.ways[way]:,} {way}" for way in WAYS)
-        console.print(f"Rows whose reference passes its tests: {ways}.", style="dim")
-
-
-def _print_conclusion(console: Console, findings: Findings) -> None:
-    """What makes the dataset teach something else, what the check says, what it has not looked at."""
-    # What a policy would earn that does no work.
+    # One that knows the gold and hides it is no guess, but a fault of the reward, which `attack` finds.
     without_work = [earned for earned in findings.earned if not earned.strategy.knows_gold]
     for earned in without_work[:SHOWN_STRATEGIES]:
         where = f"the first {rows_text(findings.attacked)}"

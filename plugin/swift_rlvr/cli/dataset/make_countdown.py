@@ -82,6 +82,7 @@ def make_countdown(
         problem = "is required with --levels, and for settings with very many tasks"
         raise InputError(problem, field="rows")
 
+    # For the bar; None where all tasks there are will be made.
     total = rows
     if levels and rows:
         tasks = make_levels(LEVELS[preset.value], split.value, seed, rows)
@@ -92,5 +93,6 @@ def make_countdown(
     try:
         write_jsonl(out, with_progress(tasks, "Making tasks", total))
     except IndexError as error:
+        # The generator runs out of tasks only as it goes, since nobody has counted them.
         raise InputError(f"is too large: {error}", field="rows") from error
     terminal().print(f"written: {out}")

@@ -61,6 +61,7 @@ def make_sft(
             found = conversations.from_answers(source, held_out, left_out, system)
         else:
             found = conversations.from_records(records or [], held_out, left_out, most, shortest)
+        # All before the file is made: an empty one would be taken for a dataset.
         rows = list(found)
 
     why = counts_text(left_out.most_common()) or "none"

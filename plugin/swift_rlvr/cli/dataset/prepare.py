@@ -11,7 +11,6 @@ from swift_rlvr.adapters.rows import FORMATS, PARQUET, refuse_media, write_parqu
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import counts_text, terminal, with_progress
 from swift_rlvr.evaluation.prompts import SystemPrompt, default_system, select
-from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.columns import has_pictures
 from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.tool_calls import refuse_native_tools
@@ -95,12 +94,28 @@ def prepare(
     use = f"train on it with --dataset {source.task.name}:{out}"
     if format:
         use = f"in the format of {format}"
-        _write(out, format, source.task, prepared, system)
+        converted = []
+        for index, raw in enumerate(prepared):
+            # The columns of a file of mixed tasks differ by row.
+            own = source.task.of(raw)
+            row = own.preprocess(raw)
+            # What the other trainer would drop silently.
+            refuse_native_tools([row], format)
+            refuse_media(row)
+            chosen = SystemPrompt(system, "--system") if system else default_system(own)
+            row["messages"] = chosen.on(row["messages"])
+            converted.append(FORMATS[format](own.name, row, index))
+        if format in PARQUET:
+            write_parquet(out, converted)
+        else:
+            write_jsonl(out, converted)
     else:
+        # As they were read: the task preprocesses them again when it trains.
         write_jsonl(out, prepared)
 
     total = len(kept) + left_out.total()
     console.print(f"Kept {len(kept):,} of the {total:,} rows read ({why}).")
+    # A misspelt name leaves a column unread, and the rows may still be usable without it.
     for name in source.columns:
         if name not in renamed:
             text = f"No row has the column {name!r}, which --columns renames."
@@ -110,27 +125,6 @@ def prepare(
     if rows is not None and len(kept) < rows:
         console.print(f"You asked for {rows:,} rows; the dataset has no more.", style="yellow")
     console.print(f"written: {out}; {use}")
-
-
-def _write(
-    out: Path, format: str, task: Task, rows: list[dict[str, Any]], system: str | None
-) -> None:
-    """Write raw rows in another trainer's form."""
-    as_row = FORMATS[format]
-    converted = []
-    for index, raw in enumerate(rows):
-        # The columns of a file of mixed tasks differ by row.
-        own = task.of(raw)
-        prepared = own.preprocess(raw)
-        refuse_native_tools([prepared], format)
-        refuse_media(prepared)
-        chosen = SystemPrompt(system, "--system") if system else default_system(own)
-        prepared["messages"] = chosen.on(prepared["messages"])
-        converted.append(as_row(own.name, prepared, index))
-    if format in PARQUET:
-        write_parquet(out, converted)
-    else:
-        write_jsonl(out, converted)
 
 
 def _with_cases(
@@ -157,6 +151,7 @@ def _with_cases(
             problems.append((result.line, result.problem))
 
     tests = f"Added {sum(counts):,} tests to {len(counts):,} rows"
+    # Few inputs give results that can be compared, or the function has few different ones.
     fewer = sum(number < count for number in counts)
     console.print(f"{tests}; {fewer:,} rows got fewer than {count}." if fewer else f"{tests}.")
     if mutants:
@@ -169,6 +164,7 @@ def _with_cases(
         for line, problem in problems[:SHOWN_PROBLEMS]:
             console.print(f"  line {line}: {problem}")
         if len(problems) > SHOWN_PROBLEMS:
+            # Without the failure in parentheses, which each row has of its own.
             why = Counter(problem.partition(" (")[0] for _, problem in problems)
             console.print(f"  ... in all {counts_text(why.most_common(5))}")
     return prepared

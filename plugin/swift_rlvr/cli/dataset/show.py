@@ -51,6 +51,7 @@ def show(
     for name, value in shown.row.items():
         if name == "messages":
             continue
+        # Not the megabytes of a picture that stands in the row itself.
         if name == IMAGES:
             value = named(value)
         text = value if isinstance(value, str) else json.dumps(value, default=str)
@@ -64,6 +65,7 @@ def show(
     completion = visible(shown.ideal, LONGEST_COMPLETION, console.encoding)
     console.print(f"\nThe prompt asks for {form}. An ideal completion:", soft_wrap=True)
     console.print(Padding(completion, (0, 0, 0, 2), expand=False))
+    # Where the ideal completion does not earn everything, prompt and rewards do not fit together.
     earned = []
     for reward in Graders(None).of(shown):
         ((value, reason),) = grades_of(reward, [shown], [shown.graded or ""])

@@ -104,8 +104,19 @@ def add_tests(
     if all(isinstance(test, UnitTest) for test in own_tests):
         own_tests = _plain_asserts(read_form(tests, entry_point), reference)
     given = read_given(own_tests)
+    # random takes a text by its SHA-512, so PYTHONHASHSEED does not matter.
     rng = random.Random(f"{seed} {count}")
-    inputs = _nearby_inputs(given, reference, count, rng)
+    inputs: Sequence[Any]
+    if isinstance(given, Calls):
+        # The limits at which the reference does another thing. True and False are ints, and no limits.
+        numbers = []
+        for value in constants_of(reference):
+            if type(value) in (int, float):
+                numbers.append(value)
+        most = max(_CALLS * count, _FEWEST_CALLS)
+        inputs = nearby_calls(given.inputs, most, rng, numbers)
+    else:
+        inputs = nearby_texts(given.inputs, _TEXTS * count, rng)
 
     # The first run says what the results are, the second, in another order, whether they stay, and
     # what mutants give.
@@ -117,6 +128,7 @@ def add_tests(
         candidates = like_results(given, own_cases, candidates, reference)
     else:
         candidates = like_outputs(own_cases, candidates)
+    # A reference that keeps something from call to call gives other results in another order.
     own_cases.reverse()
     candidates.reverse()
     faulty = mutants(reference, _MUTANTS, rng)
@@ -125,20 +137,13 @@ def add_tests(
     added, refused = _chosen(candidates, second.refused_by, count)
     if not added:
         raise NoTests("the reference gives no further results that can be compared")
+    # From the end: the first ones refuse the most mutants.
     while len(given.tests(added)) > _LONGEST_TESTS:
         added.pop()
     written = given.tests(added)
+    # Written in one of several forms: what cannot be read again ends here, and not in the training.
     read_tests(written, entry_point, limits.packages)
     return Added(written, second.mutants, second.mutants - len(refused))
-
-
-def _nearby_inputs(given: Given, reference: str, count: int, rng: random.Random) -> Sequence[Any]:
-    """Inputs near the given ones, of which `count` are to become tests."""
-    if not isinstance(given, Calls):
-        return nearby_texts(given.inputs, _TEXTS * count, rng)
-    numbers = [value for value in constants_of(reference) if type(value) in (int, float)]
-    most = max(_CALLS * count, _FEWEST_CALLS)
-    return nearby_calls(given.inputs, most, rng, numbers)
 
 
 class _SecondRun(NamedTuple):
@@ -164,22 +169,23 @@ def _run_again(
 
     def passed(results: Sequence[str | None]) -> tuple[list[bool], list[bool]]:
         """Which of its own tests, and which candidates, a program with these results passes."""
-        pairs = zip(cases, results, strict=True)
-        outcomes = [given.passes(written, case.result) for case, written in pairs]
+        outcomes = []
+        for case, written in zip(cases, results, strict=True):
+            outcomes.append(given.passes(written, case.result))
         return outcomes[: len(own_cases)], outcomes[len(own_cases) :]
 
-    is_stable = [True] * len(candidates)
+    # A result on which one of the references disagrees is not the only right one.
+    refused_by: dict[int, set[int]] = {place: set() for place in range(len(candidates))}
     for results in results_of(references, given, inputs, limits):
         _, outcomes = passed(results)
-        is_stable = [before and now for before, now in zip(is_stable, outcomes, strict=True)]
-    refused_by: dict[int, set[int]] = {}
-    for place, stays in enumerate(is_stable):
-        if stays:
-            refused_by[place] = set()
+        for place, stays in enumerate(outcomes):
+            if not stays:
+                refused_by.pop(place, None)
 
     passing = 0
     for number, results in enumerate(results_of_mutants(faulty, given, inputs, limits)):
         own, outcomes = passed(results)
+        # A fault that the row's own tests see already says nothing about the candidates.
         if not all(own):
             continue
         passing += 1
@@ -196,6 +202,7 @@ def _passing(references: Sequence[str], own_tests: Any, limits: Limits) -> list[
     """The first references that pass the row's own tests; NoTests if none does."""
     passing = []
     failure = ""
+    # Each runs all tests of the row: a row with a hundred solutions would take minutes.
     for reference in references[: 2 * _REFERENCES]:
         verdicts = check(reference, own_tests, limits)
         failed = [verdict for verdict in verdicts if verdict.reason != PASSED]
@@ -224,10 +231,14 @@ def _plain_asserts(form: Form, reference: str) -> list[AssertTest]:
             if not isinstance(node, ast.Assert):
                 continue
             text = ast.unparse(node)
+            # HumanEval's `check(candidate)`.
             if form.function:
                 text = re.sub(r"\bcandidate\b", form.function, text)
-            tests += read_asserts(text)
-    return [test for test in tests if test.function.rpartition(".")[2] in functions]
+            for test in read_asserts(text):
+                # A method, `Solution().f`, by its own name.
+                if test.function.rpartition(".")[2] in functions:
+                    tests.append(test)
+    return tests
 
 
 # --- Choosing
@@ -250,11 +261,13 @@ def _chosen(
         places.append(best)
         refused |= refused_by[best]
 
+    # A round takes one candidate of each result: a program that always says True passes all that expect it.
     by_result: dict[str, list[Case]] = defaultdict(list)
     for place in reversed(refused_by):
         if place not in places:
             by_result[repr(candidates[place].result)].append(candidates[place])
     rounds = chain.from_iterable(zip_longest(*by_result.values()))
     chosen = [candidates[place] for place in places]
-    chosen += [candidate for candidate in rounds if candidate is not None]
+    # zip_longest fills up the results that have fewer candidates.
+    chosen += filter(None, rounds)
     return chosen[:count], refused

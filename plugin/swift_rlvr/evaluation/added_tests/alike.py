@@ -42,6 +42,7 @@ def like_results(
     kinds: set[tuple[int, str]] = set()
     for case in own:
         kinds.update(_types_with_signs(case.result))
+    # A function that chooses among what it is given; -1 for "none of them" is the reference's own choice.
     are_parts = all(map(_is_part, own))
     written_down = set(map(repr, constants_of(reference)))
     # What another right solution gives too, or a value that is near enough.

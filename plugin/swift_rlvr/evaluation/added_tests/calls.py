@@ -86,9 +86,11 @@ class _Changes:
         for index, argument in enumerate(arguments):
             if rng.random() < 0.2:
                 other = rng.choice(self.given)
+                # Calls differ in their number of arguments where some have defaults.
                 argument = other[index] if index < len(other) else argument
             mixed.append(argument)
         places = [index for index in range(len(mixed)) if rng.random() < 0.6]
+        # At least one, or the call would be the given one again.
         if not places and mixed:
             places = [rng.randrange(len(mixed))]
         for index in places:
@@ -129,16 +131,13 @@ class _Changes:
             case set():
                 return set(self._another_list(sorted(value, key=repr), path, []))
             case dict():
-                return self._another_dict(value, (*path, "value"))
+                # The keys stay: they may be names that the function looks up.
+                with_others = dict(value)
+                for key in with_others:
+                    if rng.random() < 0.5:
+                        with_others[key] = self._another(with_others[key], (*path, "value"))
+                return with_others
         return value
-
-    def _another_dict(self, value: dict, path: Path) -> dict:
-        """The same keys, some with other values. path: of the values."""
-        changed = dict(value)
-        for key in changed:
-            if self.rng.random() < 0.5:
-                changed[key] = self._another(changed[key], path)
-        return changed
 
     def _another_list(self, value: list, path: Path, pool: list[list]) -> list:
         """A list in which elements have been moved, left out, added or changed."""

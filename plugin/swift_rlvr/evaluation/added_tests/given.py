@@ -122,11 +122,11 @@ class CallsInJson(Calls):
     """Calls whose arguments and results are JSON."""
 
     def result(self, written: str) -> Any:
+        # As the expected results of the row were read: a tuple is a list, a key a text.
         return json.loads(json.dumps(super().result(written)))
 
     def tests(self, cases: Sequence[Case]) -> str:
-        inputs = [case.input for case in cases]
-        outputs = [case.result for case in cases]
+        inputs, outputs = zip(*cases, strict=True)
         tests = {"fn_name": self.function, "inputs": inputs, "outputs": outputs}
         return json.dumps(tests, ensure_ascii=False)
 
@@ -179,20 +179,7 @@ def read_given(tests: Sequence[Any]) -> Given:
             raise NoTests("all its inputs are very long")
         return Programs(short)
 
-    alike = _calls_alike(tests)
-    if not alike:
-        raise NoTests("no test compares the result of a call whose arguments are plain values")
-    (function, _, keywords), calls = max(alike.items(), key=lambda item: len(item[1]))
-    inputs = tuple(arguments for arguments, _ in calls)
-    if not isinstance(calls[0][1], CallTest):
-        return _of_asserts(inputs, function, keywords, [test for _, test in calls])
-    if any(len(arguments) == 1 and isinstance(arguments[0], dict) for arguments in inputs):
-        raise NoTests("its only argument is a dict, whose keys JSON does not keep")
-    return CallsInJson(inputs, function)
-
-
-def _calls_alike(tests: Sequence[Any]) -> dict[Any, list[tuple[list[Any], Any]]]:
-    """The arguments and tests by function, number of arguments and names of keywords."""
+    # Only calls of the same function with as many arguments say together what an input looks like.
     alike: dict[Any, list[tuple[list[Any], Any]]] = defaultdict(list)
     for test in tests:
         with suppress(*UNREADABLE):
@@ -202,7 +189,16 @@ def _calls_alike(tests: Sequence[Any]) -> dict[Any, list[tuple[list[Any], Any]]]
                 by_name = ast.literal_eval(test.keywords)
                 arguments = [*ast.literal_eval(test.arguments), *by_name.values()]
                 alike[test.function, len(arguments), tuple(by_name)].append((arguments, test))
-    return alike
+    if not alike:
+        raise NoTests("no test compares the result of a call whose arguments are plain values")
+    (function, _, keywords), calls = max(alike.items(), key=lambda item: len(item[1]))
+    inputs, of_calls = zip(*calls, strict=True)
+    if not isinstance(of_calls[0], CallTest):
+        return _of_asserts(inputs, function, keywords, of_calls)
+    for arguments in inputs:
+        if len(arguments) == 1 and isinstance(arguments[0], dict):
+            raise NoTests("its only argument is a dict, whose keys JSON does not keep")
+    return CallsInJson(inputs, function)
 
 
 def _of_asserts(
@@ -215,6 +211,7 @@ def _of_asserts(
     asks for nearness.
     """
     comparisons = {test.comparison for test in asserts}
+    # One assert that asks for nearness tells that the results are inexact; the others happen to be whole.
     if "near" in comparisons:
         widest = max(asserts, key=lambda test: max(test.tolerance[:2]))
         return CallsNear(inputs, function, keywords, widest.tolerance)

@@ -51,10 +51,12 @@ def another_float(
     value: float, pool: list[float], rng: random.Random, numbers: Sequence[float]
 ) -> float:
     """A number with as many decimals as the given ones, changed as a whole number would be."""
+    # Larger ones, infinity and NaN have no decimals that could be counted.
     pool = [number for number in pool if abs(number) < 1e15]
     if not pool:
         return value
     decimals = max(len(repr(number).partition(".")[2]) for number in pool)
+    # 0.1 + 0.2 has seventeen decimals, and means one.
     unit = 10 ** min(decimals, 6)
     scaled = [round(number * unit) for number in pool]
     steps = [round(number * unit) for number in numbers if abs(number) < 1e15]
@@ -107,15 +109,10 @@ def _with_other_letters(value: str, pool: list[str], change: int, rng: random.Ra
                 letters[index] = rng.choice(alphabet)
         case 5:
             # Another word, with letters that the pool need not have.
-            letters = [_of_same_kind(letter, rng) for letter in letters]
+            for index, letter in enumerate(letters):
+                if rng.random() < 0.4 and letter in _SAME_KIND:
+                    letters[index] = rng.choice(_SAME_KIND[letter])
     return "".join(letters)
-
-
-def _of_same_kind(letter: str, rng: random.Random) -> str:
-    """A letter, or in two of five cases another of its kind."""
-    if rng.random() < 0.4 and letter in _SAME_KIND:
-        return rng.choice(_SAME_KIND[letter])
-    return letter
 
 
 def _same_layout(pool: list[str], rng: random.Random) -> str:
@@ -125,9 +122,13 @@ def _same_layout(pool: list[str], rng: random.Random) -> str:
     for runs in zip(*runs_of_texts, strict=True):
         part = rng.choice(runs)
         if part.isdecimal():
-            numbers = [int(run) for run in runs]
+            numbers = []
+            is_padded = False
+            for run in runs:
+                numbers.append(int(run))
+                # "01" of a month, where "0" alone is a number.
+                is_padded |= run[0] == "0" and len(run) > 1
             number = rng.randint(min(numbers), max(numbers))
-            is_padded = any(run[0] == "0" and len(run) > 1 for run in runs)
             part = str(number).zfill(len(part) if is_padded else 0)
         parts.append(part)
     return "".join(parts)

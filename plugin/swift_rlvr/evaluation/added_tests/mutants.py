@@ -52,6 +52,7 @@ def mutants(source: str, most: int, rng: random.Random) -> list[str]:
     for index, number in changes:
         if len(made) == most:
             break
+        # A tree of its own for each: a change is made in place.
         tree = ast.parse(source)
         node = next(islice(ast.walk(tree), index, None))
         name, value = next(islice(_changes(node), number, None))
@@ -84,15 +85,13 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.If() | ast.IfExp():
             yield "test", ast.Constant(True)
             yield "test", ast.Constant(False)
-    yield from _shorter_bodies(node)
 
-
-def _shorter_bodies(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The statements of a block, each time one of them left out; none for what is no block."""
+    # A statement left out of a block. The body of a lambda or an `if` expression is no list.
     body = getattr(node, "body", None)
     if not isinstance(body, list):
         return
     for index, statement in enumerate(body):
+        # Without others, such as an assignment, most programs end in a NameError, which any test refuses.
         match statement:
             case ast.AugAssign() | ast.Break() | ast.Continue() | ast.Expr(ast.Call()):
                 yield "body", [*body[:index], ast.Pass(), *body[index + 1 :]]

@@ -135,14 +135,19 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
 
 def _of_lengths(values: list[Any]) -> Iterator[Hashable]:
     """The length that all lists and texts at a place have."""
-    lengths = {len(value) for value in values if isinstance(value, (list, tuple, str))}
+    lengths = set()
+    types = set()
+    for value in values:
+        types.add(type(value))
+        if isinstance(value, (list, tuple, str)):
+            lengths.add(len(value))
     if len(lengths) != 1:
         return
     # The rows of a matrix, and words of one length.
     if len(values) > 1:
         yield "equally long"
     # A pair, a board of three by three.
-    if {type(value) for value in values} == {list}:
+    if types == {list}:
         yield ("length", *lengths)
 
 
@@ -346,19 +351,16 @@ def _of_pair(one: Any, other: Any) -> Iterator[str]:
         difference = len(one) - len(other)
         if abs(difference) <= 2:
             yield f"longer by {difference}"
-    if type(other) in _LISTS:
-        if one in other:
-            yield "element"
-        if type(one) is int:
-            yield from _of_number_and_list(one, other)
-
-
-def _of_number_and_list(number: int, values: Sequence[Any]) -> Iterator[str]:
-    """What holds between a number and the whole numbers of a list, or of the rows of a table."""
-    elements = [value for value in _elements_of_rows(values) if type(value) is int]
-    yield from _holding(_OF_NUMBER_AND_NUMBERS, number, elements)
-    if len(elements) == len(values) <= _LONGEST:
-        sums = sum(first + second == number for first, second in combinations(elements, 2))
+    if type(other) in _LISTS and one in other:
+        yield "element"
+    if type(one) is not int or type(other) not in _LISTS:
+        return
+    # A number beside the whole numbers of a list, or of the rows of a table.
+    elements = [value for value in _elements_of_rows(other) if type(value) is int]
+    yield from _holding(_OF_NUMBER_AND_NUMBERS, one, elements)
+    if len(elements) == len(other) <= _LONGEST:
+        # "The indices of the two numbers that add up to the target": exactly one pair does.
+        sums = sum(first + second == one for first, second in combinations(elements, 2))
         if sums:
             yield "sum of two"
         if sums == 1:

@@ -147,6 +147,7 @@ def _run_in_a_process(
         return [[] for _ in programs]
     function = ""
     written = inputs
+    # As source, since arguments such as sets and tuples have no JSON.
     if isinstance(given, Calls):
         function = given.function
         written = list(map(given.call, inputs))

@@ -35,7 +35,12 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
     tables = []
     for text in given:
         tables.append([line.split() for line in text.rstrip("\n").split("\n")])
-    pools = _words_by_kind(tables)
+    pools: dict[Hashable, list[str]] = defaultdict(list)
+    for table in tables:
+        for line, row in enumerate(table):
+            for position, word in enumerate(row):
+                pools[_kind_of_word(table, line, position)].append(word)
+    # Commands and letters such as ACGT mean something; other words may be any.
     may_rename = not any(_is_vocabulary(pool) or small_alphabet(pool) for pool in pools.values())
     common = set.intersection(*map(_properties, tables))
 
@@ -44,6 +49,7 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         table = _changed(tables[number], pools, rng)
         if may_rename and rng.random() < 0.2:
             letters = renaming(rng)
+            # The same in all lines: a word that stands twice means the same thing.
             for row in table:
                 row[:] = [word.translate(letters) for word in row]
         text = "\n".join(map(" ".join, table))
@@ -56,15 +62,6 @@ def nearby_texts(given: Sequence[str], count: int, rng: random.Random) -> list[s
         return common <= _properties(table)
 
     return [text for text, _ in distinct(propose, given, count, holds)]
-
-
-def _words_by_kind(tables: Sequence[Table]) -> dict[Hashable, list[str]]:
-    words: dict[Hashable, list[str]] = defaultdict(list)
-    for table in tables:
-        for line, row in enumerate(table):
-            for position, word in enumerate(row):
-                words[_kind_of_word(table, line, position)].append(word)
-    return words
 
 
 def _kind_of_word(table: Table, line: int, position: int) -> Hashable:
@@ -99,9 +96,10 @@ def _properties(table: Table) -> set[Hashable]:
     holding: set[Hashable] = {("size", *size) for size in _sizes(table)}
     rows_by_kind: dict[tuple[bool, int | str], list[list[Any]]] = defaultdict(list)
     for line, row in enumerate(table):
-        values = [_value(word) for word in row]
+        values = list(map(_value, row))
         # The list in the second line may have as many elements as a record elsewhere.
-        holding |= {("line", line, name) for name in properties([values])}
+        for name in properties([values]):
+            holding.add(("line", line, name))
         rows_by_kind[line == 0, _width(row)].append(values)
 
     for kind, rows in rows_by_kind.items():
@@ -113,21 +111,18 @@ def _properties(table: Table) -> set[Hashable]:
         for name in properties([list(map(tuple, rows))]):
             holding.add((kind, "rows", name))
 
-    holding |= {("bounded by the first", width) for width in _widths_below_the_first(table)}
-    return holding
-
-
-def _widths_below_the_first(table: Table) -> set[int | str]:
-    """The widths of lines in which no number is above the first one of the input, if it is one."""
+    # "n m", and then edges between nodes that are numbered up to n.
     first = table[0][0] if table[0] else ""
-    if not WHOLE_NUMBER.fullmatch(first):
-        return set()
-    bounded = {_width(row) for row in table}
-    for row in table:
-        numbers = [int(word) for word in row if WHOLE_NUMBER.fullmatch(word)]
-        if max(numbers, default=int(first)) > int(first):
-            bounded.discard(_width(row))
-    return bounded
+    if WHOLE_NUMBER.fullmatch(first):
+        above = set()
+        for row in table:
+            for word in row:
+                if WHOLE_NUMBER.fullmatch(word) and int(word) > int(first):
+                    above.add(_width(row))
+        for row in table:
+            if _width(row) not in above:
+                holding.add(("bounded by the first", _width(row)))
+    return holding
 
 
 def _sizes(table: Table) -> set[tuple[int, int, str]]:
@@ -159,13 +154,17 @@ def _changed(table: Table, pools: dict[Hashable, list[str]], rng: random.Random)
     changed = [list(row) for row in table]
     sizes = {(line, position) for line, position, _ in _sizes(table)}
     free = []
+    free_in_line: dict[int, list[int]] = defaultdict(list)
     for line, row in enumerate(table):
-        free += [(line, place) for place in range(len(row)) if (line, place) not in sizes]
+        for place in range(len(row)):
+            if (line, place) not in sizes:
+                free.append((line, place))
+                free_in_line[line].append(place)
     if not free:
         return changed
     line, _ = rng.choice(free)
     row = changed[line]
-    places = [place for free_line, place in free if free_line == line]
+    places = free_in_line[line]
     one, other = rng.choice(places), rng.choice(places)
     if type(_value(row[one])) is type(_value(row[other])) and rng.random() < 0.4:
         # Two words change places, or one stands twice.

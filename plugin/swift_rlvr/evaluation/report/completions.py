@@ -124,6 +124,7 @@ def _why(record: Record, reasons: Mapping[str, str], run: Run) -> str:
     A format reward's reason does not count: beside a plain function of the user's it would be taken
     for the reason of the verdict.
     """
+    # In a mixture other verifiers have a reason too, which says "other task".
     verifier = verifier_of(record.row.get("task"))
     if verifier is not None and verifier in reasons:
         return reasons[verifier]
@@ -192,9 +193,10 @@ class PageCompletions:
         self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
         self._prompts = numbers()
 
-        self.total = sum(len(run.entries) for run in runs)
+        self.total = 0
         characters = 0
         for run in runs:
+            self.total += len(run.entries)
             characters += sum(entry.characters for entry in run.entries.values())
         self.share = min(1.0, limit / max(1, self.total), CHARACTERS / max(1, characters))
         kept = round(self.share * self.total)
@@ -211,12 +213,15 @@ class PageCompletions:
         there, without a reason -1.
         """
         length = len(self.columns["step"])
-        rewards = {name: _padded(column, length, None) for name, column in self.rewards.items()}
-        reasons = {name: _padded(column, length, -1) for name, column in self.reasons.items()}
-        return {**self.columns, "rewards": rewards, "reasons": reasons}
+        for rewards in self.rewards.values():
+            _padded(rewards, length, None)
+        for reasons in self.reasons.values():
+            _padded(reasons, length, -1)
+        return {**self.columns, "rewards": self.rewards, "reasons": self.reasons}
 
     def _collect(self, number: int, run: Run, explainer: Explainer) -> None:
         kept = kept_positions(run.entries, self.share)
+        # Reasons that are computed now are those of today's rewards, which the note below says.
         reasons_found_here = 0
         for position, record in zip(run.entries, run.records(), strict=True):
             if position in kept:
@@ -224,6 +229,7 @@ class PageCompletions:
                 reasons_found_here += bool(explanations) and not record.reasons
         for record in run.held_out_records():
             self.total += 1
+            # The same rows at each evaluation, so that a page shows how their answers change.
             if math.floor((record.index + 1) * self.share) > math.floor(record.index * self.share):
                 self._add(number, record, explainer, held_out=True)
         run.notes += explainer.notes()
@@ -248,6 +254,7 @@ class PageCompletions:
         reasons = record.reasons
         if not reasons:
             reasons = {reward.name: explanation.reason for reward, explanation in explanations}
+        # Completions before this one may be without it, of another run or task.
         for name, value in record.rewards.items():
             _padded(self.rewards[name], position, None).append(_rounded(value))
         for name, reason in reasons.items():
@@ -280,6 +287,8 @@ class PageCompletions:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the
         rule's number].
         """
+        # Most completions have the same rules with the same outcomes: these are numbered, and only the
+        # details are their own.
         outcome = ""
         names = []
         details = {}

@@ -89,9 +89,12 @@ def panels(steps: Steps) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the
     rest.
     """
+    # ms-swift also logs texts, such as the time that is left.
     logged = set()
     for row in steps:
-        logged |= {key for key, value in row.items() if is_number(value)}
+        for key, value in row.items():
+            if is_number(value):
+                logged.add(key)
     held_out = {"eval/success": "success", "eval/strict": "success with format"}
     ks = _numbers_after(HELD_OUT_PASS, logged)
     if ks:
@@ -172,14 +175,15 @@ def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Pane
                 totals[key.split("/")[1]][key] += value
     shown = []
     for name in sorted(totals)[:rewards]:
-        most_common = totals[name].most_common(reasons)
-        keys = [key for key, total in most_common if total >= 0.01 * len(steps)]
-        if not keys:
-            keys = [most_common[0][0]]
-        legend = {key: key.rpartition("/")[2].replace("_", " ") for key in keys}
+        legend: dict[str, str] = {}
+        for key, total in totals[name].most_common(reasons):
+            # The first one in any case; others where they are at least a hundredth of all.
+            if not legend or total >= 0.01 * len(steps):
+                legend[key] = key.rpartition("/")[2].replace("_", " ")
         title = f"Why: {name}"
-        if len(keys) == 1:
-            title += f", {legend[keys[0]]}"
+        if len(legend) == 1:
+            (only,) = legend.values()
+            title += f", {only}"
         shown.append(Panel(title, "share of completions", legend, SHARE_TOP))
     return shown
 
@@ -234,6 +238,7 @@ def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
     require("matplotlib", extra="report", purpose="curves.png")
     import matplotlib
 
+    # No window: most trainings run on machines without a screen.
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -19,6 +19,7 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
 
     failures: by step, the reasons of wrong completions.
     """
+    # Without any spread no group has a gradient, whatever the success is.
     spread = _change(run.steps, "reward_std")
     if spread != UNKNOWN:
         spread = f"standard deviation {spread}"
@@ -81,7 +82,7 @@ def _change(steps: Steps, key: str, form: str = ".2f") -> str:
 
 def _extreme(steps: Steps, key: str, choose: Callable) -> tuple[float, int]:
     """The highest or lowest smoothed value and its step. choose: max or min."""
-    logged = points(steps, key)
-    values = smoothed([value for _, value in logged], smoothing_window(len(logged)))
-    numbers = [step for step, _ in logged]
+    # The best single step is mostly luck, so the extreme is that of the curve which the page draws.
+    numbers, logged = zip(*points(steps, key), strict=True)
+    values = smoothed(logged, smoothing_window(len(logged)))
     return choose(zip(values, numbers, strict=True), key=lambda pair: pair[0])

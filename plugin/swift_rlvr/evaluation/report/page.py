@@ -59,6 +59,7 @@ def write_report(
     for run in read:
         for note in run.notes:
             tell(f"{run.label}: {note}")
+    # Without matplotlib, and without a log, there is still the page.
     picture = None
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -80,9 +81,13 @@ def write_report(
 
 def title_of(runs: Sequence[Run]) -> str:
     """What was trained on what: "GRPO: Qwen/Qwen2.5-3B-Instruct on countdown"."""
-    models = dict.fromkeys(_short_name(run.settings.get("model")) for run in runs)
+    models: dict[str, None] = {}
     tasks: dict[str, None] = {}
     for run in runs:
+        model = run.settings.get("model")
+        if isinstance(model, str):
+            # A hub id, or the end of a path: "weights" alone names no model.
+            models["/".join(Path(model).parts[-2:]).lstrip("/")] = None
         tasks |= dict.fromkeys(run.tasks)
     title = "Completions" if all(run.graded is not None for run in runs) else "GRPO"
     if any(models):
@@ -94,15 +99,6 @@ def title_of(runs: Sequence[Run]) -> str:
     return title
 
 
-def _short_name(model: Any) -> str:
-    """The last two parts of a hub id or a folder: "weights" alone names no model.
-
-    >>> _short_name("/home/me/share/tiny_model/weights"), _short_name(None)
-    ('tiny_model/weights', '')
-    """
-    return "/".join(Path(model).parts[-2:]).lstrip("/") if isinstance(model, str) else ""
-
-
 def page(
     runs: Sequence[Run],
     steps: Mapping[str, Steps],
@@ -110,8 +106,9 @@ def page(
     comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
-    styles = [_asset(name) for name in STYLES]
-    scripts = [_asset(name) for name in SCRIPTS]
+    styles = list(map(_asset, STYLES))
+    scripts = list(map(_asset, SCRIPTS))
+    # Nothing from the network, and no script but these: a completion is what a stranger wrote.
     policy = [
         "default-src 'none'",
         f"script-src {_hashes(scripts)}",
@@ -126,6 +123,7 @@ def page(
         "verdict": texts.verdict(runs, comparisons),
         "notes": texts.notes(runs),
         "tables": "\n".join(texts.tables(runs, completions, comparisons)),
+        # It stands in a comment of HTML, which two hyphens would end.
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
@@ -189,6 +187,7 @@ def _page_data(
     for panel in panels_of(steps):
         drawn = []
         for curve in curves(panel, steps):
+            # More digits than a curve can show; a float has up to seventeen.
             values = [round(value, 8) for value in curve.values]
             smooth = [round(value, 8) for value in curve.smooth]
             drawn.append(asdict(replace(curve, values=values, smooth=smooth)))

@@ -195,6 +195,7 @@ def labels(folders: Sequence[Path]) -> list[str]:
     >>> labels([Path("out/stable/run"), Path("out/unstable/run")]), labels([Path("a/b/c/run"), Path("d/e")])
     (['stable', 'unstable'], ['run', 'e'])
     """
+    # Resolved, since "." and a link have names that say nothing.
     paths = [folder.resolve().parts for folder in folders]
     if len(set(paths)) < len(paths):
         raise InputError("the same run is named twice", field="runs")
@@ -225,6 +226,7 @@ def read_run(path: str | Path, label: str = "") -> Run:
                 f"({roles_in_words(run.judges)})"
             )
     _index_completions(run)
+    # Without this note a share of successes would be taken for that of all completions.
     ungraded = sum(entry.success is None for entry in run.entries.values())
     if ungraded and run.verifiers:
         of = f"{ungraded:,} of {len(run.entries):,} completions"
@@ -295,6 +297,7 @@ def _index_completions(run: Run) -> None:
     for position, record in enumerate(_training_records(run, run.notes)):
         step = record.step or 0
         place = (step, record.index)
+        # Of a step that was made again only the later completions count, as in the log.
         if place <= before:
             for earlier, entry in list(run.entries.items()):
                 if entry.step >= step:
@@ -317,6 +320,7 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
     """
     if (run.folder / RECORDS).is_file():
         for record in read_records(run.folder / RECORDS, notes.append):
+            # Records of ms-swift's own evaluation are in the same file; older ones have no mode.
             if record.mode in (None, "train"):
                 yield record
     elif (run.folder / COMPLETIONS).is_file():
@@ -351,6 +355,7 @@ def _add_success_by_task(
         return completion.step, completion.task or "unknown task"
 
     shares = _shares(completions, step_and_task)
+    # Of a single task it is success, which has a panel already.
     if len({task for _, task in shares}) <= 1:
         return
     rows_by_step = {row["step"]: row for row in rows}

@@ -55,8 +55,10 @@ def records_of_tables(path: Path, judges: Judges, notes: list[str]) -> Iterator[
     keys = {reward.logged: key for key, reward in judges.judges.items()}
     before: list[Record] = []
     for number, table in read_jsonl(path, unfinished=notes.append):
+        records = []
         try:
-            records = [_record_of(item.completion, item.row, keys) for item in items_of(table)]
+            for item in items_of(table):
+                records.append(_record_of(item.completion, item.row, keys))
         except LineError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         if not records:
@@ -98,6 +100,7 @@ def _record_of(completion: object, row: dict[str, Any], keys: Mapping[str, str])
     for name, value in row.items():
         if name not in keys and name not in _NOT_A_COLUMN:
             columns[name] = value
+    # ms-swift writes a None of a reward as NaN.
     for name, key in keys.items():
         if name in row:
             rewards[key] = row[name] if is_number(row[name]) else None

@@ -130,6 +130,7 @@ def _comparison(comparison: Mapping[str, Any]) -> str:
     models = []
     for side in ("before", "after"):
         models.append(f"{side}: {model_of(comparison[side]) or side}")
+    # Settings that differ besides the model are another reason for a difference than the training.
     sentences = [f"{'; '.join(models)}."]
     if comparison.get("paired"):
         sentences.append(in_words(comparison["paired"]))
@@ -142,6 +143,7 @@ def _settings(runs: Sequence[Run]) -> str:
     some_differ = False
     for name in SETTINGS:
         values = [run.settings.get(name) for run in runs]
+        # Some only one trainer has, such as rlhf_type.
         if all(value is None for value in values):
             continue
         texts = []

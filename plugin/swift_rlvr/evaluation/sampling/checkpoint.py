@@ -62,6 +62,7 @@ class Checkpoint:
         require("peft", extra="train", purpose=f"the adapter {self.adapter}")
         from peft import PeftModel
 
+        # An adapter of another model fails at the first weight of another shape, or name.
         try:
             return PeftModel.from_pretrained(model, self.adapter).merge_and_unload()
         except (OSError, ValueError, RuntimeError, KeyError) as error:
@@ -92,6 +93,7 @@ def find_checkpoint(model: str, use_hf: bool = False) -> Checkpoint:
     file = Path(folder) / "adapter_config.json"
     if not file.is_file():
         return Checkpoint(folder)
+    # A path of the machine that trained it may not be here; a hub id does not say which hub.
     base = read_json(file).get("base_model_name_or_path") or ""
     run = training_args(folder)
     if run is not None and not Path(base).is_dir():

@@ -56,6 +56,7 @@ def choose_engine(settings: SamplingSettings) -> str:
     if not Path(folder_of(settings.model)).expanduser().is_dir():
         # A hub id is not downloaded only to measure it: stored results need no model.
         return "transformers"
+    # An adapter is small; what counts is the model under it.
     folder = find_checkpoint(settings.model, settings.use_hf).base
     weights = sum(file.stat().st_size for file in Path(folder).glob("*.safetensors"))
     return "vllm" if weights > WORTH_VLLM else "transformers"
@@ -85,6 +86,7 @@ def open_engine(
             try:
                 yield engine
             finally:
+                # Else its processes keep the memory of the GPU until this one ends.
                 engine.llm.llm_engine.engine_core.shutdown()
         return
     import torch
@@ -119,6 +121,7 @@ class TransformersEngine(Engine):
 
         longest = settings.max_completion_length
         prompts = fitting_prompts(self.tokenizer, conversations, longest, self.model.config)
+        # Padding costs as much as tokens do.
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         copies = min(settings.num_generations, self.batch_size)
         size = max(1, self.batch_size // copies)
@@ -130,6 +133,7 @@ class TransformersEngine(Engine):
         generator = torch.Generator(self.model.device).manual_seed(settings.seed)
         opened = [ends_in_thinking(self.tokenizer, prompt) for prompt in prompts]
         completions: list[list[Completion]] = [[] for _ in prompts]
+        # How long a batch will take is not known; those before it are the best guess.
         expected = fmean(self._longest or [longest])
         self.model.eval()
         for number, (batch, copies) in enumerate(batches):
@@ -175,10 +179,15 @@ def generate(
 
     choose = _chooser(settings, generator)
     longest = max(map(len, prompts))
-    padding = [longest - len(prompt) for prompt in prompts]
-    tokens = [[0] * pad + list(prompt) for pad, prompt in zip(padding, prompts, strict=True)]
-    mask = [[0] * pad + [1] * (longest - pad) for pad in padding]
-    tokens, mask = (torch.tensor(rows, device=model.device) for rows in (tokens, mask))
+    # Padded on the left, so that all prompts end where the completions begin.
+    padded = []
+    is_token = []
+    for prompt in prompts:
+        padding = [0] * (longest - len(prompt))
+        padded.append([*padding, *prompt])
+        is_token.append([*padding, *[1] * len(prompt)])
+    tokens = torch.tensor(padded, device=model.device)
+    mask = torch.tensor(is_token, device=model.device)
     stop = torch.tensor(stop_token_ids, device=model.device)
     # The completion of each row of the batch, from which rows leave.
     rows = torch.arange(len(prompts) * copies, device=model.device)
@@ -195,12 +204,15 @@ def generate(
                 logits_to_keep=1,
             ).logits[:, -1]
         if step == 0:
-            logits, mask = (x.repeat_interleave(copies, 0) for x in (logits, mask))
+            # The prompt has been read; from here on each copy goes its own way.
+            logits = logits.repeat_interleave(copies, 0)
+            mask = mask.repeat_interleave(copies, 0)
             cache.batch_repeat_interleave(copies)
         chosen = choose(tokens, logits)
         on_tokens(chosen)
         for row, token in zip(rows.tolist(), chosen.tolist(), strict=True):
             completions[row].append(token)
+        # Most of the time of a long batch is spent on its last few completions.
         going = ~torch.isin(chosen, stop)
         if not going.all():
             kept = going.nonzero().squeeze(1)

@@ -41,6 +41,7 @@ def open_server(settings: SamplingSettings) -> Engine:
     """The server at the settings' URL; InputError if none answers, or it has not the model."""
     url = settings.server or ""
     check_url(url)
+    # A provider's URL has a path, such as /api/v1; a server of one's own is mostly named without one.
     has_path = bool(urlsplit(url).path.strip("/"))
     base = url if has_path else f"{url.rstrip('/')}/v1"
     try:
@@ -53,6 +54,7 @@ def open_server(settings: SamplingSettings) -> Engine:
         models = [] if has_path else None
     except (KeyError, TypeError):
         models = None
+    # A rollout server has no list of models.
     if models is None:
         return RolloutEngine(settings)
     return ChatEngine(settings, base, models)
@@ -199,6 +201,7 @@ class ChatEngine(ServerEngine):
     def answers(
         self, conversations: Sequence[Messages], settings: SamplingSettings
     ) -> Iterator[Completion]:
+        # Without waiting at the end: after Ctrl-C or an error nobody wants the other completions.
         pool = ThreadPoolExecutor(min(self.batch_size, MOST_AT_ONCE))
         try:
             yield from pool.map(partial(self._ask, settings), conversations)
@@ -225,6 +228,7 @@ class ChatEngine(ServerEngine):
                     continue
                 if wait is None or error.status not in _BUSY:
                     raise
+                # Seconds; a date, which HTTP allows too, is not read.
                 asked = error.retry_after or ""
                 time.sleep(min(float(asked), 60.0) if asked.isdigit() else wait)
             except SilentError:
@@ -238,6 +242,7 @@ class ChatEngine(ServerEngine):
 
         A thinking that the server has split off stands before the rest again, and calls after it.
         """
+        # Servers that call themselves compatible leave out parts, or answer with an error and status 200.
         try:
             choice = answer["choices"][0]
             text = message_text(with_calls(choice["message"])) or ""

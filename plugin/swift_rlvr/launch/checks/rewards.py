@@ -217,9 +217,9 @@ def parameters(launch: Launch) -> list[CheckResult]:
 def idle(launch: Launch) -> Iterator[CheckResult]:
     """Each of these rewards has rows that it grades; `verifiers` names the verifiers that have none."""
     rewards, _ = build(launch)
-    if not rewards:
-        return
     tasks = list(dict.fromkeys(map(task_of, asked_rows(launch))))
+    if not rewards or not tasks:  # of no row is the task known
+        return
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
     report = failed if datasets == {*tasks} else warning

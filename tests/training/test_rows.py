@@ -114,6 +114,8 @@ def test_the_rewards_are_tried_on_what_trl_decodes(is_special):
     rewards = build_rewards(["countdown"])
     refused = nullcontext()
     if is_special:
-        refused = pytest.raises(InputError, match="^reward_funcs: .*, here <answer>, </answer>; ms-")
+        refused = pytest.raises(
+            InputError, match="^reward_funcs: .*, here <answer>, </answer>; ms-"
+        )
     with refused:
         read_data(arguments, rewards, QUIET, weights=[1.0], tokenizer=lambda: tokenizer)

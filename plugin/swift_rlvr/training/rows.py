@@ -108,6 +108,7 @@ def _try_rewards(
     batch: list[dict[str, Any]] = []
     completions: list[str] = []
     tried = Counter[str]()
+    # Of each task, since a file of two tasks may pay for one of them only.
     for (line, raw), row in zip(usable, rows, strict=True):
         task = source.task.of(raw).name
         if tried[task] == TRIED_ROWS:
@@ -150,6 +151,7 @@ def _try_rewards(
             problem = f"{reward.name} cannot grade the first rows: {type(error).__name__}: {error}"
             raise InputError(problem, "reward_funcs") from error
 
+    # A reward that is named twice is called twice, and counts with both weights.
     by_name: dict[str, float] = dict.fromkeys(paid, 0.0)
     for reward, weight in zip(rewards, weights, strict=True):
         by_name[reward.name] += weight
@@ -170,7 +172,9 @@ def _try_rewards(
         ideals = [str(asked.ideal) for asked in asked_rows if asked.task.name == task]
         lost = [token for token in special if any(token in ideal for ideal in ideals)]
         if lost:
-            text += f": TRL drops the model's special tokens, here {', '.join(lost)}; ms-swift does not"
+            text += (
+                f": TRL drops the model's special tokens, here {', '.join(lost)}; ms-swift does not"
+            )
         elif not fault.is_of_total:
             text += f": check the rows with `swift-rlvr dataset check {source}`"
         if fault.ends_run and task not in unknown:

@@ -223,7 +223,9 @@ def check(command: Command, console: Console) -> None:
     def tokenizer() -> Any:
         if Path(arguments.model).expanduser().is_dir():
             return load_tokenizer(download(arguments.model))
-        text = f"{arguments.model} is no folder: DRY_RUN downloads nothing, so the rewards were tried"
+        text = (
+            f"{arguments.model} is no folder: DRY_RUN downloads nothing, so the rewards were tried"
+        )
         text += " without its tokenizer, whose special tokens TRL drops"
         console.print(text, style="yellow", markup=False, soft_wrap=True)
         return None

@@ -257,6 +257,7 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
         ("torch", "train", ["evaluate", "model", "--dataset", "countdown.jsonl", "--out", "out"]),
         ("pyarrow", "train", ["dataset", "check", "countdown:rows.parquet"]),
         ("swift", "train", ["dataset", "check", "gsm8k"]),
+        ("transformers", "trl", ["train", "trl"]),
     ],
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(

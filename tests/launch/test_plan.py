@@ -411,6 +411,26 @@ def test_nproc_per_node_that_cannot_be_obeyed_is_refused(recipe, environ, proble
         planned(recipe(), machine=machine(8), environ=environ)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--learning_rate"],  # ms-swift's and transformers' own, which a launch does not read
+        ["--weight-decay", "--max_steps", "3"],
+        ["--max_completion_length"],
+        ["--reward_funcs", "--beta", "0.1"],
+    ],
+)
+def test_a_flag_without_its_value_is_refused_in_the_plan(recipe, words):
+    with pytest.raises(InputError, match=f"{words[0].replace('-d', '_d')}: expected a value"):
+        planned(recipe(), *words, machine=machine(3), environ={})
+
+
+def test_a_switch_and_what_ms_swift_may_not_have_need_no_value(recipe):
+    words = ["--log_completions", "--learning_rate=1e-6", "--one_of_a_plugin", "--beta", "-1"]
+    plan = planned(recipe(), *words, machine=machine(3), environ={})
+    assert plan.settings["log_completions"] is True and plan.settings["beta"] == -1
+
+
 def test_three_checkpoints_are_kept_unless_a_setting_says_otherwise(recipe):
     path = recipe(save_total_limit=None)
     values = yaml.safe_load(Path(path).read_text())

@@ -1,6 +1,7 @@
 """The rows that a trainer gets: which are left out, and whose system prompt they have."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -8,11 +9,13 @@ from rich.console import Console
 
 from paths import DATASETS
 from pictures import write_dots
+from swift_rlvr.evaluation.models import load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.training.rows import read_data
 from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import TINY_MODEL
 
 QUIET = Console(quiet=True)
 
@@ -95,3 +98,24 @@ def test_pictures_are_refused_by_a_trainer_that_does_not_show_them(tmp_path):
     arguments = RunArguments(model="model", dataset=dataset, reward_funcs=["accuracy"])
     with pytest.raises(InputError, match="rows have images, which this trainer does not show"):
         read_data(arguments, build_rewards(["accuracy"]), QUIET)
+
+
+@pytest.mark.parametrize("is_special", [False, True])
+def test_the_rewards_are_tried_on_what_trl_decodes(is_special):
+    """Without special tokens: where a form's tags are such, a right answer earns 0 in every step."""
+    tokenizer = load_tokenizer(str(TINY_MODEL))
+    marks = ["<answer>", "</answer>"]
+    tokenizer.add_tokens(marks, special_tokens=is_special)
+    arguments = RunArguments(
+        model="m",
+        dataset=f"countdown:{DATASETS / 'countdown' / 'tiny_train.jsonl'}#9",
+        reward_funcs=["countdown"],
+    )
+    rewards = build_rewards(["countdown"])
+    refused = nullcontext()
+    if is_special:
+        refused = pytest.raises(
+            InputError, match="^reward_funcs: .*, here <answer>, </answer>; ms-"
+        )
+    with refused:
+        read_data(arguments, rewards, QUIET, weights=[1.0], tokenizer=lambda: tokenizer)

@@ -69,7 +69,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--top_k 1": "--top_k: must not be 1: all completions of a prompt would be the same",
     "--min_p 1": "--min_p: must not be 1: all completions of a prompt would be the same",
     "--reward_weights 0 0 0": "--reward_weights: must not all be 0",
-    "--reward_weights -1 1 -1": "--reward_weights: the right completion of line 1 (countdown) earns -0.9998",
+    "--reward_weights -1 1 -1": "--reward_weights: the right completion of line 1 (countdown) earns -0.9994",
     "--loss_type gspo": "--loss_type: must be one of cispo, grpo, bnpo, ",
     "--scale_rewards true": "--scale_rewards: must be one of group, none, batch",
     "--loss_type cispo": "--epsilon_high: must be at least 1 with loss_type cispo",

@@ -112,7 +112,7 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         # The numbers are nvidia-smi's; CUDA's own order begins with the fastest.
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
-    require("transformers", "train", "swift-rlvr train")
+    require("transformers", "trl", "--trainer trl")
     require("trl", "trl", "--trainer trl")
     require("requests", "trl", "--trainer trl")  # TRL 0.29 imports it, and does not ask for it
     from swift_rlvr.training.arguments import read_command

@@ -12,6 +12,7 @@ from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.training.recipes import (
     CONFIGS,
     EXPERIMENTS,
+    FOR_A_CPU,
     SUFFIXES,
     Recipe,
     read_flags,
@@ -65,8 +66,7 @@ def choose_recipe(
             name, *changes = words.split()
             candidates.append(Candidate(read_recipe(CONFIGS / f"{name}.yaml"), changes))
     if not candidates:
-        cpu = f"{CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
-        raise InputError(f"needs a GPU, and none is visible; for a CPU there is {cpu}", experiment)
+        raise InputError(f"needs a GPU, and none is visible; {FOR_A_CPU}", experiment)
     # All nodes need the same settings, whatever their GPUs.
     if len(candidates) == 1 or (environ.get("NNODES") or "1") != "1":
         return candidates[0]

@@ -83,8 +83,10 @@ def check_plan(plan: Plan) -> list[CheckResult]:
 
 
 def check_data(plan: Plan) -> list[CheckResult]:
-    """The checks of data and verifiers that need no large package: what DRY_RUN=1 looks at."""
-    return _results((datasets, without_task, rewards.verifiers), Launch(plan))
+    """The checks that need no large package and read nothing of other programs: what DRY_RUN=1 looks
+    at.
+    """
+    return _results((machine.sleep, datasets, without_task, rewards.verifiers), Launch(plan))
 
 
 def _results(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

@@ -18,7 +18,7 @@ from swift_rlvr.launch.commands import Process, as_flags, devices, server_proces
 from swift_rlvr.launch.gpus import Sharing
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.servers import Server, rollout_servers
-from swift_rlvr.launch.settings import ACCUMULATION, BATCH, GrpoSettings
+from swift_rlvr.launch.settings import ACCUMULATION, BATCH, GrpoSettings, refuse_bare_flags
 from swift_rlvr.launch.variables import Variables
 from swift_rlvr.runs.folder import checkpoints, whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
@@ -103,6 +103,7 @@ def make_plan(
     of_recipe = {name: value for name, value in recipe.env.items() if name != "NPROC_PER_NODE"}
     variables = Variables.from_environment({**of_recipe, **environ})
     recipe, recipe_words, words = _read_words(recipe, flags, environ)
+    refuse_bare_flags(words)
     overrides = read_flags(words)
     values = recipe.settings | overrides
     _refuse_what_no_launch_has(recipe, values)

@@ -2,18 +2,28 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
 from swift_rlvr.training.recipes import uses_servers
+from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.settings import as_list, number
 
 BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
 TENSOR, DATA = "vllm_tensor_parallel_size", "vllm_data_parallel_size"
+# The files that have the fields of ms-swift's arguments.
+_SOURCES = (
+    ("swift", "**/arg*.py"),
+    ("swift", "**/*_args.py"),
+    ("transformers", "training_args*.py"),
+)
 # Tokens of a prompt, where only the model's context limits them.
 PROMPT = 1024
 
@@ -192,6 +202,37 @@ class GrpoSettings:
         if not has_rows or strategy in ("no", False):
             return 0
         return self.per_device_eval_batch_size
+
+
+def refuse_bare_flags(words: Sequence[str]) -> None:
+    """Raise InputError for a flag without a value that is no switch, such as `--learning_rate`.
+
+    ms-swift's parser says so too, and its imports take seconds. So its fields are read from its sources;
+    where it is not installed, the numbers that a launch reads are known all the same. An optional
+    switch (`--bf16`), which the parser refuses as well, passes here.
+    """
+    bare = []
+    for word, following in pairwise([*words, "--"]):
+        if word.startswith("--") and "=" not in word and following.startswith("--"):
+            bare.append(word.removeprefix("--").replace("-", "_"))
+    if not bare:
+        return
+    types = dict.fromkeys(numeric_fields(), "float")
+    for package, files in _SOURCES:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        for file in Path(spec.origin).parent.glob(files):
+            # loss_type: Optional[str] = field(
+            fields_of_file = re.findall(
+                r"(?m)^    (\w+): ([^=#\n]+)", file.read_text(encoding="utf-8")
+            )
+            for name, annotation in fields_of_file:
+                # Another command may have a switch of the same name, so that all types are kept.
+                types[name] = types.get(name, "") + annotation
+    for name in bare:
+        if "bool" not in types.get(name, "bool"):
+            raise InputError("expected a value: only a switch can stand without one", f"--{name}")
 
 
 def numeric_fields() -> dict[str, Field[Any]]:

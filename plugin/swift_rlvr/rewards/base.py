@@ -264,22 +264,14 @@ class Reward:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
         if self.log is not None:
             self.log.add(self, completions, columns, grades)
-        elif log_metric is not None:
-            self._log_shares(log_metric, grades)
+        elif log_metric is not None and grades:
+            # The share of each reason, under the names that `reward_reasons` logs. Reasons that nothing got
+            # are logged as 0: the trainer takes the mean of what it is told, over ranks and batches.
+            counts = Counter(grade.reason for grade in grades)
+            for reason in dict.fromkeys((*self.reasons, OTHER_TASK, *counts)):
+                name = f"reasons/{self.__name__}/{reason.replace(' ', '_')}"
+                log_metric(name, counts[reason] / len(grades))
         return [reward for reward, _ in grades]
-
-    def _log_shares(self, log_metric: Callable[[str, float], object], grades: list[Grade]) -> None:
-        """Log the share of each reason, under the names that `reward_reasons` logs.
-
-        Reasons that nothing got are logged as 0: the trainer takes the mean of what it is told, over
-        ranks and batches.
-        """
-        if not grades:
-            return
-        counts = Counter(grade.reason for grade in grades)
-        for reason in dict.fromkeys((*self.reasons, OTHER_TASK, *counts)):
-            name = f"reasons/{self.__name__}/{reason.replace(' ', '_')}"
-            log_metric(name, counts[reason] / len(grades))
 
     def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
         """The rewards with their reasons, without logging them to a training."""

@@ -202,6 +202,7 @@ class BoxReward(Reward):
         met = best_pairs(weights)
         pairs = [table[gold][spot] for gold, spot in met.items()]
 
+        # Partial pay is divided by whichever are more, so that neither a box too many nor one too few pays.
         reason = _reason(table, pairs)
         share = 1.0 if reason == "correct" else 0.0
         if reason != "correct" and self.parameters.partial:
@@ -285,6 +286,7 @@ def _spots_in(written: str, form: str, text_around: bool) -> list[Spot]:
 
 def _reason(table: Sequence[Sequence[_Pair]], pairs: Sequence[_Pair]) -> str:
     """What of an answer is wrong. table: a row of pairs for each gold. pairs: those that are made."""
+    # In the order in which RULES has them: an answer with several faults gets the first.
     columns = list(zip(*table, strict=True))
     if len(table) != len(columns):
         return "wrong number"

@@ -150,8 +150,15 @@ class ToolCallReward(Reward):
             return explained_by(RULES, 0.0, "no answer")
         if len(written) > MOST_CHARS:
             return explained_by(RULES, 0.0, "too long", detail=f"it has {len(written):,}")
+        # Where no call is right, words are, or an empty list. Some letters are asked for, so that a dot or a
+        # smiley for every row earns nothing.
         if not golds:
-            return _without_right_call(written, tools)
+            letters = sum(character.isalpha() for character in written)
+            if has_call(written, tools):
+                return explained_by(RULES, 0.0, "needless call", written)
+            if letters < _FEWEST_LETTERS and written != "[]":
+                return explained_by(RULES, 0.0, "no words", written)
+            return explained_by(RULES, 1.0, "no call is right", written)
 
         try:
             calls = calls_in(written, tools, self.parameters.text_around)
@@ -177,16 +184,6 @@ class ToolCallReward(Reward):
                 if comparer.differences(gold, call):
                     return "wrong order"
         return "correct"
-
-
-def _without_right_call(written: str, tools: list[Tool]) -> Explanation:
-    """What an answer earns where no call is right."""
-    if has_call(written, tools):
-        return explained_by(RULES, 0.0, "needless call", written)
-    letters = sum(character.isalpha() for character in written)
-    if letters < _FEWEST_LETTERS and written != "[]":
-        return explained_by(RULES, 0.0, "no words", written)
-    return explained_by(RULES, 1.0, "no call is right", written)
 
 
 def _as_written(completion: Any) -> Any:

@@ -80,6 +80,7 @@ class Command:
             print(_help(self.trainer, classes, defaults))
             raise SystemExit(0)
         known = {field.name for cls in classes for field in fields(cls) if field.init}
+        # An unknown setting is often a reward's parameter, which is a variable here and no flag.
         for name in self.settings:
             if name in known | {"trainer"}:
                 continue
@@ -128,6 +129,7 @@ def read_command(words: Sequence[str]) -> Command:
     settings = {**file_settings, **read_flags(flags)}
     trainer = settings.get("trainer", "trl")
     where = f"{config}: trainer" if config else "--trainer"
+    # Earlier releases had it as a trainer, and notes of others still name it so.
     if trainer == "scratch":
         script = "for GRPO from scratch run `python scripts/grpo_from_scratch.py`"
         raise InputError(f"{where}: {script}; trl is TRL's trainer")

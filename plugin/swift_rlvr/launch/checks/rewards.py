@@ -220,6 +220,8 @@ def idle(launch: Launch) -> Iterator[CheckResult]:
     if not rewards:
         return
     tasks = list(dict.fromkeys(map(task_of, launch.asked)))
+    if not tasks:  # of no row is the task known
+        return
     datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
     # A warning where there are rows that were not looked at.
     report = failed if datasets == {*tasks} else warning

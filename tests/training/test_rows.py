@@ -1,7 +1,7 @@
 """The rows that a trainer gets: which are left out, and whose system prompt they have."""
 
 import json
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -112,7 +112,7 @@ def test_the_rewards_are_tried_on_what_trl_decodes(is_special):
         reward_funcs=["countdown"],
     )
     rewards = build_rewards(["countdown"])
-    refused = nullcontext()
+    refused: AbstractContextManager[object] = nullcontext()
     if is_special:
         refused = pytest.raises(
             InputError, match="^reward_funcs: .*, here <answer>, </answer>; ms-"

@@ -657,6 +657,25 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "failed",
             "ms-swift trains with 2048 (max_new_tokens), and the plan has 512 -> --max_completion_length 2048",
         ),
+        # What ms-swift changes by itself ends no launch.
+        (
+            rewards.later,
+            "--max_steps 24",
+            {"numbers": {"max_completion_length": 24}},
+            "warning",
+            "ms-swift trains with 24, and the plan has 512",
+        ),
+        # What ms-swift does not read it may reset.
+        (
+            rewards.later,
+            "--max_steps 24",
+            {
+                "numbers": {"max_completion_length": 24, "max_steps": 24},
+                "unread": [("max_completion_length", "not read", "leave it out")],
+            },
+            "warning",
+            "not read",
+        ),
         (
             rewards.later,
             "--freeze_parameters_ratio 1",

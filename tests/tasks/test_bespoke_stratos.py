@@ -28,7 +28,7 @@ TRACE = (
         (answered(TRACE), r"\boxed{2}"),
         (answered(r"It is \boxed{2}."), r"\boxed{2}"),  # no sections: the whole turn
         (answered(r"First \boxed{1}, then \boxed{\frac{1}{2}}"), r"\boxed{\frac{1}{2}}"),
-        (answered(r"\boxed{1} or \boxed{\frac{1}{2}}"), r"\boxed{1, \frac{1}{2}}"),
+        (answered(r"\boxed{1} or \boxed{\frac{1}{2}}"), r"\boxed{1 or \frac{1}{2}}"),
         (answered(TRACE + r" and \boxed{9} after the end"), r"\boxed{2}"),
         (answered(TRACE, asks="human", answers="gpt"), r"\boxed{2}"),
         (

@@ -135,9 +135,14 @@ class MsSwift:
             yield line
 
     def _ask(self, question: object) -> None:
+        if self._questions.closed:
+            return
         self._is_asked = True
-        with suppress(BrokenPipeError):  # it has ended, and there will be no answer
+        try:
             print(json.dumps(question), file=self._questions, flush=True)
+        except BrokenPipeError:  # it has ended, and there will be no answer
+            with suppress(BrokenPipeError):  # for what was not written
+                self._questions.close()
 
     def first_rows(self) -> dict[str, FirstRows]:
         """The first rows of the datasets that ms-swift reads by itself; none where it refuses the

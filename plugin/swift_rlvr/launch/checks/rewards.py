@@ -57,6 +57,10 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         yield passed("settings", "ms-swift takes them")
 
 
+# Settings that override others in ms-swift.
+OTHER_NAMES = {"max_completion_length": ("response_length", "max_new_tokens")}
+
+
 def later(launch: Launch) -> Iterator[CheckResult]:
     """What ms-swift's parser takes, its training can use."""
     parsed = launch.parsed
@@ -67,15 +71,18 @@ def later(launch: Launch) -> Iterator[CheckResult]:
     for setting, problem, remedy in parsed.unread:
         yield warning(setting, problem, remedy)
     # What the plan shows, and memory, lengths and steps are made of, is what the training does.
+    unread = {setting for setting, _, _ in parsed.unread}
     for name, value in parsed.numbers.items():
         planned = getattr(launch.plan.grpo, name)
-        if planned in (0, value):  # 0 stands for what is not set, and ms-swift may fill in
+        # 0 stands for what is not set, and ms-swift may fill in. What it does not read it may reset.
+        if planned in (0, value) or name in unread:
             continue
-        names = [each for each, given in launch.settings.items() if given == value]
-        problem = (
-            f"ms-swift trains with {value:g} ({', '.join(names)}), and the plan has {planned:g}"
-        )
-        yield failed(name, problem, f"--{name} {value:g}, and nothing else for the same")
+        # Without another flag for the same ms-swift has reasons of its own.
+        others = [other for other in OTHER_NAMES.get(name, ()) if other in launch.settings]
+        report = failed if others else warning
+        source = f" ({', '.join(others)})" if others else ""
+        problem = f"ms-swift trains with {value:g}{source}, and the plan has {planned:g}"
+        yield report(name, problem, f"--{name} {value:g}, and nothing else for the same")
     if parsed.end_of_answer:
         message = f"the template ends an answer with {parsed.end_of_answer}, for which the model has no token"
         yield warning("template", message, "leave --template out for the model's own")

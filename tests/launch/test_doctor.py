@@ -1043,7 +1043,7 @@ def test_a_machine_without_room_for_temporary_files_is_refused(monkeypatch):
 def test_a_server_that_should_run_already(monkeypatch):
     monkeypatch.setenv("START_SERVER", "0")
     _, message = outcome(machine.running_servers, "--vllm_max_model_len", 999)
-    assert "vllm_max_model_len: not used, for a server that runs already" in message
+    assert "vllm_max_model_len: not used: the server that is already running" in message
     status, message = outcome(machine.running_servers)
     assert "not used" not in message
     assert status == "failed" and "no rollout server answers at 127.0.0.1:" in message

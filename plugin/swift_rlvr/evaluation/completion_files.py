@@ -425,6 +425,8 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
     A row may lack a column that others have, so this is no error.
     """
     columns = next(iter(readings.values())).columns
+    if not columns:
+        return ""
     renamed: set[str] = set()
     has_rows = False
     for path in readings:

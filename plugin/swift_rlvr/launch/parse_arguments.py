@@ -203,7 +203,7 @@ class MsSwift:
             self.read_text("load", folder)
         except ValueError as error:
             raise InputError(str(error), "model") from error
-        return TokenizerThere(self)
+        return RemoteTokenizer(self)
 
     def read_text(self, method: str, text: object, **options: object) -> Any:
         """What the method of the tokenizer makes of a text. ValueError if it cannot."""
@@ -219,8 +219,8 @@ class MsSwift:
 
 
 @dataclass(frozen=True)
-class TokenizerThere:
-    """A tokenizer in the program, with what `swift_rlvr.evaluation.prompts` needs of one."""
+class RemoteTokenizer:
+    """A tokenizer in ms-swift's process, with what `swift_rlvr.evaluation.prompts` needs of one."""
 
     ms_swift: MsSwift
 

@@ -221,6 +221,25 @@ def test_the_arguments_alone_say_it():
         assert {*readers.settings} <= {*settings}, readers
 
 
+def test_an_older_ms_swift_has_fewer_settings():
+    """Of releases before 4.6, which have no advantage_reweight, the others are judged all the same."""
+    older = SimpleNamespace(
+        loss_type="grpo",
+        epsilon_high=None,
+        scale_rewards="group",
+        reward_funcs=[],
+        tuner_type="full",
+        dataset=["a"],
+        val_dataset=[],
+        split_dataset_ratio=0.0,
+        eval_dataset=[],
+    )
+    used = {
+        setting for readers in READERS if readers.is_there(older) for setting in readers.settings
+    }
+    assert "freeze_parameters" in used and "rlsd_lambda" not in used
+
+
 TRAIN = """
 import json, os, sys
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", DS_ACCELERATOR="cpu")

@@ -333,7 +333,9 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
     of_engine = [name for name in plan.settings if is_of_engine(name)]
     # Node 0 hands them to the server that it starts, whatever the other nodes are told.
     if plan.servers and of_engine and not plan.variables.start_server:
-        message = f"{', '.join(of_engine)}: not used, for a server that runs already has its own"
+        message = (
+            f"{', '.join(of_engine)}: not used: the server that is already running has its own"
+        )
         yield warning("server", message, "set them where that server is started")
     for server in plan.servers:
         reason = refusal_of_server(server.host, server.port)

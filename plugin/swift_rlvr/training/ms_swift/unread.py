@@ -25,7 +25,7 @@ def _with(setting: str, *values: Any) -> Callable[[Any], bool]:
     """Whether a setting has one of these values, or, where none is named, any but 0 and nothing."""
 
     def is_there(arguments: Any) -> bool:
-        value = getattr(arguments, setting)
+        value = getattr(arguments, setting, None)  # older releases have fewer settings
         return value in values if values else bool(value)
 
     return is_there
@@ -197,7 +197,7 @@ def unread(arguments: Any, named: Mapping[str, Any]) -> Iterator[Unusable]:
     """Which of the settings that a recipe or flags name a training of ms-swift does not read.
 
     arguments: as ms-swift has parsed them. named: the values as they were written, since ms-swift takes
-    some back, such as eval_strategy. One that is ms-swift's default is not told: it changes nothing,
+    some back, such as eval_strategy. One at ms-swift's default is left out: it changes nothing,
     whoever reads it.
     """
     defaults: dict[str, Any] = {}
@@ -210,5 +210,5 @@ def unread(arguments: Any, named: Mapping[str, Any]) -> Iterator[Unusable]:
             continue
         for setting in readers.settings:
             if setting in named and as_list(named[setting]) != as_list(defaults.get(setting)):
-                problem = f"ms-swift takes it and does not read it in this run: it is for {readers.needed}"
+                problem = f"ms-swift accepts it but does not use it in this run: it is for {readers.needed}"
                 yield Unusable(setting, problem, "leave it out, or set what it is for")

@@ -309,6 +309,26 @@ def test_a_variable_that_is_set_stays():
     assert environ["VLLM_PLUGINS"] == f"theirs,{launcher.PLUGIN}"  # ours belongs to the server
 
 
+FORK = """
+import os
+import torch
+from swift_rlvr.training.ms_swift.replacements import fork_workers
+
+torch.set_num_threads(2)
+os.environ["OMP_NUM_THREADS"] = "1,1"
+fork_workers()
+print(torch.get_num_threads())
+"""
+
+
+def test_a_forked_worker_has_the_threads_of_its_environment():
+    """The server has loaded torch before the variable was set. With a second thread, which spins while
+    it waits, sampling takes twice the time of a processor.
+    """
+    ended = run([sys.executable, "-c", FORK], capture_output=True, text=True)
+    assert ended.stdout == "1\n", ended.stderr
+
+
 COMMAND = """
 import argparse, os
 

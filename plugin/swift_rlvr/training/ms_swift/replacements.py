@@ -40,7 +40,15 @@ def count_cores() -> int:
 
 
 def fork_workers() -> None:
-    """Workers are forks of the server, and so have its imports."""
+    """Workers are forks of the server, and so have its imports.
+
+    They have the threads of its torch as well, which was loaded before OMP_NUM_THREADS was set.
+    """
+    import torch
+
+    # It may be a list, of which the first is for a region that is in no other: 4,2
+    threads, _, _ = os.environ["OMP_NUM_THREADS"].partition(",")
+    torch.set_num_threads(int(threads))
     multiprocessing.set_start_method("fork", force=True)
 
 

@@ -59,14 +59,16 @@ def test_reward_reason_and_rules(reward, text, gold, reason, answer):
 @pytest.mark.parametrize("text", [r"So \boxed{{{}}}", "<answer>{}</answer>", "The answer is {}."])
 def test_a_number_crosses_few_files_and_functions(reward, text, answer, earned):
     """Who asks why an answer earns what it earns has to read them all. A wrong one is compared
-    in further ways than the digits.
+    in further ways than the digits. A comprehension is part of its function, as from Python 3.12 on.
     """
     called = set()
 
     def note(frame, event, _):
         path = Path(frame.f_code.co_filename)
-        if event == "call" and "swift_rlvr" in path.parts:
-            called.add((path.name, frame.f_code.co_name))
+        name = frame.f_code.co_name
+        is_function = event == "call" and not name.startswith("<")
+        if is_function and "swift_rlvr" in path.parts:
+            called.add((path.name, name))
 
     reward([text.format(7)], solution=["7"])  # what is read once, such as the gold
     sys.setprofile(note)
@@ -78,7 +80,7 @@ def test_a_number_crosses_few_files_and_functions(reward, text, answer, earned):
     files = {name for name, _ in called}
     further_files, further_functions = (0, 0) if earned else (2, 5)
     assert len(files) <= 6 + further_files, files
-    assert len(called) <= 26 + further_functions, called
+    assert len(called) <= 25 + further_functions, called
 
 
 def test_every_reason_is_declared_and_tested(reward):

@@ -63,7 +63,12 @@ def start_server(tmp_path):
         server.command.kill()
 
 
-def test_one_run_survives_one_fault_after_another(launcher, start_server):
+# Each further start is a server and two ranks, a minute of a processor that is nearly all imports.
+EVERY_FAULT = pytest.param(True, marks=pytest.mark.weekly, id="every fault")
+
+
+@pytest.mark.parametrize("every_fault", [pytest.param(False, id="the commonest"), EVERY_FAULT])
+def test_one_run_survives_one_fault_after_another(launcher, start_server, every_fault):
     """Each start goes on from the last whole checkpoint of the one before; at the end the log has
     every step once.
     """
@@ -72,12 +77,14 @@ def test_one_run_survives_one_fault_after_another(launcher, start_server):
     # interrupted update would wait for the rest of it until its time limit, and meet no other trainer.
     server = start_server()
     launcher.use(server)
-    disk_is_full(launcher)
+    if every_fault:
+        disk_is_full(launcher)
     alarm_ends_the_run(launcher)
     last = launcher.step()
     assert launcher.logged() == list(range(1, last + 1))
     check_logs_of_completions(launcher, last)
-    updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server)
+    if every_fault:
+        updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server)
 
 
 def server_is_killed_during_an_update(launcher) -> None:

@@ -57,13 +57,16 @@ DROPOUT = {"LoRA with dropout": replace(ONCE, flags=LORA.format(0.05))}
 CASES = BOTH | OLD_POLICY | NONE | DROPOUT
 # For what one of the others shows of our patches too; these are about the loss of the ms-swift that is pinned.
 WEEKLY = {
+    "a reference model",
     "Dr.GRPO",
+    "GSPO",
     "CISPO",
     "SAPO",
     "importance of tokens",
     "importance of sequences",
     "overlong ones left out",
     "resampling",
+    "logged entropies",
     "the micro-batch's entropies",
 }
 

@@ -194,31 +194,38 @@ def spoils(completions, messages):
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "message"),
-    [
-        (
-            "short",
-            0,
+# What is said of each, by the exit status of the command that tries them.
+OF_FUNCTIONS = {
+    0: {
+        "short": (
             "completions, as texts and as messages, it raised nothing and gave -1000.02 to 0",
+            "Not judged: whether right answers earn more than wrong ones",
         ),
-        ("short", 0, "Not judged: whether right answers earn more than wrong ones"),
-        ("same", 0, "generated completions and '7' in gold, as texts and as messages"),
-        ("of_a_dict", 0, "and '7' in gold, it raised on each"),
-        ("of_a_dict", 0, "so nothing was judged: that needs examples=[(completion, row, reward)"),
-        ("raises", 1, "ZeroDivisionError"),
-        ("spoils", 1, "it changes the columns, which other rewards also read"),
-        ("drawn", 1, "the same completions get different rewards the second time"),
-    ],
-)
-def test_a_function_without_examples_is_called_with_generated_completions(
-    tmp_path, name, code, message
-):
+        "same": ("generated completions and '7' in gold, as texts and as messages",),
+        "of_a_dict": (
+            "and '7' in gold, it raised on each",
+            "so nothing was judged: that needs examples=[(completion, row, reward)",
+        ),
+    },
+    1: {
+        "raises": ("ZeroDivisionError",),
+        "spoils": ("it changes the columns, which other rewards also read",),
+        "drawn": ("the same completions get different rewards the second time",),
+    },
+}
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, "3 not judged"), (1, "3 failed")])
+def test_functions_without_examples_are_called_with_generated_completions(tmp_path, code, ends):
     (tmp_path / "bare.py").write_text(WITHOUT_EXAMPLES)
-    done = in_folder(tmp_path, "check", f"bare.py:{name}")
+    functions = OF_FUNCTIONS[code]
+    done = in_folder(tmp_path, "check", *(f"bare.py:{name}" for name in functions))
     said = " ".join(done.stdout.split())
-    assert done.returncode == code and message in said, done.stdout + done.stderr
-    assert said.endswith("1 failed" if code else "1 not judged")
+    assert done.returncode == code and said.endswith(ends), done.stdout + done.stderr
+    for name, messages in functions.items():
+        assert f"reward bare.py:{name} " in said
+        for message in messages:
+            assert message in said
 
 
 def test_a_file_without_rewards_is_refused(own_folder):

@@ -72,6 +72,11 @@ NO_STATEMENT = re.compile(
 
 # --- words around an answer
 
+# x + 1 if x \neq 1; not "unless", which turns its condition round, nor "such that", which makes a set
+BEFORE_CONDITION = (
+    "where|when(?:ever)?|for|(?:only )?if|with|provided(?: that)?|as long as|given(?: that)?|assuming(?: that)?"
+    "|on (?:the )?condition that"
+)
 _LEAD_IN = re.compile(
     # So, 5
     r"(?:so|thus|hence|therefore),?\s+"
@@ -479,15 +484,16 @@ _IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 _CONDITION = r"[A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*"
 _WITH_CONDITION = re.compile(
     rf"(.*[^\s,;(])\s*\(\s*({_CONDITION})\)"
-    r"|(.*[^\s,;(])[\s,;]*(?:\bwhere\b|\bfor\b|\bif\b|\\text\s*\{[\s,]*(?:where|for|if)\s*\})"
+    rf"|(.*[^\s,;(])[\s,;]*(?:\b(?:{BEFORE_CONDITION})\b|\\text\s*\{{[\s,]*(?:{BEFORE_CONDITION})\s*\}})"
     rf"\s*({_CONDITION})"
 )
+_MAY_HAVE_CONDITION = re.compile(rf"\)\Z|\b(?:{BEFORE_CONDITION})\b")
 
 
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
     kind = Listing
-    if text.endswith(")") or "for" in text or "where" in text or "if" in text:
+    if _MAY_HAVE_CONDITION.search(text):
         written = _WITH_CONDITION.fullmatch(text)
         # `x (x > 0), -x (x < 0)` has a condition for each value
         if written and len(split(written[1] or written[3], _AND)[0]) == 1:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from swift_rlvr.verifiers.languages import OR
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS
-from swift_rlvr.verifiers.mathematics.reading import NO_STATEMENT, read
+from swift_rlvr.verifiers.mathematics.reading import BEFORE_CONDITION, NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Relation, Value, Words
 from swift_rlvr.verifiers.statements import NUMERAL, SEGMENT, content_of
@@ -25,8 +25,10 @@ _NO_PROSE = re.compile(
 
 _AMOUNT = rf"(?P<number>[$€£]?{NUMERAL.pattern})"
 _FIRST_NUMERAL = re.compile(rf"\s*{_AMOUNT}")
-# behind a numeral, it is an operand: 48 + 24, 3 bags x 4
-_OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
+# behind a numeral, it is an operand: 48 + 24, 3 bags x 4, 3 bags = 12; not 8 such that x = 12
+_OPERATOR = re.compile(
+    r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/×÷^]|\\(?!text)|x\s*\d)|\s*(?:(?:[A-Za-z]+\s+){0,2}[A-Za-z]{2,}\s+)?="
+)
 # a number in words beside the numeral makes two numbers of one sentence, "two of the 5" ...
 _NUMBER_WORD = re.compile(
     # ... unless it belongs to what is known: "in two weeks", "the three girls"
@@ -137,7 +139,8 @@ _CLAUSE = re.compile(
 )
 # "The maximum is 5 | at x = 3", and no further words: where the value is taken is not the value
 _WHERE = re.compile(
-    r"[\s,(]{0,3}\b(?:at|for|if|when|where)\s+(?:\$|\\\()?\s*[A-Za-z]\s*="
+    rf"[\s,(]{{0,3}}(?:\\text\s*\{{[\s,]*)?\b(?:at|{BEFORE_CONDITION})(?:\s*\}}|\s)\s*"
+    r"(?:\$|\\\()?\s*[A-Za-z]\s*="
     r"(?:\\[A-Za-z]+|[A-Za-z](?![A-Za-z])|[^=A-Za-z])*\Z"
 )
 # **Total cost**: 5
@@ -180,11 +183,16 @@ _ENDS_QUANTITY = re.compile(
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 
+# -8, \sqrt{2}, (8, 9), x^2, and behind it words; not 48 / 2 = 24, which are operands
+_FORMULA_FIRST = re.compile(
+    r"(?!a\s|I\s|[A-Za-z]{2})[^=]*?\s[A-Za-z]{3,}\s+(?:[A-Za-z]+\s+){0,3}[A-Za-z]\s*="
+)
+
 # x, ABC, \triangle ABC, (a, b)
 _NAME = re.compile(r"(?:\\(?:triangle|angle|[a-z]{2,7}line)|[A-Za-z\s(){},'])+")
 _IS_VALUE = re.compile(r"\b(?:is|are|equals)\b:?[\s*$\\(]*-?[\d\\]")
 # \text{Tom has 5 apples.}
-_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
+_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}")
 
 # what denies a value, leaves it open or names another one
 _DOUBTS = (NO_STATEMENT, OR, OTHER_DOUBT)
@@ -209,7 +217,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > _MAX_SENTENCE_CHARS:
         return None
-    if whole := _SET_AS_TEXT.fullmatch(text):
+    if (whole := _SET_AS_TEXT.match(text)) and text[whole.end() :] in ("", "."):
         text = whole[1]
     if any(doubt.search(text) for doubt in _DOUBTS):
         return None
@@ -295,11 +303,13 @@ def _with_unit(number: str, after: str) -> Value | None:
 
 def _last_stated(text: str) -> Value | None:
     """The value that the last statement of a sentence gives, where no other one gives another."""
+    text = _SET_AS_TEXT.sub(r"\1", text)
     statements = list(_STATEMENT.finditer(text))
     if not statements:
         return None
-    # a formula that could not be read: what is left of its last `=` may contradict the gold
-    if statements[-1][0] == "=" and not _WORD.search(text):
+    # A formula that could not be read, and one with words behind it: what stands before the last `=` may
+    # contradict the gold, as in "\\sqrt{2} such that x = 7".
+    if statements[-1][0] == "=" and (_FORMULA_FIRST.match(text) or not _WORD.search(text)):
         return None
 
     # an operand is not stated: "it is 48 + 24"

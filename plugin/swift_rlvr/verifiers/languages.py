@@ -483,6 +483,22 @@ CALLED_WRONG_BEFORE = re.compile(
     r"|(?:common|typical|usual)\s+(?:mistake|error))"
     r"(?:\s+(?:is|was|would be))?(?:\s+to\s+\w+)?\W*"
 )
+# ... or of a mistake: "if I had forgotten the sign, I would get", "a careless student would get", "we would
+# have gotten". Of people in a story the same may be the question: "if Tom had forgotten his 3 apples, he
+# would have"; and "if I made no mistake, it would be" tells of none.
+OF_MISTAKE = re.compile(
+    r"(?:\b(?:if|had)\b.{0,20}?\b(?:i|we|someone|somebody)\b(?:(?!\b(?:no|not)\b|n['’]t).){0,30}?"
+    r"\b(?:forg[eo]t(?:ten)?|overlook(?:ed)?|misread|mis(?:taken|count|calculat|interpret|appl)\w*|careless(?:ly)?"
+    r"|(?:wrong|incorrect|erroneous)ly|made (?:the|a|an|that|this) (?:\w+ )?(?:mistake|error|slip)"
+    r"|(?:ignor|dropp|skipp|miss|omitt|neglect)ed (?:the|this|that|a) (?:\w+ )?"
+    r"(?:sign|minus|factor|term|step|condition|case|constraint|constant|units?|exponent|square|restriction))\b"
+    r"|\bby (?:mistake\b|(?:mistaken|wrong|incorrect|careless)ly\b|forgetting\b)"
+    r"|\bcareless (?:student|solver|reader|person|calculation|approach)\b"
+    r"|\b(?:someone|somebody|anyone|those|students?|people) who (?:forget|overlook|misread)s?\b)"
+    r".*\bwould\b"
+    r"|\b(?:i|we|you) would(?: have|['’]ve) (?:gotten|got|obtained|computed|concluded|answered)\W*\Z",
+    re.IGNORECASE,
+)
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
     r"[ \t$\\)}\].,*(]*"

@@ -59,6 +59,7 @@ from swift_rlvr.verifiers.languages import (
     LABEL_OF_LAST_LINE,
     LEAD_IN,
     NOT_ANOTHER_BUT,
+    OF_MISTAKE,
     OR,
     OR_OF_OTHERS,
     RESULT,
@@ -498,8 +499,10 @@ _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 # what may stand right before and right behind a mark
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 _CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
-# \boxed{5} or 6
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
+# \boxed{5} or 6, \boxed{5} (or 6)
+_OR_ANOTHER = re.compile(r"[\s$\\)}\],*(]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
+# \boxed{5}(6), but not (6 cm), and not the number of an equation, \boxed{x = 5} \quad (6)
+_ANOTHER_IN_BRACKETS = re.compile(r"[ $]*\(\$?(-?\d+(?:[.,/]\d+)*)\$?\)(?!\s*\w)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
 
@@ -511,7 +514,12 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if after.strip(_CLOSING_SIGNS):
         if _is_corrected(mark.last, after, reader) or (is_boxed and BOX_IS_WRONG.match(after)):
             return True
-        other = _OR_ANOTHER.match(after) if is_boxed else None
+        other = None
+        if is_boxed:
+            other = _OR_ANOTHER.match(after)
+            # a letter may have its content behind it: \boxed{B} (12)
+            if other is None and not _LETTER_ALONE.fullmatch(mark.last):
+                other = _ANOTHER_IN_BRACKETS.match(after)
         if other and reader.is_another(mark.last, other[1].rstrip(".")):
             return True
 
@@ -519,11 +527,20 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if not is_boxed or not before:
         return False
     before = before.lower()
-    if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
+    sentence = _SENTENCE_END.split(before)[-1]
+    if CALLED_WRONG_BEFORE.fullmatch(sentence):
+        return True
+    # The sentence may be longer than the words that deny.
+    if "would" in sentence and _is_of_mistake(text[max(0, mark.start - TAIL_CHARS) : mark.start]):
         return True
     # Most boxes stand behind none of these words, which is soon seen.
     words = " ".join(before.split())
     return words.endswith(DENIALS) and DENIED_AT_END.search(words) is not None
+
+
+def _is_of_mistake(before: str) -> bool:
+    """Whether the sentence that a text ends with is about what somebody would get by a mistake."""
+    return OF_MISTAKE.search(_SENTENCE_END.split(before)[-1]) is not None
 
 
 def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
@@ -652,6 +669,8 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     behind = _behind(tail[marker.end :])
     # before it: "I doubt that the answer is 5"
     if DOUBT_BEFORE.search(marker.before) and not _CONCLUSION.search(marker.before):
+        return None
+    if "would" in tail[: marker.end] and _is_of_mistake(tail[: marker.end]):
         return None
     if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
         return None

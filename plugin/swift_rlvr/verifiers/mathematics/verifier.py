@@ -300,7 +300,8 @@ def _is_another(stated: str, other: str) -> bool:
     value_before = read(stated)
     if value_before is None or (isinstance(value, Choice) and not isinstance(value_before, Choice)):
         return False
-    return not same(value_before, value)
+    # \sqrt{5} (2.24)
+    return not same(value_before, value) and not rounds_to(value, value_before)
 
 
 def _is_value(line: str) -> bool:

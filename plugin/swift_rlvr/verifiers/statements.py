@@ -48,6 +48,7 @@ from swift_rlvr.verifiers.languages import (
     CALLED_WRONG,
     CALLED_WRONG_BEFORE,
     CHOSEN,
+    CONTRASTS,
     CORRECTED,
     DENIAL,
     DENIAL_OF_OTHERS,
@@ -132,7 +133,7 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         code = find_code(text)
         return None if code is None else Statement(form, code)
     tail = text[-TAIL_CHARS:]
-    for sign in (*_STRIKING, *_DENYING):
+    for sign in _SIGNS_OF_DENIED:
         if sign in tail:
             text = _without_denied(text, reader)
             break
@@ -170,7 +171,8 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
 
 # what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
 _STRIKING = ("~~", "</del>", "</strike>", "\\sout", "cancel")
-_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非")
+_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "不是", "并非")
+_SIGNS_OF_DENIED = (*_STRIKING, *_DENYING, *(sign for each in CONTRASTS for sign in each.signs))
 
 
 def _without_denied(text: str, reader: Reader) -> str:
@@ -191,6 +193,11 @@ def _without_denied(text: str, reader: Reader) -> str:
     if VALUE_IS_DENIED.search(tail):
         tail = NOT_ANOTHER_BUT.sub(without_other, tail)
         tail = VALUE_NOT_ANOTHER.sub(without_other, tail)
+    for contrast in CONTRASTS:
+        if any(sign in tail for sign in contrast.signs):
+            tail = contrast.not_but.sub(without_other, tail)
+            if contrast.not_another is not None:
+                tail = contrast.not_another.sub(without_other, tail)
     return text[:-TAIL_CHARS] + tail
 
 

@@ -303,21 +303,19 @@ def _with_unit(number: str, after: str) -> Value | None:
 
 def _last_stated(text: str) -> Value | None:
     """The value that the last statement of a sentence gives, where no other one gives another."""
-    text = _SET_AS_TEXT.sub(r"\1", text)
     statements = list(_STATEMENT.finditer(text))
     if not statements:
         return None
+    words = _SET_AS_TEXT.sub(r"\1", text)
     # A formula that could not be read, and one with words behind it: what stands before the last `=` may
-    # contradict the gold, as in "\\sqrt{2} such that x = 7".
-    if statements[-1][0] == "=" and (_FORMULA_FIRST.match(text) or not _WORD.search(text)):
+    # contradict the gold, as in `\sqrt{2} such that x = 7`.
+    if statements[-1][0] == "=" and (_FORMULA_FIRST.match(words) or not _WORD.search(text)):
         return None
-
-    # an operand is not stated: "it is 48 + 24"
-    stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
-    if _contradicts_itself(text, stated):
+    if _contradicts_itself(words):
         return None
 
     value = _value(text[statements[-1].end() :])
+    stated = _stated_numbers(text)
     if value is not None or not stated:
         return value
     # "they have 12 apples in the basket": the number and the first words behind it
@@ -326,10 +324,16 @@ def _last_stated(text: str) -> Value | None:
     return None if NUMERAL.search(text, last.end()) else _with_unit(last["number"], after)
 
 
-def _contradicts_itself(text: str, stated: list[re.Match[str]]) -> bool:
+def _stated_numbers(text: str) -> list[re.Match[str]]:
+    """The numbers behind the verbs of a sentence; an operand is not stated: "it is 48 + 24"."""
+    return [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
+
+
+def _contradicts_itself(text: str) -> bool:
     """Whether a sentence states several numbers, of which the last does not follow from the
     others.
     """
+    stated = _stated_numbers(text)
     numbers = {_number(match) for match in stated}
     # "72 clips were sold": the sentence begins with what it states
     first = _FIRST_NUMERAL.match(text)

@@ -75,7 +75,7 @@ NO_STATEMENT = re.compile(
 # x + 1 if x \neq 1; not "unless", which turns its condition round, nor "such that", which makes a set
 BEFORE_CONDITION = (
     "where|when(?:ever)?|for|(?:only )?if|with|provided(?: that)?|as long as|given(?: that)?|assuming(?: that)?"
-    "|on (?:the )?condition that"
+    "|on (?:the )?condition that|subject to"
 )
 _LEAD_IN = re.compile(
     # So, 5

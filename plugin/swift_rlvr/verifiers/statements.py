@@ -507,7 +507,9 @@ _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 _CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
 # \boxed{5} or 6, \boxed{5} (or 6)
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*(]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
+_OR_ANOTHER = re.compile(
+    r"[\s$\\)}\],*(]*(?:text\s*\{\s*(?:or|或)\s*\}|\bor\s|或)\s*[$\\(]*([^\s$,;()]+)"
+)
 # \boxed{5}(6), but not (6 cm), and not the number of an equation, \boxed{x = 5} \quad (6)
 _ANOTHER_IN_BRACKETS = re.compile(r"[ $]*\(\$?(-?\d+(?:[.,/]\d+)*)\$?\)(?!\s*\w)")
 _LONGEST_CONTEXT = 80  # characters on either side
@@ -870,6 +872,9 @@ _BOLD_AT_END = re.compile(
 )
 
 
+_ENGLISH_OF = re.compile(r"(?<=[a-z]) of (?=[\w$\\])")
+
+
 def _last_bold(final: str, reader: Reader) -> Statement | None:
     """The value in bold at the end of the last line, which has no other: 'I get **7**.'"""
     line = final.rpartition("\n")[2]
@@ -877,9 +882,12 @@ def _last_bold(final: str, reader: Reader) -> Statement | None:
     if found is None or not reader.is_value(found["value"].strip()):
         return None
     before = found["before"]
-    for leaves_open in DOUBT_BEFORE, OR, OR_OF_OTHERS, DENIAL_OF_OTHERS:
-        if leaves_open.search(before):
-            return None
+    if DOUBT_BEFORE.search(before) or OR.search(before):
+        return None
+    # "The area of the triangle is **12**": an or in Dutch, where a value stands before it
+    before = _ENGLISH_OF.sub(" ", before)
+    if OR_OF_OTHERS.search(before) or DENIAL_OF_OTHERS.search(before):
+        return None
     return Statement("last line", found["value"].strip())
 
 

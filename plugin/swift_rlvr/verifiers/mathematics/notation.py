@@ -70,6 +70,11 @@ _TEXT = re.compile(
 )
 # \mathrm{m s^{-1}}: the braces of a power would hide those of the text
 _POWER_IN_TEXT = re.compile(r"(\\(?:text|mathrm|rm)\s*\{[^{}]*\^)\s*\{\s*(-?\d)\s*\}")
+# \hat{i}, \vec{j}, \hat{\imath} and \mathbf{\hat{k}}, which are also written \mathbf{i} or i
+_UNIT_VECTOR = re.compile(
+    r"\\(?:hat|widehat|vec|overrightarrow)(?:\s*(?P<brace>\{)\s*|\s+)(?P<bold>\\(?:text|math)bf\s*\{\s*)?"
+    r"\\?(?P<name>[ijk])(?:math)?(?![A-Za-z])(?(bold)\s*\})(?(brace)\s*\})"
+)
 # \color{red}
 _COLOR = re.compile(r"\\(?:color|textcolor|colorbox)\s*\{[^{}]*\}")
 # `\\frac`, as JSON writes it
@@ -221,6 +226,8 @@ def _in_one_form(text: str) -> str:
         text = _TIE.sub(" ", text)
     if "\\" in text:
         text = _COLOR.sub("", _SPACING.sub(" ", text))
+    if "hat" in text or "vec" in text or "overrightarrow" in text:
+        text = _UNIT_VECTOR.sub(r"\g<name>", text)
     for _ in range(_MAX_NESTED_TEXTS):
         text = _POWER_IN_TEXT.sub(r"\1\2", text)
     for _ in range(_MAX_NESTED_TEXTS):

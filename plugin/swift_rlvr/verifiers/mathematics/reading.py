@@ -557,6 +557,12 @@ _OPERATORS |= {
 _OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
 # \text{Profit and Loss}, x value
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
+# A \cap B, (\complement_U A) \cup B: what sets are called
+_ONE_SET = r"(?:\\complement\s*_\s*\{?\s*[A-Z]\s*\}?\s*)?[A-Z](?:'|\s*\^\s*\{?\s*c\s*\}?)?"
+_ONE_SET = rf"(?:{_ONE_SET}|\(\s*{_ONE_SET}\s*\))"
+_NAME_OF_SET = re.compile(
+    rf"(?=.*\\(?:c|setminus)){_ONE_SET}(?:\s*\\(?:cup|cap|setminus)\s*{_ONE_SET})*"
+)
 
 
 # y(x), x(t)
@@ -575,7 +581,8 @@ def _relation(text: str, depth: int) -> Value | None:
         if not sides and (function := _VALUE_OF_FUNCTION.fullmatch(part)):
             side = Expression(("call", function[1], ("symbol", function[2])))
         # \text{Profit and Loss} = 25
-        if side is None and _NAME_IN_WORDS.fullmatch(part):
+        is_name = _NAME_IN_WORDS.fullmatch(part) or (not sides and _NAME_OF_SET.fullmatch(part))
+        if side is None and is_name:
             side = Words(plain(part).lower(), True)
         # `wrong answer = 5` says nothing of the right one
         if side is None or (isinstance(side, Words) and NO_STATEMENT.search(part)):
@@ -819,7 +826,33 @@ def _cases(text: str, depth: int) -> Value | None:
         values = _read_parts(cells, depth)
         # a cell alone is an equation of a system
         items.append(values[0] if len(values) == 1 else Tuple(values))
-    return Cases(tuple(items)) if items else None
+    return Cases(_without_otherwise(items)) if items else None
+
+
+_OTHERWISE = ("otherwise", "else", "其他", "其它")
+
+
+def _without_otherwise(rows: list[Value]) -> tuple[Value, ...]:
+    """The rows with the numbers that "otherwise" stands for, where the conditions of the others are on one
+    variable.
+    """
+    *others, last = rows
+    match last:
+        case Tuple((value, Words(text))) if text in _OTHERWISE:
+            pass
+        case _:
+            return tuple(rows)
+    covered = RealSet.of()
+    names = set()
+    for row in others:
+        region = as_region(row.items[-1]) if isinstance(row, Tuple) else None
+        if region is None:
+            return tuple(rows)
+        names.add(region.variable)
+        covered = covered.union(region.numbers)
+    if len(names) != 1:
+        return tuple(rows)
+    return (*others, Tuple((value, Region(names.pop(), REALS.without(covered)))))
 
 
 # --- approximations and ratios

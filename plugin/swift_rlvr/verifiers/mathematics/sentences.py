@@ -27,7 +27,7 @@ _AMOUNT = rf"(?P<number>[$€£]?{NUMERAL.pattern})"
 _FIRST_NUMERAL = re.compile(rf"\s*{_AMOUNT}")
 # behind a numeral, it is an operand: 48 + 24, 3 bags x 4, 3 bags = 12; not 8 such that x = 12
 _OPERATOR = re.compile(
-    r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/×÷^]|\\(?!text)|x\s*\d)|\s*(?:(?:[A-Za-z]+\s+){0,2}[A-Za-z]{2,}\s+)?="
+    r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/×÷^]|\\|x\s*\d)|\s*(?:(?:[A-Za-z]+\s+){0,2}[A-Za-z]{2,}\s+)?="
 )
 # a number in words beside the numeral makes two numbers of one sentence, "two of the 5" ...
 _NUMBER_WORD = re.compile(

@@ -692,9 +692,9 @@ BLOCK_IS_WRONG = re.compile(
 ANSWER_IS_OF_OTHERS = re.compile(
     rf"(?<![^\W\d_ぁ-ヿ])(?:{announcing()})(?:\s*[:：])?\*{{0,2}}", re.IGNORECASE
 )
-# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
+# Ergebnis: 5, **Result:** 5, or a heading with the answer on the line below
 LABEL_OF_LAST_LINE = re.compile(
-    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
+    rf"(?:\A|\n)[ \t#*_]*(?:(?:final )?result|{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
     re.IGNORECASE,
 )
 # Das Ergebnis ist 5, in the last sentence

@@ -866,9 +866,10 @@ def _without_last_line(text: str) -> tuple[str, str]:
     return text[:line_start], line.strip(_AROUND_ANSWER)
 
 
-# "So it is **7**.", and no point of a list
+# "So it is **7**.", "He has **7** apples left.", and no point of a list
 _BOLD_AT_END = re.compile(
-    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*[.!。]?\s*\Z"
+    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?P<unit> [A-Za-z][A-Za-z ]{0,40}?)?"
+    r"(?: (?:left|remaining|in total|in all|altogether))?[.!。]?\s*\Z"
 )
 
 
@@ -879,7 +880,10 @@ def _last_bold(final: str, reader: Reader) -> Statement | None:
     """The value in bold at the end of the last line, which has no other: 'I get **7**.'"""
     line = final.rpartition("\n")[2]
     found = _BOLD_AT_END.match(line) if len(line) <= _LONGEST_LAST_LINE else None
-    if found is None or not reader.is_value(found["value"].strip()):
+    if found is None:
+        return None
+    value = found["value"].strip() + (found["unit"] or "")
+    if not reader.is_value(value):
         return None
     before = found["before"]
     if DOUBT_BEFORE.search(before) or OR.search(before):
@@ -888,7 +892,7 @@ def _last_bold(final: str, reader: Reader) -> Statement | None:
     before = _ENGLISH_OF.sub(" ", before)
     if OR_OF_OTHERS.search(before) or DENIAL_OF_OTHERS.search(before):
         return None
-    return Statement("last line", found["value"].strip())
+    return Statement("last line", value)
 
 
 def _last_result(tail: str, reader: Reader) -> Statement | None:

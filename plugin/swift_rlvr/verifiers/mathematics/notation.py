@@ -43,6 +43,9 @@ _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 
+# ①、③ and ①和③ -> ①③, the statements that are right
+_BETWEEN_CIRCLED = re.compile(r"(?<=[①-⑳])[\s,，、;；和与及]+(?=[①-⑳])")
+
 # --- what does not change the meaning
 
 # 1{,}5 and 0{,}125, which are how LaTeX sets a decimal comma; not 1{,}234 and 12{,}34{,}567
@@ -183,6 +186,7 @@ def clean(text: str) -> str:
     # before the quotes, some of which are typographic
     if not text.isascii():
         # and before the wide letters, of which the normal form would make x² x2
+        text = _BETWEEN_CIRCLED.sub("", text)
         text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
         text = _with_plain_signs(text)
         text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from swift_rlvr.verifiers.languages import CALLED_CORRECT, DENIAL, words_of
+from swift_rlvr.verifiers.languages import CALLED_CORRECT, CHINESE_DOUBT, DENIAL, words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
@@ -96,7 +96,9 @@ _LEAD_IN = re.compile(
     # Number of apples: 5
     r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
     # 答案是5
-    r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
+    r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*"
+    # 最大值为5, but not 不为5 and 约为5
+    rf"|(?:(?!{CHINESE_DOUBT})[\u4e00-\u9fff]){{1,8}}(?:为|是|等于)\s*(?=[-\d\\(])",
     re.IGNORECASE,
 )
 # "(A) and (B) are correct"
@@ -107,7 +109,7 @@ _CALLED_CORRECT_TOGETHER = re.compile(
 )
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
-_LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=)\s*)\}(?=\s*[^\s])")
+_LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=|为|是|等于)\s*)\}(?=\s*[^\s])")
 # f(x) = 2x for all x: the question says for which x; \text{...} may stand around any part
 _FOR_ALL = re.compile(
     r"(?P<function>[A-Za-z]\s*\(\s*(?P<name>[a-z])\b.*?)"
@@ -569,6 +571,23 @@ _NAME_OF_SET = re.compile(
 _VALUE_OF_FUNCTION = re.compile(r"([uvxyz])\s*\(\s*(?!\1)([a-z])\s*\)")
 
 
+# P(X \geq 2), P(A | B), P(A \cap B), E(X + Y), \max f(x): what has a value, whatever stands in it
+_NAME_OF_VALUE = re.compile(
+    r"(?:P|E|D|Var|Pr|\\Pr|\\text\{\s*(?:Var|Pr|P|E)\s*\}|\\mathbb\s*\{?\s*[PE]\s*\}?)\s*(?P<of>[(\[].*)"
+    r"|\\(?:max|min)\s*[A-Za-z](?:\s*\(\s*[a-z]\s*\))?"
+)
+
+
+def _is_name(text: str) -> bool:
+    """Whether the left side of an equation is a name that is no expression: of a set, a probability or
+    a largest value.
+    """
+    if _NAME_OF_SET.fullmatch(text):
+        return True
+    name = _NAME_OF_VALUE.fullmatch(text)
+    return name is not None and (not name["of"] or closed_at(name["of"]) == len(name["of"]))
+
+
 def _relation(text: str, depth: int) -> Value | None:
     """`x = 5`, `1 < x <= 2`, `A = (1, 2)`."""
     parts, signs = split(text, _RELATION)
@@ -581,8 +600,8 @@ def _relation(text: str, depth: int) -> Value | None:
         if not sides and (function := _VALUE_OF_FUNCTION.fullmatch(part)):
             side = Expression(("call", function[1], ("symbol", function[2])))
         # \text{Profit and Loss} = 25
-        is_name = _NAME_IN_WORDS.fullmatch(part) or (not sides and _NAME_OF_SET.fullmatch(part))
-        if side is None and is_name:
+        is_name = _NAME_IN_WORDS.fullmatch(part) or (not sides and _is_name(part))
+        if is_name and not isinstance(side, Expression):
             side = Words(plain(part).lower(), True)
         # `wrong answer = 5` says nothing of the right one
         if side is None or (isinstance(side, Words) and NO_STATEMENT.search(part)):

@@ -634,33 +634,38 @@ NOT_ANOTHER_BUT = re.compile(
 class Contrast(NamedTuple):
     """How a language tells a value from another: "no es 8, sino 7" and "7, no 8".
 
-    signs: one of them stands in every such text. not_but, not_another: as `NOT_ANOTHER_BUT` and
-    `VALUE_NOT_ANOTHER`; a language without a word before the denied value has the first alone.
+    signs: one of them stands in every such text. is_denied: what such a text has, and few others have.
+    forms: the ways to say it, with groups as in `NOT_ANOTHER_BUT` and `VALUE_NOT_ANOTHER`.
     """
 
     signs: tuple[str, ...]
-    not_but: re.Pattern[str]
-    not_another: re.Pattern[str] | None
+    is_denied: re.Pattern[str]
+    forms: tuple[re.Pattern[str], ...]
 
 
 def _contrast(words: Words) -> Contrast:
+    # From Thai on, scripts have no spaces between words.
     is_spaced = words.not_ < "\u0e00"
     begins = r"(?<![^\W_])" if is_spaced else ""
-    denied = rf"(?P<kept>){begins}(?:{words.not_})\s*" if words.not_ else "(?P<kept>)"
+    denied = rf"{begins}(?:{words.not_})\s*" if words.not_ else ""
     not_but = (
-        rf"{denied}{_ANOTHER}\s*[,;，、]?\s*(?:{words.but})[\s,、]*(?=[$\\(*]*(?P<stated>{_VALUE}))"
+        rf"(?P<kept>){denied}{_ANOTHER}\s*[,;，、]?\s*(?:{words.but})[\s,、]*"
+        rf"(?=[$\\(*]*(?P<stated>{_VALUE}))"
     )
     if not words.not_:
-        return Contrast(tuple(words.but.split("|")), re.compile(not_but, re.IGNORECASE), None)
+        form = re.compile(not_but, re.IGNORECASE)
+        return Contrast(tuple(words.but.split("|")), form, (form,))
+
     # behind a colon alone "7, no 8" may be English, and a correction
     labels = "|".join(filter(None, (words.answer, words.label)))
     not_another = (
         rf"(?P<kept>(?<![^\W_])(?:(?:{labels})\s*[:：=]|(?:{words.verb}))[\s$\\(*]*(?P<stated>{_VALUE})[$\\)*]*)"
         rf"[\s,;—–]*(?:(?:y|et|e|а|und|en|a|och|dan|và)\s)?(?:{words.not_})\s{_ANOTHER}(?=\s*(?:[.,;!<\n]|\Z))"
     )
-    signs = tuple(f"{word} " for word in words.not_.split("|"))
     return Contrast(
-        signs, re.compile(not_but, re.IGNORECASE), re.compile(not_another, re.IGNORECASE)
+        tuple(f"{word} " if is_spaced else word for word in words.not_.split("|")),
+        re.compile(rf"{denied}[$\\(*]*{_VALUE}", re.IGNORECASE),
+        (re.compile(not_but, re.IGNORECASE), re.compile(not_another, re.IGNORECASE)),
     )
 
 

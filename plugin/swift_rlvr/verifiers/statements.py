@@ -71,6 +71,7 @@ from swift_rlvr.verifiers.languages import (
     TRUTH,
     VALUE_IS_DENIED,
     VALUE_NOT_ANOTHER,
+    Contrast,
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
@@ -133,10 +134,14 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         code = find_code(text)
         return None if code is None else Statement(form, code)
     tail = text[-TAIL_CHARS:]
-    for sign in _SIGNS_OF_DENIED:
+    for sign in (*_STRIKING, *_DENYING):
         if sign in tail:
             text = _without_denied(text, reader)
             break
+    end = text[-_CONTRAST_CHARS:]
+    for sign, contrast in _SIGNS_OF_CONTRAST:
+        if sign in end and contrast.is_denied.search(end):
+            text = _without_denied(text, reader, contrast)
     if form:
         return _in_form(text, form, reader)
     block = last_answer(text)
@@ -172,12 +177,14 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
 # what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
 _STRIKING = ("~~", "</del>", "</strike>", "\\sout", "cancel")
 _DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "不是", "并非")
-_SIGNS_OF_DENIED = (*_STRIKING, *_DENYING, *(sign for each in CONTRASTS for sign in each.signs))
+# in other languages, which are looked for nearer to the end: most texts have none of them
+_SIGNS_OF_CONTRAST = [(sign, contrast) for contrast in CONTRASTS for sign in contrast.signs]
+_CONTRAST_CHARS = 300
 
 
-def _without_denied(text: str, reader: Reader) -> str:
+def _without_denied(text: str, reader: Reader, contrast: Contrast | None = None) -> str:
     """A text without what its end strikes out, or names only to tell the answer from it: "7 (not 8)" and
-    "not 8 but 7" are "7".
+    "not 8 but 7" are "7". contrast: as another language than English and Chinese says so.
     """
 
     def without_other(match: re.Match[str]) -> str:
@@ -186,6 +193,12 @@ def _without_denied(text: str, reader: Reader) -> str:
             return match[0]
         return match["kept"] or ""
 
+    if contrast is not None:
+        end = text[-_CONTRAST_CHARS:]
+        for form in contrast.forms:
+            end = form.sub(without_other, end)
+        return text[:-_CONTRAST_CHARS] + end
+
     tail = text[-TAIL_CHARS:]
     if any(sign in tail for sign in _STRIKING):
         tail = without_struck(tail)
@@ -193,11 +206,6 @@ def _without_denied(text: str, reader: Reader) -> str:
     if VALUE_IS_DENIED.search(tail):
         tail = NOT_ANOTHER_BUT.sub(without_other, tail)
         tail = VALUE_NOT_ANOTHER.sub(without_other, tail)
-    for contrast in CONTRASTS:
-        if any(sign in tail for sign in contrast.signs):
-            tail = contrast.not_but.sub(without_other, tail)
-            if contrast.not_another is not None:
-                tail = contrast.not_another.sub(without_other, tail)
     return text[:-TAIL_CHARS] + tail
 
 

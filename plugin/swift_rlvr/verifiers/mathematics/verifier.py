@@ -272,9 +272,9 @@ def _read_gold(gold: str) -> _Gold | None:
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
     if not plain_text.strip("$"):
         return None
-    value = quantity_of_parts(tidy(text)) if len(text) <= MAX_CHARS else None
-    if value is not None:
-        return _Gold(text, value, plain_text, in_parts=True)
+    quantity = quantity_of_parts(tidy(text)) if len(text) <= MAX_CHARS else None
+    if quantity is not None:
+        return _Gold(text, quantity, plain_text, in_parts=True)
     value = read(text)
     # The name of a point in a gold tells it from others: B(1, 2) is not A(1, 2).
     if in_words(value) and not _NAMED_POINT.match(text):

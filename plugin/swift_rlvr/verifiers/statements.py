@@ -534,9 +534,11 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
         other = None
         if is_boxed:
             other = _OR_ANOTHER.match(after)
-            # a letter may have its content behind it: \boxed{B} (12)
-            if other is None and not _LETTER_ALONE.fullmatch(mark.last):
+            if other is None:
                 other = _ANOTHER_IN_BRACKETS.match(after)
+                # a letter or words may have a number behind them: \boxed{B} (12), \boxed{Gagarin} (1961)
+                if _LETTER_ALONE.fullmatch(mark.last) or (other and not reader.is_value(mark.last)):
+                    other = None
         if other and reader.is_another(mark.last, other[1].rstrip(".")):
             return True
 
@@ -876,11 +878,24 @@ def _without_last_line(text: str) -> tuple[str, str]:
 
 # "So it is **7**.", "He has **7** apples left.", and no point of a list
 _BOLD_AT_END = re.compile(
-    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?P<unit> [A-Za-z][A-Za-z ]{0,40}?)?"
-    r"(?: (?:left|remaining|in total|in all|altogether))?[.!。]?\s*\Z"
+    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?:(?P<unit>(?: [A-Za-z]+){1,2}?)"
+    r"(?: (?:left|remaining|in total|in all|altogether))?)?[.!。]?\s*\Z"
 )
 
 
+# Before a value in the middle of a sentence, these state it: "Tom has **7** apples", not "we started with
+# **7** apples" nor "if there are **7** apples"
+_STATES = re.compile(
+    r"(?!.*\b(?:if|when|suppose|assum\w+|let|first|question|problem)\b).*"
+    r"\b(?:is|are|was|were|has|have|had|costs?|equals|gets?|needs?|earns?|makes?|takes?|a total of)\s*\Z",
+    re.IGNORECASE,
+)
+# ... and before any in bold, these make it another number: "it is roughly **7**", "now divide by **7**"
+_NOT_STATED = re.compile(
+    r"\b(?:about|around|roughly|approximately|nearly|almost|under|over|minus|plus|times|(?:divid|multipl)\w+ by)\s*\Z"
+    r"|\b(?:suppose|assume|assuming)\b",
+    re.IGNORECASE,
+)
 _ENGLISH_OF = re.compile(r"(?<=[a-z]) of (?=[\w$\\])")
 
 
@@ -894,7 +909,9 @@ def _last_bold(final: str, reader: Reader) -> Statement | None:
     if not reader.is_value(value):
         return None
     before = found["before"]
-    if DOUBT_BEFORE.search(before) or OR.search(before):
+    if found["unit"] and not _STATES.match(before):
+        return None
+    if _NOT_STATED.search(before) or DOUBT_BEFORE.search(before) or OR.search(before):
         return None
     # "The area of the triangle is **12**": an or in Dutch, where a value stands before it
     before = _ENGLISH_OF.sub(" ", before)

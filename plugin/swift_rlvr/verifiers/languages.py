@@ -68,7 +68,7 @@ OR = re.compile(r"\bor\b", re.IGNORECASE)
 # "I doubt that the answer is 5", "some say the answer is 5"
 ATTITUDE = re.compile(
     r"\b(?:(?<!no )(?<!without )doubt|deny|denie|disagree|disput|refut|wonder|sa(?:y|id)s?|claim|suspect|whether"
-    r"|tempt|na[iï]ve|none of)\w*\b",
+    r"|tempt|na[iï]ve)\w*\b",
     re.IGNORECASE,
 )
 # what takes back or leaves open an answer, in and behind it

@@ -893,7 +893,7 @@ _STATES = re.compile(
 # ... and before any in bold, these make it another number: "it is roughly **7**", "now divide by **7**"
 _NOT_STATED = re.compile(
     r"\b(?:about|around|roughly|approximately|nearly|almost|under|over|minus|plus|times|(?:divid|multipl)\w+ by)\s*\Z"
-    r"|\b(?:suppose|assume|assuming)\b",
+    r"|\b(?:suppose|assume|assuming|none of)\b",
     re.IGNORECASE,
 )
 _ENGLISH_OF = re.compile(r"(?<=[a-z]) of (?=[\w$\\])")

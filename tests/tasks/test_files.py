@@ -18,8 +18,8 @@ from swift_rlvr.utils.errors import InputError
 
 ROWS = [{"question": "1 + 1?", "answer": 2}, {"question": "2 + 2?", "answer": 4}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
-# Compressed data that is none from its first byte on. Without a time in it: the names of tests are the same in all processes.
-DAMAGED = gzip.compress(LINES, mtime=0)[:10] + b"\xff" * 20
+# Compressed data that is none from its first byte on.
+DAMAGED = gzip.compress(LINES)[:10] + b"\xff" * 20
 CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
 
 

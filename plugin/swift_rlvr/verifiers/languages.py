@@ -107,7 +107,9 @@ class Words(NamedTuple):
     answer: "the answer". verb: what may stand between it and the answer; a colon, or the answer
     itself where it is a number, may always follow. or_: between two answers of which one is meant.
     after: what may stand behind the answer. not_: words, no expressions, right before an answer
-    that is denied; denied: right behind it. deny: words that take a statement back, or leave it
+    that is denied, and except_: before one that is left out; denied: right behind it. but: between a value
+    that is denied by not_ and the one that is meant in its place, or, in a language without not_, what also
+    denies it: 8ではなく7; words, no expressions. deny: words that take a statement back, or leave it
     open, wherever they stand in it; doubt: the same for scripts without spaces, or as parts of words.
     label: what announces the answer on the last line, or in the last sentence, alone, since it also
     names the result of a step. wrong: what calls an answer wrong, before or behind it.
@@ -118,6 +120,8 @@ class Words(NamedTuple):
     or_: str
     after: str = ""
     not_: str = ""
+    except_: str = ""
+    but: str = ""
     denied: str = ""
     deny: str = ""
     doubt: str = ""
@@ -134,6 +138,7 @@ LANGUAGES = {
         doubt="ليس|ليست|غير|ربما|أو|أكثر|أقل",
         label="إجابة|جواب|الحل|النتيجة|الناتج",
         wrong="خطأ|خاطئ|خاطئة",
+        but="بل",
     ),
     "bg": Words(
         "отговорът",
@@ -143,6 +148,7 @@ LANGUAGES = {
         deny="не",
         label="отговор|резултат(?:ът)?",
         wrong="грешно|невярно|погрешно",
+        but="а",
     ),
     "bn": Words(
         "উত্তর(?:টি)?",
@@ -160,6 +166,7 @@ LANGUAGES = {
         deny="ne|není",
         label="výsledek|řešení",
         wrong="špatně|nesprávně|chybně|zle",
+        but="ale|nýbrž",
     ),
     "da, no": Words(
         "svar(?:et)?",
@@ -169,15 +176,18 @@ LANGUAGES = {
         deny="ikke",
         label="resultat(?:et)?|løsning(?:en)?",
         wrong="forkert|feil",
+        but="men",
     ),
     "de": Words(
         "antwort|lösung",
         "ist|lautet|beträgt",
         "oder",
-        not_="nicht|kein|keine|außer",
+        not_="nicht|kein|keine",
+        except_="außer",
         deny="nicht|kein\\w*",
         label="(?:end)?ergebnis|resultat",
         wrong="falsch|unrichtig|inkorrekt",
+        but="sondern",
     ),
     "el": Words(
         "απάντηση",
@@ -186,15 +196,18 @@ LANGUAGES = {
         not_="δεν είναι|όχι",
         label="αποτέλεσμα",
         wrong="λάθος|λανθασμένο",
+        but="αλλά",
     ),
     "es": Words(
         "respuesta(?: final| correcta)?",
         "es",
         "o",
-        not_="no es|no|excepto|menos",
+        not_="no es|no",
+        except_="excepto|menos",
         deny="no",
         label="resultado(?: final)?|solución",
         wrong="falso|incorrect[oa]|erróne[oa]|equivocad[oa]",
+        but="sino que|sino",
     ),
     "fa": Words(
         "(?:پاسخ|جواب)(?: نهایی| صحیح)?",
@@ -213,15 +226,18 @@ LANGUAGES = {
         not_="ei ole|ei",
         label="tulos|ratkaisu",
         wrong="väärin|väärä",
+        but="vaan",
     ),
     "fr": Words(
         "réponse(?: finale| correcte)?",
         "est",
         "ou",
-        not_="pas|sauf",
+        not_="n'est pas|n’est pas|pas|non",
+        except_="sauf",
         deny="pas|non",
         label="résultat(?: final)?|solution",
         wrong="faux|incorrecte?|erronée?",
+        but="mais bien|mais",
     ),
     "he": Words(
         "התשובה(?: הסופית| הנכונה)?",
@@ -231,6 +247,7 @@ LANGUAGES = {
         doubt="לא|אינו",
         label="תשובה(?: סופית)?|ה?תוצאה(?: הסופית)?|ה?פתרון",
         wrong="שגוי|לא נכון",
+        but="אלא",
     ),
     "hi": Words(
         "उत्तर|जवाब",
@@ -241,6 +258,7 @@ LANGUAGES = {
         doubt="नहीं",
         label="हल|परिणाम",
         wrong="गलत",
+        but="नहीं, बल्कि|नहीं बल्कि",
     ),
     "hr, sr": Words(
         "odgovor|одговор",
@@ -250,6 +268,7 @@ LANGUAGES = {
         deny="ne|не",
         label="rezultat|резултат",
         wrong="netočno|pogrešno|нетачно|погрешно",
+        but="već|nego",
     ),
     "hu": Words(
         "válasz",
@@ -259,23 +278,28 @@ LANGUAGES = {
         deny="nem",
         label="eredmény|megoldás",
         wrong="hibás|helytelen|rossz",
+        but="hanem",
     ),
     "id": Words(
         "jawaban(?:nya)?(?: akhir(?:nya)?| yang benar)?",
         "adalah|ialah",
         "atau",
-        not_="bukan|selain",
+        not_="bukan",
+        except_="selain",
         deny="bukan|tidak",
         label="hasil(?:nya)?",
         wrong="salah|keliru",
+        but="melainkan|tetapi|tapi",
     ),
     "it": Words(
         "risposta(?: finale| corretta)?",
         "è",
         "o",
-        not_="non è|non|tranne",
+        not_="non è|non",
+        except_="tranne",
         label="risultato(?: finale)?|soluzione",
         wrong="falso|sbagliat[oa]|errat[oa]",
+        but="ma|bensì",
     ),
     "ja": Words(
         "正解|答え|解答",
@@ -286,6 +310,7 @@ LANGUAGES = {
         doubt="ない|ません|違",
         label="最終回答|最終解答|回答|解|結果",
         wrong="間違い|不正解|誤り",
+        but="ではなく|でなく|じゃなく",
     ),
     "ko": Words(
         "정답|답",
@@ -296,33 +321,40 @@ LANGUAGES = {
         doubt="이상|이하|약|아니|아닙|아닌|않|못|틀|또는",
         label="(?:최종 ?)?답변|결과",
         wrong="틀림|틀렸|오답",
+        but="이 아니라|가 아니라",
     ),
     "nl": Words(
         "antwoord",
         "is|luidt",
         "of",
-        not_="niet|geen|behalve",
+        not_="niet|geen",
+        except_="behalve",
         deny="niet|geen",
         label="resultaat|oplossing",
         wrong="fout|onjuist",
+        but="maar",
     ),
     "pl": Words(
         "odpowiedź",
         "to|jest|brzmi|wynosi",
         "lub|albo",
-        not_="nie jest|nie|oprócz",
+        not_="nie jest|nie",
+        except_="oprócz",
         deny="nie",
         label="wynik|rozwiązanie",
         wrong="błąd|błędnie|źle|fałsz",
+        but="lecz|ale|a|tylko",
     ),
     "pt": Words(
         "resposta(?: final| correta)?",
         "é",
         "ou",
-        not_="não é|não|exceto",
+        not_="não é|não",
+        except_="exceto",
         deny="não|nao",
         label="resultado(?: final)?|solução",
         wrong="falso|errad[oa]|incorret[oa]",
+        but="mas sim|mas|e sim",
     ),
     "ro": Words(
         "răspunsul(?: final| corect)?",
@@ -332,24 +364,29 @@ LANGUAGES = {
         deny="nu",
         label="răspuns(?: final)?|rezultat(?:ul)?(?: final)?",
         wrong="greșit|incorect",
+        but="ci",
     ),
     "ru": Words(
         "ответ",
         "это|равен|—|–|-",
         "или",
-        not_="не|кроме",
+        not_="не",
+        except_="кроме",
         deny="не|нет|или|более|менее|больше|меньше|около|примерно|почти|если",
         label="результат|итого?|решение",
         wrong="неверно|неправильно|ошибка",
+        but="а",
     ),
     "sv": Words(
         "svar(?:et)?",
         "är|blir",
         "eller",
-        not_="inte|utom",
+        not_="inte",
+        except_="utom",
         deny="inte",
         label="resultat(?:et)?|lösning(?:en)?",
         wrong="felaktigt|fel(?=[:!.])",
+        but="utan",
     ),
     "sw": Words(
         "jibu(?: sahihi)?",
@@ -358,6 +395,7 @@ LANGUAGES = {
         not_="si",
         label="matokeo",
         wrong="si sahihi|makosa",
+        but="bali",
     ),
     "ta": Words(
         "பதில்|விடை",
@@ -383,6 +421,7 @@ LANGUAGES = {
         doubt="ไม่",
         label="ผลลัพธ์|ตอบ",
         wrong="ผิด",
+        but="แต่เป็น|แต่",
     ),
     "tr": Words(
         "cevap|yanıt",
@@ -392,15 +431,18 @@ LANGUAGES = {
         denied="değil",
         label="sonuç",
         wrong="yanlış|hatalı",
+        but="değil",
     ),
     "uk": Words(
         "відповідь",
         "це|дорівнює|—|–|-",
         "або",
-        not_="не|крім",
+        not_="не",
+        except_="крім",
         deny="ні",
         label="результат|розв'язок",
         wrong="неправильно|хибно|помилка",
+        but="а",
     ),
     "vi": Words(
         "(?:câu trả lời|đáp án|đáp số)(?: cuối cùng| đúng)?",
@@ -410,6 +452,7 @@ LANGUAGES = {
         deny="không",
         label="kết quả|trả lời",
         wrong="không đúng|sai(?=[:!.])",
+        but="mà là|mà",
     ),
 }
 # The same of Chinese: it also gives bounds and parts behind a number, 5以上 and 5倍.
@@ -465,7 +508,15 @@ def _as_word(verb: str) -> str:
 
 # --- all of them as expressions
 
-_NOT = (*_ENGLISH_DENIALS, "不是", "并非", "不等于", "不会是", *words_of("not_").split("|"))
+_NOT = (
+    *_ENGLISH_DENIALS,
+    "不是",
+    "并非",
+    "不等于",
+    "不会是",
+    *words_of("not_").split("|"),
+    *words_of("except_").split("|"),
+)
 # From Thai on, scripts have no spaces between words; others have, but for "isn't".
 _JOINED_DENIALS = [word for word in _NOT if word[:3] in ("n't", "n’t") or word >= "\u0e00"]
 DENIED_AT_END = re.compile(
@@ -482,6 +533,22 @@ CALLED_WRONG_BEFORE = re.compile(
     rf"(?:(?:wrong|incorrect|tempting|na[iï]ve|{words_of('wrong')})(?:\s+(?:answer|result|value|option|choice|guess))?"
     r"|(?:common|typical|usual)\s+(?:mistake|error))"
     r"(?:\s+(?:is|was|would be))?(?:\s+to\s+\w+)?\W*"
+)
+# ... or of a mistake: "if I had forgotten the sign, I would get", "a careless student would get", "we would
+# have gotten". Of people in a story the same may be the question: "if Tom had forgotten his 3 apples, he
+# would have"; and "if I made no mistake, it would be" tells of none.
+OF_MISTAKE = re.compile(
+    r"(?:\b(?:if|had)\b.{0,20}?\b(?:i|we|someone|somebody)\b(?:(?!\b(?:no|not)\b|n['’]t).){0,30}?"
+    r"\b(?:forg[eo]t(?:ten)?|overlook(?:ed)?|misread|mis(?:taken|count|calculat|interpret|appl)\w*|careless(?:ly)?"
+    r"|(?:wrong|incorrect|erroneous)ly|made (?:the|a|an|that|this) (?:\w+ )?(?:mistake|error|slip)"
+    r"|(?:ignor|dropp|skipp|miss|omitt|neglect)ed (?:the|this|that|a) (?:\w+ )?"
+    r"(?:sign|minus|factor|term|step|condition|case|constraint|constant|units?|exponent|square|restriction))\b"
+    r"|\bby (?:mistake\b|(?:mistaken|wrong|incorrect|careless)ly\b|forgetting\b)"
+    r"|\bcareless (?:student|solver|reader|person|calculation|approach)\b"
+    r"|\b(?:someone|somebody|anyone|those|students?|people) who (?:forget|overlook|misread)s?\b)"
+    r".*\bwould\b"
+    r"|\b(?:i|we|you) would(?: have|['’]ve) (?:gotten|got|obtained|computed|concluded|answered)\W*\Z",
+    re.IGNORECASE,
 )
 # ... and right behind it: "\boxed{5} is wrong", "\boxed{5}?"; not "\boxed{5}, not 6"
 BOX_IS_WRONG = re.compile(
@@ -546,7 +613,7 @@ VALUE_NOT_ANOTHER = re.compile(
     # behind words that state it: a bound, x > 7, may leave out a value
     r"(?P<kept>(?:\A|[\n:=#*]|answer>|\b(?:is|was|be|are|equals|answer|gets?|gives?|has|have)\b|[是为])[\s$\\(*]*"
     rf"(?P<stated>{_VALUE})[$\\)*]*(?: [a-z]+)?)"
-    r"[\s,;.!，；—–]*(?P<bracket>[(（])?(?:(?:and |but )?(?:not|rather than|instead of|nicht) |而?不是|并非)"
+    r"[\s,;.!，；—–]*(?P<bracket>[(（])?(?:(?:and |but )?(?:not|rather than|instead of) |而?不是|并非)"
     rf"{_ANOTHER}"
     # (not 8, which is even); , not 8, because it is even
     r"(?(bracket)[^()（）\d\n]*[)）]|(?:,? (?:because|since|as) [^.\d\n]*|(?=\s*(?:[.,;!，。<\n]|\Z))))",
@@ -554,14 +621,55 @@ VALUE_NOT_ANOTHER = re.compile(
 )
 # where one of these two may stand
 VALUE_IS_DENIED = re.compile(
-    rf"(?:not|Not|n't|n’t|rather than|instead of|nicht|不是|并非) ?[$\\(*]*{_VALUE}"
+    rf"(?:not|Not|n't|n’t|rather than|instead of|不是|并非) ?[$\\(*]*{_VALUE}"
 )
 NOT_ANOTHER_BUT = re.compile(
-    rf"(?:\b(?P<kept>is|was)n['’]t|\b(?:not|nicht)|不是|并非)\s*{_ANOTHER}\s*[,;.，；。]?\s*"
-    r"(?:\b(?:but(?: rather)?|rather|it is|it['’]s|sondern)\s|而)\s*"
+    rf"(?:\b(?P<kept>is|was)n['’]t|\bnot|不是|并非)\s*{_ANOTHER}\s*[,;.，；。]?\s*"
+    r"(?:\b(?:but(?: rather)?|rather|it is|it['’]s)\s|而)\s*"
     rf"(?=[$\\(*是]*(?P<stated>{_VALUE}))",
     re.IGNORECASE,
 )
+
+
+class Contrast(NamedTuple):
+    """How a language tells a value from another: "no es 8, sino 7" and "7, no 8".
+
+    signs: one of them stands in every such text. is_denied: what such a text has, and few others have.
+    forms: the ways to say it, with groups as in `NOT_ANOTHER_BUT` and `VALUE_NOT_ANOTHER`.
+    """
+
+    signs: tuple[str, ...]
+    is_denied: re.Pattern[str]
+    forms: tuple[re.Pattern[str], ...]
+
+
+def _contrast(words: Words) -> Contrast:
+    # From Thai on, scripts have no spaces between words.
+    is_spaced = words.not_ < "\u0e00"
+    begins = r"(?<![^\W_])" if is_spaced else ""
+    denied = rf"{begins}(?:{words.not_})\s*" if words.not_ else ""
+    not_but = (
+        rf"(?P<kept>){denied}{_ANOTHER}\s*[,;，、]?\s*(?:{words.but})[\s,、]*"
+        rf"(?=[$\\(*]*(?P<stated>{_VALUE}))"
+    )
+    if not words.not_:
+        form = re.compile(not_but, re.IGNORECASE)
+        return Contrast(tuple(words.but.split("|")), form, (form,))
+
+    # behind a colon alone "7, no 8" may be English, and a correction
+    labels = "|".join(filter(None, (words.answer, words.label)))
+    not_another = (
+        rf"(?P<kept>(?<![^\W_])(?:(?:{labels})\s*[:：=]|(?:{words.verb}))[\s$\\(*]*(?P<stated>{_VALUE})[$\\)*]*)"
+        rf"[\s,;—–]*(?:(?:y|et|e|а|und|en|a|och|dan|và)\s)?(?:{words.not_})\s{_ANOTHER}(?=\s*(?:[.,;!<\n]|\Z))"
+    )
+    return Contrast(
+        tuple(f"{word} " if is_spaced else word for word in words.not_.split("|")),
+        re.compile(rf"{denied}[$\\(*]*{_VALUE}", re.IGNORECASE),
+        (re.compile(not_but, re.IGNORECASE), re.compile(not_another, re.IGNORECASE)),
+    )
+
+
+CONTRASTS = [_contrast(words) for words in LANGUAGES.values() if words.but]
 # Right before a block of code or data, in lower case: "this query would be wrong", "do not use"
 _WRONG = (
     r"(?:wrong|incorrect|invalid"
@@ -589,9 +697,9 @@ BLOCK_IS_WRONG = re.compile(
 ANSWER_IS_OF_OTHERS = re.compile(
     rf"(?<![^\W\d_ぁ-ヿ])(?:{announcing()})(?:\s*[:：])?\*{{0,2}}", re.IGNORECASE
 )
-# Ergebnis: 5, **Résultat :** 5, or a heading with the answer on the line below
+# Ergebnis: 5, **Result:** 5, or a heading with the answer on the line below
 LABEL_OF_LAST_LINE = re.compile(
-    rf"(?:\A|\n)[ \t#*_]*(?:{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
+    rf"(?:\A|\n)[ \t#*_]*(?:(?:final )?result|{words_of('label')})[ \t*_]*(?:[:：][*_]*|(?=\n))(?P<answer>\s*[^\n]+)\Z",
     re.IGNORECASE,
 )
 # Das Ergebnis ist 5, in the last sentence

@@ -48,6 +48,7 @@ from swift_rlvr.verifiers.languages import (
     CALLED_WRONG,
     CALLED_WRONG_BEFORE,
     CHOSEN,
+    CONTRASTS,
     CORRECTED,
     DENIAL,
     DENIAL_OF_OTHERS,
@@ -59,6 +60,7 @@ from swift_rlvr.verifiers.languages import (
     LABEL_OF_LAST_LINE,
     LEAD_IN,
     NOT_ANOTHER_BUT,
+    OF_MISTAKE,
     OR,
     OR_OF_OTHERS,
     RESULT,
@@ -69,6 +71,7 @@ from swift_rlvr.verifiers.languages import (
     TRUTH,
     VALUE_IS_DENIED,
     VALUE_NOT_ANOTHER,
+    Contrast,
 )
 from swift_rlvr.verifiers.thinking import after_thinking, without_end_tokens
 
@@ -135,6 +138,10 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
         if sign in tail:
             text = _without_denied(text, reader)
             break
+    end = text[-_CONTRAST_CHARS:]
+    for sign, contrast in _SIGNS_OF_CONTRAST:
+        if sign in end and contrast.is_denied.search(end):
+            text = _without_denied(text, reader, contrast)
     if form:
         return _in_form(text, form, reader)
     block = last_answer(text)
@@ -169,12 +176,15 @@ def final_statement(text: str, form: str | None = None, reader: Reader = WORDS) 
 
 # what strikes a value out or denies it, one of which stands in a text that `_without_denied` changes
 _STRIKING = ("~~", "</del>", "</strike>", "\\sout", "cancel")
-_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "nicht ", "不是", "并非")
+_DENYING = ("not ", "Not ", "n't ", "n’t ", "rather than ", "instead of ", "不是", "并非")
+# in other languages, which are looked for nearer to the end: most texts have none of them
+_SIGNS_OF_CONTRAST = [(sign, contrast) for contrast in CONTRASTS for sign in contrast.signs]
+_CONTRAST_CHARS = 300
 
 
-def _without_denied(text: str, reader: Reader) -> str:
+def _without_denied(text: str, reader: Reader, contrast: Contrast | None = None) -> str:
     """A text without what its end strikes out, or names only to tell the answer from it: "7 (not 8)" and
-    "not 8 but 7" are "7".
+    "not 8 but 7" are "7". contrast: as another language than English and Chinese says so.
     """
 
     def without_other(match: re.Match[str]) -> str:
@@ -182,6 +192,12 @@ def _without_denied(text: str, reader: Reader) -> str:
         if not reader.is_another(_unboxed(stated), _unboxed(other)):
             return match[0]
         return match["kept"] or ""
+
+    if contrast is not None:
+        end = text[-_CONTRAST_CHARS:]
+        for form in contrast.forms:
+            end = form.sub(without_other, end)
+        return text[:-_CONTRAST_CHARS] + end
 
     tail = text[-TAIL_CHARS:]
     if any(sign in tail for sign in _STRIKING):
@@ -498,8 +514,12 @@ _MARK_OF_FORM = {BOXED: _boxed, HASH: _hash, JSON: _json}
 # what may stand right before and right behind a mark
 _OPENING_SIGNS = " \t\n$\\({[}:*"
 _CLOSING_SIGNS = " \n\t.,;$\\)]}*`"
-# \boxed{5} or 6
-_OR_ANOTHER = re.compile(r"[\s$\\)}\],*]*(?:\bor\s|或)\s*[$\\(]*([^\s$,;()]+)")
+# \boxed{5} or 6, \boxed{5} (or 6)
+_OR_ANOTHER = re.compile(
+    r"[\s$\\)}\],*(]*(?:text\s*\{\s*(?:or|或)\s*\}|\bor\s|或)\s*[$\\(]*([^\s$,;()]+)"
+)
+# \boxed{5}(6), but not (6 cm), and not the number of an equation, \boxed{x = 5} \quad (6)
+_ANOTHER_IN_BRACKETS = re.compile(r"[ $]*\(\$?(-?\d+(?:[.,/]\d+)*)\$?\)(?!\s*\w)")
 _LONGEST_CONTEXT = 80  # characters on either side
 
 
@@ -511,7 +531,14 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if after.strip(_CLOSING_SIGNS):
         if _is_corrected(mark.last, after, reader) or (is_boxed and BOX_IS_WRONG.match(after)):
             return True
-        other = _OR_ANOTHER.match(after) if is_boxed else None
+        other = None
+        if is_boxed:
+            other = _OR_ANOTHER.match(after)
+            if other is None:
+                other = _ANOTHER_IN_BRACKETS.match(after)
+                # a letter or words may have a number behind them: \boxed{B} (12), \boxed{Gagarin} (1961)
+                if _LETTER_ALONE.fullmatch(mark.last) or (other and not reader.is_value(mark.last)):
+                    other = None
         if other and reader.is_another(mark.last, other[1].rstrip(".")):
             return True
 
@@ -519,11 +546,20 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if not is_boxed or not before:
         return False
     before = before.lower()
-    if CALLED_WRONG_BEFORE.fullmatch(_SENTENCE_END.split(before)[-1]):
+    sentence = _SENTENCE_END.split(before)[-1]
+    if CALLED_WRONG_BEFORE.fullmatch(sentence):
+        return True
+    # The sentence may be longer than the words that deny.
+    if "would" in sentence and _is_of_mistake(text[max(0, mark.start - TAIL_CHARS) : mark.start]):
         return True
     # Most boxes stand behind none of these words, which is soon seen.
     words = " ".join(before.split())
     return words.endswith(DENIALS) and DENIED_AT_END.search(words) is not None
+
+
+def _is_of_mistake(before: str) -> bool:
+    """Whether the sentence that a text ends with is about what somebody would get by a mistake."""
+    return OF_MISTAKE.search(_SENTENCE_END.split(before)[-1]) is not None
 
 
 def _is_corrected(answer: str, after: str, reader: Reader) -> bool:
@@ -652,6 +688,8 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
     behind = _behind(tail[marker.end :])
     # before it: "I doubt that the answer is 5"
     if DOUBT_BEFORE.search(marker.before) and not _CONCLUSION.search(marker.before):
+        return None
+    if "would" in tail[: marker.end] and _is_of_mistake(tail[: marker.end]):
         return None
     if not marker.is_english and DENIAL_OF_OTHERS.search(marker.before):
         return None
@@ -838,23 +876,48 @@ def _without_last_line(text: str) -> tuple[str, str]:
     return text[:line_start], line.strip(_AROUND_ANSWER)
 
 
-# "So it is **7**.", and no point of a list
+# "So it is **7**.", "He has **7** apples left.", and no point of a list
 _BOLD_AT_END = re.compile(
-    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*[.!。]?\s*\Z"
+    r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?:(?P<unit>(?: [A-Za-z]+){1,2}?)"
+    r"(?: (?:left|remaining|in total|in all|altogether))?)?[.!。]?\s*\Z"
 )
+
+
+# Before a value in the middle of a sentence, these state it: "Tom has **7** apples", not "we started with
+# **7** apples" nor "if there are **7** apples"
+_STATES = re.compile(
+    r"(?!.*\b(?:if|when|suppose|assum\w+|let|first|question|problem)\b).*"
+    r"\b(?:is|are|was|were|has|have|had|costs?|equals|gets?|needs?|earns?|makes?|takes?|a total of)\s*\Z",
+    re.IGNORECASE,
+)
+# ... and before any in bold, these make it another number: "it is roughly **7**", "now divide by **7**"
+_NOT_STATED = re.compile(
+    r"\b(?:about|around|roughly|approximately|nearly|almost|under|over|minus|plus|times|(?:divid|multipl)\w+ by)\s*\Z"
+    r"|\b(?:suppose|assume|assuming|none of)\b",
+    re.IGNORECASE,
+)
+_ENGLISH_OF = re.compile(r"(?<=[a-z]) of (?=[\w$\\])")
 
 
 def _last_bold(final: str, reader: Reader) -> Statement | None:
     """The value in bold at the end of the last line, which has no other: 'I get **7**.'"""
     line = final.rpartition("\n")[2]
     found = _BOLD_AT_END.match(line) if len(line) <= _LONGEST_LAST_LINE else None
-    if found is None or not reader.is_value(found["value"].strip()):
+    if found is None:
+        return None
+    value = found["value"].strip() + (found["unit"] or "")
+    if not reader.is_value(value):
         return None
     before = found["before"]
-    for leaves_open in DOUBT_BEFORE, OR, OR_OF_OTHERS, DENIAL_OF_OTHERS:
-        if leaves_open.search(before):
-            return None
-    return Statement("last line", found["value"].strip())
+    if found["unit"] and not _STATES.match(before):
+        return None
+    if _NOT_STATED.search(before) or DOUBT_BEFORE.search(before) or OR.search(before):
+        return None
+    # "The area of the triangle is **12**": an or in Dutch, where a value stands before it
+    before = _ENGLISH_OF.sub(" ", before)
+    if OR_OF_OTHERS.search(before) or DENIAL_OF_OTHERS.search(before):
+        return None
+    return Statement("last line", value)
 
 
 def _last_result(tail: str, reader: Reader) -> Statement | None:

@@ -49,6 +49,8 @@ BARE = [gold for gold in GOLDS if marked_answer(gold) is None]
 # (gold, a mutation of it, why it is right all the same)
 STILL_RIGHT = [
     (r"\binom{5}{2}", r"\binom{5}{3}", "binomials are symmetric"),
+    ("C_5^2", "C_5^3", "binomials are symmetric"),
+    (r"C_5^2 \cdot C_4^1", r"C_5^3 \cdot C_4^1", "binomials are symmetric"),
     (
         r"x = \frac{n\pi}{6}, n \in \mathbb{Z}",
         r"x = \frac{n\pi}{6}",

@@ -139,6 +139,10 @@ def same(gold: Value, answer: Value) -> bool:
             return False
         case Approximately(), _:
             return same_approximation(gold, answer)
+        case Expression(tree), Matrix() | Tuple() | Vector():
+            return _is_sum_of_components(tree, answer)
+        case Matrix() | Tuple() | Vector(), Expression(tree) if _is_sum_of_components(tree, gold):
+            return True
         case Matrix(), _:
             return _matrix_is(gold, answer)
         case (Several(), _) | (_, Several()):
@@ -285,6 +289,27 @@ def _matrix_is(matrix: Matrix, value: Value) -> bool:
             is_line = len(matrix.rows) in (1, len(entries))
             return is_line and _same_items(entries, items)
     return False
+
+
+# i is read as the imaginary unit
+_UNIT_VECTORS = (("constant", "i"), ("symbol", "j"), ("symbol", "k"))
+
+
+def _is_sum_of_components(tree: Tree, vector: Matrix | Tuple | Vector) -> bool:
+    """Whether an expression is a vector as the sum of its components: 2i + 3j is (2, 3)."""
+    is_interval = isinstance(vector, Tuple) and vector.closed_low
+    if is_interval or symbols(tree).isdisjoint(("j", "k")):
+        return False
+    entries = vector.items if isinstance(vector, Several) else [*chain.from_iterable(vector.rows)]
+    components = [tree_of(entry) for entry in entries]
+    if isinstance(vector, Matrix) and (vector.bars or len(vector.rows) not in (1, len(entries))):
+        return False
+    if len(components) not in (2, 3) or None in components:
+        return False
+    total: Tree = ("number", Fraction(0))
+    for component, unit in zip(components, _UNIT_VECTORS, strict=False):
+        total = ("+", total, ("*", component, unit))
+    return same_expression(Expression(total), Expression(tree))
 
 
 # Larger determinants have too many terms.

@@ -43,6 +43,9 @@ _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 
+# ①、③ and ①和③ -> ①③, the statements that are right
+_BETWEEN_CIRCLED = re.compile(r"(?<=[①-⑳])[\s,，、;；和与及]+(?=[①-⑳])")
+
 # --- what does not change the meaning
 
 # 1{,}5 and 0{,}125, which are how LaTeX sets a decimal comma; not 1{,}234 and 12{,}34{,}567
@@ -70,6 +73,11 @@ _TEXT = re.compile(
 )
 # \mathrm{m s^{-1}}: the braces of a power would hide those of the text
 _POWER_IN_TEXT = re.compile(r"(\\(?:text|mathrm|rm)\s*\{[^{}]*\^)\s*\{\s*(-?\d)\s*\}")
+# \hat{i}, \vec{j}, \hat{\imath} and \mathbf{\hat{k}}, which are also written \mathbf{i} or i
+_UNIT_VECTOR = re.compile(
+    r"\\(?:hat|widehat|vec|overrightarrow)(?:\s*(?P<brace>\{)\s*|\s+)(?P<bold>\\(?:text|math)bf\s*\{\s*)?"
+    r"\\?(?P<name>[ijk])(?:math)?(?![A-Za-z])(?(bold)\s*\})(?(brace)\s*\})"
+)
 # \color{red}
 _COLOR = re.compile(r"\\(?:color|textcolor|colorbox)\s*\{[^{}]*\}")
 # `\\frac`, as JSON writes it
@@ -178,6 +186,7 @@ def clean(text: str) -> str:
     # before the quotes, some of which are typographic
     if not text.isascii():
         # and before the wide letters, of which the normal form would make x² x2
+        text = _BETWEEN_CIRCLED.sub("", text)
         text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
         text = _with_plain_signs(text)
         text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
@@ -221,6 +230,8 @@ def _in_one_form(text: str) -> str:
         text = _TIE.sub(" ", text)
     if "\\" in text:
         text = _COLOR.sub("", _SPACING.sub(" ", text))
+    if "hat" in text or "vec" in text or "overrightarrow" in text:
+        text = _UNIT_VECTOR.sub(r"\g<name>", text)
     for _ in range(_MAX_NESTED_TEXTS):
         text = _POWER_IN_TEXT.sub(r"\1\2", text)
     for _ in range(_MAX_NESTED_TEXTS):

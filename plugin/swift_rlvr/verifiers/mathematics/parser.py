@@ -53,6 +53,12 @@ _CHOSEN = re.compile(
     # _3
     r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
 )
+# ... as Chinese and Russian sources write them: C_5^2 and A_{5}^{2}, also with the 2 first
+_INDEX = r"(?:\{\s*(\d+)\s*\}|(\d))"
+_CHOSEN_OF = re.compile(
+    r"(?:\\text\{\s*([CA])\s*\}|([CA]))\s*"
+    rf"(?:_\s*{_INDEX}\s*\^\s*{_INDEX}|\^\s*{_INDEX}\s*_\s*{_INDEX})(?!\s*[_^!\d])"
+)
 _ONE_LETTER = re.compile(r"\s*[A-Za-z]\s*")
 
 _PLUS_MINUS = ("+", "-", "pm", "mp")
@@ -701,7 +707,7 @@ class _Parser:
 def _tokens(text: str) -> list[Token]:
     """The tokens of a text, without white space."""
     if "_" in text:
-        text = _CHOSEN.sub(_chosen, text)
+        text = _with_chosen(_CHOSEN.sub(_chosen, text))
     tokens: list[Token] = []
     position = 0
     while match := _TOKEN.match(text, position):
@@ -790,6 +796,28 @@ def _chosen(match: re.Match[str]) -> str:
     if "P" in match[3]:
         return rf"({combinations}\cdot({below})!)"
     return combinations
+
+
+def _with_chosen(text: str) -> str:
+    """C_5^2 as a binomial, and A_5^2, which counts the orders, too; but C_1^2 + C_2^2 are squares of
+    constants, as all of a letter are where one of them has no such indices.
+    """
+    for letter in "CA":
+        chosen = []
+        for match in _CHOSEN_OF.finditer(text):
+            if letter in (match[1], match[2]):
+                n, k, later_k, later_n = (match[i] or match[i + 1] for i in (3, 5, 7, 9))
+                chosen.append((match, int(n or later_n), int(k or later_k)))
+        if not chosen or len(chosen) != text.count(letter):
+            continue
+        if not all(k <= n for _, n, k in chosen):
+            continue
+        for match, n, k in reversed(chosen):
+            number = rf"\binom{{{n}}}{{{k}}}"
+            if letter == "A":
+                number = rf"({number}\cdot({k})!)"
+            text = text[: match.start()] + number + text[match.end() :]
+    return text
 
 
 def _number(text: str) -> Fraction:

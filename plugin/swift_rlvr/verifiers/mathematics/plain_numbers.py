@@ -15,6 +15,7 @@ from swift_rlvr.verifiers.mathematics.units import (
     are_opposite,
     different_units,
     product_of_letters,
+    ratio,
     read_unit,
 )
 from swift_rlvr.verifiers.mathematics.values import Number, unit_of
@@ -255,6 +256,44 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
         product = product_of_letters(text, rest) if unit and not in_text else None
         return number._replace(percent=percent is not None, unit=unit, product=product)
     return None
+
+
+# 2 hours and 30 minutes, 5 ft 6 in, 1小时20分钟: whole numbers, but for the last
+_PART = r"(\d+(?:\.\d+)?)\s?([A-Za-z\u3040-\u9fff]+)\.?"
+_PARTS = re.compile(rf"(?:\d+\s?[A-Za-z\u3040-\u9fff]+\.?(?:,?\s*(?:and\s)?)){{1,3}}{_PART}")
+_ONE_PART = re.compile(_PART)
+
+
+def quantity_of_parts(text: str) -> Number | None:
+    """The number of the first unit that a tidied text gives in parts, each of which is less than one of the
+    unit before it. Returns None for any other text.
+
+    >>> quantity_of_parts("2 hours and 30 minutes").value, quantity_of_parts("5 ft 6 in").unit
+    (Fraction(5, 2), 'ft')
+    >>> quantity_of_parts("2 hours 120 minutes"), quantity_of_parts("3 m, 20 cm"), quantity_of_parts("2 h 5 kg")
+    (None, None, None)
+    """
+    if not _PARTS.fullmatch(text):
+        return None
+    total = Fraction(0)
+    first = last = ""
+    for number, name in _ONE_PART.findall(text):
+        unit = read_unit(name, spaced=False) or ""
+        if last:
+            of_last = ratio(unit, last)
+            # "2 hours 120 minutes" says the same twice
+            if of_last is None or Fraction(number) * of_last >= 1:
+                return None
+            # "3 m, 20 cm" may be a length and a width
+            if "," in text and set(str(of_last.denominator)) == {"0", "1"}:
+                return None
+        first = first or unit
+        of_first = ratio(unit, first)
+        if of_first is None:
+            return None
+        total += Fraction(number) * of_first
+        last = unit
+    return Number(total, unit=first)
 
 
 def _number_of(match: re.Match[str], scale: int) -> Number:

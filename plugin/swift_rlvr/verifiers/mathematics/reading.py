@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from swift_rlvr.verifiers.languages import CALLED_CORRECT, DENIAL, words_of
+from swift_rlvr.verifiers.languages import CALLED_CORRECT, CHINESE_DOUBT, DENIAL, words_of
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
 from swift_rlvr.verifiers.mathematics.notation import clean, plain, tidy
 from swift_rlvr.verifiers.mathematics.numeric import constant_value
@@ -72,6 +72,11 @@ NO_STATEMENT = re.compile(
 
 # --- words around an answer
 
+# x + 1 if x \neq 1; not "unless", which turns its condition round, nor "such that", which makes a set
+BEFORE_CONDITION = (
+    "where|when(?:ever)?|for|(?:only )?if|with|provided(?: that)?|as long as|given(?: that)?|assuming(?: that)?"
+    "|on (?:the )?condition that|subject to"
+)
 _LEAD_IN = re.compile(
     # So, 5
     r"(?:so|thus|hence|therefore),?\s+"
@@ -91,7 +96,9 @@ _LEAD_IN = re.compile(
     # Number of apples: 5
     r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
     # 答案是5
-    r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
+    r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*"
+    # 最大值为5, but not 不为5 and 约为5
+    rf"|(?:(?!{CHINESE_DOUBT})[\u4e00-\u9fff]){{1,8}}(?:为|是|等于)\s*(?=[-\d\\(])",
     re.IGNORECASE,
 )
 # "(A) and (B) are correct"
@@ -102,7 +109,7 @@ _CALLED_CORRECT_TOGETHER = re.compile(
 )
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
-_LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=)\s*)\}(?=\s*[^\s])")
+_LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=|为|是|等于)\s*)\}(?=\s*[^\s])")
 # f(x) = 2x for all x: the question says for which x; \text{...} may stand around any part
 _FOR_ALL = re.compile(
     r"(?P<function>[A-Za-z]\s*\(\s*(?P<name>[a-z])\b.*?)"
@@ -479,15 +486,16 @@ _IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 _CONDITION = r"[A-Za-z]\s*(?:\\in(?![A-Za-z])|\\[gl]eq|\\neq|[<>])[^()]*"
 _WITH_CONDITION = re.compile(
     rf"(.*[^\s,;(])\s*\(\s*({_CONDITION})\)"
-    r"|(.*[^\s,;(])[\s,;]*(?:\bwhere\b|\bfor\b|\bif\b|\\text\s*\{[\s,]*(?:where|for|if)\s*\})"
+    rf"|(.*[^\s,;(])[\s,;]*(?:\b(?:{BEFORE_CONDITION})\b|\\text\s*\{{[\s,]*(?:{BEFORE_CONDITION})\s*\}})"
     rf"\s*({_CONDITION})"
 )
+_MAY_HAVE_CONDITION = re.compile(rf"\)\Z|\b(?:{BEFORE_CONDITION})\b")
 
 
 def _list(text: str, depth: int) -> Value | None:
     """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
     kind = Listing
-    if text.endswith(")") or "for" in text or "where" in text or "if" in text:
+    if _MAY_HAVE_CONDITION.search(text):
         written = _WITH_CONDITION.fullmatch(text)
         # `x (x > 0), -x (x < 0)` has a condition for each value
         if written and len(split(written[1] or written[3], _AND)[0]) == 1:
@@ -551,10 +559,33 @@ _OPERATORS |= {
 _OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim"), "~")
 # \text{Profit and Loss}, x value
 _NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
+# A \cap B, (\complement_U A) \cup B: what sets are called
+_ONE_SET = r"(?:\\complement\s*_\s*\{?\s*[A-Z]\s*\}?\s*)?[A-Z](?:'|\s*\^\s*\{?\s*c\s*\}?)?"
+_ONE_SET = rf"(?:{_ONE_SET}|\(\s*{_ONE_SET}\s*\))"
+_NAME_OF_SET = re.compile(
+    rf"(?=.*\\(?:c|setminus)){_ONE_SET}(?:\s*\\(?:cup|cap|setminus)\s*{_ONE_SET})*"
+)
 
 
 # y(x), x(t)
 _VALUE_OF_FUNCTION = re.compile(r"([uvxyz])\s*\(\s*(?!\1)([a-z])\s*\)")
+
+
+# P(X \geq 2), P(A | B), P(A \cap B), E(X + Y), \max f(x): what has a value, whatever stands in it
+_NAME_OF_VALUE = re.compile(
+    r"(?:P|E|D|Var|Pr|\\Pr|\\text\{\s*(?:Var|Pr|P|E)\s*\}|\\mathbb\s*\{?\s*[PE]\s*\}?)\s*(?P<of>[(\[].*)"
+    r"|\\(?:max|min)\s*[A-Za-z](?:\s*\(\s*[a-z]\s*\))?"
+)
+
+
+def _is_name(text: str) -> bool:
+    """Whether the left side of an equation is a name that is no expression: of a set, a probability or
+    a largest value.
+    """
+    if _NAME_OF_SET.fullmatch(text):
+        return True
+    name = _NAME_OF_VALUE.fullmatch(text)
+    return name is not None and (not name["of"] or closed_at(name["of"]) == len(name["of"]))
 
 
 def _relation(text: str, depth: int) -> Value | None:
@@ -569,7 +600,8 @@ def _relation(text: str, depth: int) -> Value | None:
         if not sides and (function := _VALUE_OF_FUNCTION.fullmatch(part)):
             side = Expression(("call", function[1], ("symbol", function[2])))
         # \text{Profit and Loss} = 25
-        if side is None and _NAME_IN_WORDS.fullmatch(part):
+        is_name = _NAME_IN_WORDS.fullmatch(part) or (not sides and _is_name(part))
+        if is_name and not isinstance(side, Expression):
             side = Words(plain(part).lower(), True)
         # `wrong answer = 5` says nothing of the right one
         if side is None or (isinstance(side, Words) and NO_STATEMENT.search(part)):
@@ -813,7 +845,33 @@ def _cases(text: str, depth: int) -> Value | None:
         values = _read_parts(cells, depth)
         # a cell alone is an equation of a system
         items.append(values[0] if len(values) == 1 else Tuple(values))
-    return Cases(tuple(items)) if items else None
+    return Cases(_without_otherwise(items)) if items else None
+
+
+_OTHERWISE = ("otherwise", "else", "其他", "其它")
+
+
+def _without_otherwise(rows: list[Value]) -> tuple[Value, ...]:
+    """The rows with the numbers that "otherwise" stands for, where the conditions of the others are on one
+    variable.
+    """
+    *others, last = rows
+    match last:
+        case Tuple((value, Words(text))) if text in _OTHERWISE:
+            pass
+        case _:
+            return tuple(rows)
+    covered = RealSet.of()
+    names = set()
+    for row in others:
+        region = as_region(row.items[-1]) if isinstance(row, Tuple) else None
+        if region is None:
+            return tuple(rows)
+        names.add(region.variable)
+        covered = covered.union(region.numbers)
+    if len(names) != 1:
+        return tuple(rows)
+    return (*others, Tuple((value, Region(names.pop(), REALS.without(covered)))))
 
 
 # --- approximations and ratios

@@ -11,7 +11,7 @@ from fractions import Fraction
 from swift_rlvr.verifiers.languages import OR
 from swift_rlvr.verifiers.mathematics.notation import tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS
-from swift_rlvr.verifiers.mathematics.reading import NO_STATEMENT, read
+from swift_rlvr.verifiers.mathematics.reading import BEFORE_CONDITION, NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Relation, Value, Words
 from swift_rlvr.verifiers.statements import NUMERAL, SEGMENT, content_of
@@ -25,8 +25,10 @@ _NO_PROSE = re.compile(
 
 _AMOUNT = rf"(?P<number>[$€£]?{NUMERAL.pattern})"
 _FIRST_NUMERAL = re.compile(rf"\s*{_AMOUNT}")
-# behind a numeral, it is an operand: 48 + 24, 3 bags x 4
-_OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
+# behind a numeral, it is an operand: 48 + 24, 3 bags x 4, 3 bags = 12; not 8 such that x = 12
+_OPERATOR = re.compile(
+    r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/×÷^]|\\|x\s*\d)|\s*(?:(?:[A-Za-z]+\s+){0,2}[A-Za-z]{2,}\s+)?="
+)
 # a number in words beside the numeral makes two numbers of one sentence, "two of the 5" ...
 _NUMBER_WORD = re.compile(
     # ... unless it belongs to what is known: "in two weeks", "the three girls"
@@ -137,7 +139,8 @@ _CLAUSE = re.compile(
 )
 # "The maximum is 5 | at x = 3", and no further words: where the value is taken is not the value
 _WHERE = re.compile(
-    r"[\s,(]{0,3}\b(?:at|for|if|when|where)\s+(?:\$|\\\()?\s*[A-Za-z]\s*="
+    rf"[\s,(]{{0,3}}(?:\\text\s*\{{[\s,]*)?\b(?:at|{BEFORE_CONDITION})(?:\s*\}}|\s)\s*"
+    r"(?:\$|\\\()?\s*[A-Za-z]\s*="
     r"(?:\\[A-Za-z]+|[A-Za-z](?![A-Za-z])|[^=A-Za-z])*\Z"
 )
 # **Total cost**: 5
@@ -180,11 +183,16 @@ _ENDS_QUANTITY = re.compile(
 # a word rather than the name of a command or an environment
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 
+# -8, \sqrt{2}, (8, 9), x^2, and behind it words; not 48 / 2 = 24, which are operands
+_FORMULA_FIRST = re.compile(
+    r"(?!a\s|I\s|[A-Za-z]{2})[^=]*?\s[A-Za-z]{3,}\s+(?:[A-Za-z]+\s+){0,3}[A-Za-z]\s*="
+)
+
 # x, ABC, \triangle ABC, (a, b)
 _NAME = re.compile(r"(?:\\(?:triangle|angle|[a-z]{2,7}line)|[A-Za-z\s(){},'])+")
 _IS_VALUE = re.compile(r"\b(?:is|are|equals)\b:?[\s*$\\(]*-?[\d\\]")
 # \text{Tom has 5 apples.}
-_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}\.?")
+_SET_AS_TEXT = re.compile(r"\\(?:text|mbox)\{([^{}]*)\}")
 
 # what denies a value, leaves it open or names another one
 _DOUBTS = (NO_STATEMENT, OR, OTHER_DOUBT)
@@ -209,7 +217,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > _MAX_SENTENCE_CHARS:
         return None
-    if whole := _SET_AS_TEXT.fullmatch(text):
+    if (whole := _SET_AS_TEXT.match(text)) and text[whole.end() :] in ("", "."):
         text = whole[1]
     if any(doubt.search(text) for doubt in _DOUBTS):
         return None
@@ -298,16 +306,16 @@ def _last_stated(text: str) -> Value | None:
     statements = list(_STATEMENT.finditer(text))
     if not statements:
         return None
-    # a formula that could not be read: what is left of its last `=` may contradict the gold
-    if statements[-1][0] == "=" and not _WORD.search(text):
+    words = _SET_AS_TEXT.sub(r"\1", text)
+    # A formula that could not be read, and one with words behind it: what stands before the last `=` may
+    # contradict the gold, as in `\sqrt{2} such that x = 7`.
+    if statements[-1][0] == "=" and (_FORMULA_FIRST.match(words) or not _WORD.search(text)):
         return None
-
-    # an operand is not stated: "it is 48 + 24"
-    stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
-    if _contradicts_itself(text, stated):
+    if _contradicts_itself(words):
         return None
 
     value = _value(text[statements[-1].end() :])
+    stated = _stated_numbers(text)
     if value is not None or not stated:
         return value
     # "they have 12 apples in the basket": the number and the first words behind it
@@ -316,10 +324,16 @@ def _last_stated(text: str) -> Value | None:
     return None if NUMERAL.search(text, last.end()) else _with_unit(last["number"], after)
 
 
-def _contradicts_itself(text: str, stated: list[re.Match[str]]) -> bool:
+def _stated_numbers(text: str) -> list[re.Match[str]]:
+    """The numbers behind the verbs of a sentence; an operand is not stated: "it is 48 + 24"."""
+    return [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
+
+
+def _contradicts_itself(text: str) -> bool:
     """Whether a sentence states several numbers, of which the last does not follow from the
     others.
     """
+    stated = _stated_numbers(text)
     numbers = {_number(match) for match in stated}
     # "72 clips were sold": the sentence begins with what it states
     first = _FIRST_NUMERAL.match(text)

@@ -182,7 +182,7 @@ _WORDS_THAT_ARE_NO_UNITS = """
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
     wrong incorrect false fails most least approximately about roughly almost nearly around frac left right infty
     unsure uncertain doubtful guess guessed guessing nicht kein keine pas non niet nie değil bukan tidak
-    cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer
+    cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer too
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 # 3 cups of flour, 18 dollars a day

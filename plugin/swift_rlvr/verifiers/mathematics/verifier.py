@@ -32,6 +32,7 @@ from swift_rlvr.verifiers.mathematics.lists import with_order
 from swift_rlvr.verifiers.mathematics.notation import plain, tidy
 from swift_rlvr.verifiers.mathematics.plain_numbers import (
     prime_factors,
+    quantity_of_parts,
     read_plain,
     with_decimal_comma,
 )
@@ -133,6 +134,8 @@ class _Gold(NamedTuple):
     plain: str
     # a value within words: another sentence with it may say something else
     in_sentence: bool = False
+    # 2 h 30 min: it has several units, and an answer may have any of them
+    in_parts: bool = False
 
     @property
     def is_sentence(self) -> bool:
@@ -269,6 +272,9 @@ def _read_gold(gold: str) -> _Gold | None:
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
     if not plain_text.strip("$"):
         return None
+    quantity = quantity_of_parts(tidy(text)) if len(text) <= MAX_CHARS else None
+    if quantity is not None:
+        return _Gold(text, quantity, plain_text, in_parts=True)
     value = read(text)
     # The name of a point in a gold tells it from others: B(1, 2) is not A(1, 2).
     if in_words(value) and not _NAMED_POINT.match(text):
@@ -300,7 +306,8 @@ def _is_another(stated: str, other: str) -> bool:
     value_before = read(stated)
     if value_before is None or (isinstance(value, Choice) and not isinstance(value_before, Choice)):
         return False
-    return not same(value_before, value)
+    # \sqrt{5} (2.24)
+    return not same(value_before, value) and not rounds_to(value, value_before)
 
 
 def _is_value(line: str) -> bool:
@@ -343,6 +350,8 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     if factors is not None and len(factors) >= _FACTORS:
         return _RIGHT_OR_WRONG[prime_factors(plain(answer)) == factors]
 
+    if gold.in_parts:
+        leniency = leniency._replace(convert_units=True)
     # one of the values that the answer may be read as
     is_readable = False
     for value in _values(gold, answer):
@@ -371,6 +380,10 @@ def _values(gold: _Gold, answer: str) -> Iterator[Value]:
     value = read(answer)
     if value is not None:
         yield value
+    # 2 hours and 30 minutes, which may be a list of two
+    in_one_unit = quantity_of_parts(tidy(answer))
+    if in_one_unit is not None:
+        yield in_one_unit
     # words may be a sentence that states the value: "Tom has 5 apples"
     if in_words(value) and not gold.in_sentence:
         stated = stated_value(answer)

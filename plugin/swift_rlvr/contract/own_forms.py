@@ -129,7 +129,7 @@ _NAMED = re.compile(
 _ZH_ANSWER = r"(?:(?:最[终終后後]|正[确確])的?)?(?:答案|[结結]果|[结結][论論])"
 _ZH_PLACE = r"(?:[xXnN]{1,3}|[数數][字值]|答案|<[^<>\n]{1,20}>|\.{3}|…+|_{2,})"
 # 【答案】 before the answer; at the end of a prompt it is what the model goes on from
-_ZH_HEADING = re.compile(rf"(?<![是为為=])[【〖](?:{_ZH_ANSWER}|解答)[】〗](?!\s*\Z)")
+_ZH_HEADING = re.compile(rf"(?<![是为為=])(?P<label>[【〖](?:{_ZH_ANSWER}|解答)[】〗])(?!\s*\Z)")
 # <答案>...</答案>
 _ZH_TAGS = re.compile(rf"<(?P<tag>{_ZH_ANSWER})>[^<>\n]{{0,20}}</(?P=tag)>")
 # 把答案写在【】里, 请用【】括起最终答案, 格式为 ##x##; 结果是【】 without such a verb is a gap to be filled
@@ -247,10 +247,6 @@ def _own_named(turn: str, match: re.Match[str]) -> OwnForm:
     return OwnForm(name, before, after, in_sentence=True)
 
 
-def _own_heading(turn: str, match: re.Match[str]) -> OwnForm:
-    return OwnForm(match[0], match[0], "")
-
-
 def _own_chinese_tags(turn: str, match: re.Match[str]) -> OwnForm:
     return OwnForm(match[0], f"<{match['tag']}>", f"</{match['tag']}>")
 
@@ -288,7 +284,7 @@ _READERS: dict[re.Pattern[str], Callable[[str, re.Match[str]], OwnForm | None]] 
     _NAMED: _own_named,
     _PREFIX: _own_prefix,
     _ZH_TAGS: _own_chinese_tags,
-    _ZH_HEADING: _own_heading,
+    _ZH_HEADING: _own_chinese_label,
     _ZH_LABEL: _own_chinese_label,
     _ZH_SIGNS: _own_chinese_signs,
 }

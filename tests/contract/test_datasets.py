@@ -757,6 +757,9 @@ def test_a_gold_with_what_may_be_a_decimal_comma_is_named(tmp_path):
     others = asked(tmp_path, "math", "", "1,234", "1,5", "1, 25", "2,3,5", "1,234,567 m")
     assert "has a comma" not in ran("check", others, columns=400)
     assert "has a comma" not in ran("check", asked(tmp_path, "qa", "", *golds), columns=400)
+    # 1,5 may be a pair, but not where most golds look so
+    shown = ran("check", asked(tmp_path, "math", "", "1,5", "2,5", "12,5", "4"), columns=400)
+    assert "3 rows: the gold has a comma that may be a decimal one, as 1,5 (line 1)" in shown
 
 
 IRON = {"question": "Which is a metal?", "choices": ["salt", "iron", "wood"]}
@@ -857,9 +860,13 @@ def test_a_row_that_may_mean_something_else_is_named(tmp_path, kind, rows, doubt
 def test_a_right_answer_that_nobody_would_repeat_is_counted(tmp_path):
     long = " ".join(["Ann", *["who ran"] * 8])
     dataset = asked(tmp_path, "qa", "", long, "Ann", "Bob")
-    assert "no other wording of a gold of more than 15 words is paid       1" in ran(
-        "check", dataset
-    )
+    shown = ran("check", dataset)
+    assert "no other wording of a gold of more than 15 words is paid       1" in shown
+    # Of a third of the rows.
+    assert "Every gold earns" in shown
+    shown = ran("check", asked(tmp_path, "qa", "", long, long, "Bob"), columns=400)
+    assert "2 rows of 3: no other wording of a gold of more than 15 words is paid." in shown
+    assert "Every gold earns" not in shown
 
 
 @pytest.mark.parametrize(("first", "is_named"), [(1, True), (0, False)])

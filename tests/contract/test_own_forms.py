@@ -36,6 +36,17 @@ FORMS = [
     ("Write your answer after 'Therefore:'", "Therefore: 7"),
     ('Respond with {"reasoning": ..., "value": n}', '{"reasoning": "...", "value": "7"}'),
     ('Output format: {"result": 12, "thinking": "..."}', '{"result": "7", "thinking": "..."}'),
+    ("将最终答案放在【答案】后面。", "【答案】7"),
+    ("請將最終答案放在【最終答案】中。", "【最終答案】7"),
+    ("请按如下格式回答：【解析】<推理过程>【答案】<答案>", "【答案】7"),
+    ("把答案写在【】里。", "【7】"),
+    ("最终答案请用【】括起来。", "【7】"),
+    ("请用<<>>括起最终答案。", "<<7>>"),
+    ("答案的格式为 ##x##。", "##7##"),
+    ("请用<答案></答案>包裹最终答案。", "<答案>7</答案>"),
+    ("最后一行写：答案：x", "答案：7"),
+    ("最后一行以“结果=”开头。", "结果=7"),
+    ("请以“答：____”的形式作答。", "答：7"),
 ]
 OTHERS = [
     "What is the ratio in the form a:b?",
@@ -54,7 +65,18 @@ OTHERS = [
     "Give your answer in **meters**.",
     "Return the answer with 2 decimal places.",
     'Write a function that does return {"a": 1}.',
+    # gaps of an exercise, forms of a value, signs of the question
+    "下列各式的结果是【】",
+    "1 + 1 的结果是（ ）",
+    "结果用{x|x>3}的形式表示。",
+    "答案用[a,b]的形式表示。",
+    "用<、>或=填空，写出结果。",
+    "用《》标出书名，答案是几？",
+    "不要将答案写在【】中。",
+    "答案不要写在【】里。",
     # asked for in a form of ours
+    "请将答案写在\\boxed{}中，不要用【】。",
+    "以 #### 开头给出最终答案。",
     "Write your answer as [[5]] in \\boxed{}.",
     "End your response with 'Answer: X'.",
 ]
@@ -74,7 +96,17 @@ def test_what_only_looks_like_a_form(prompt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["answer in ", "the form [[", "not answer as **7", "end with `x: "]
+    "piece",
+    [
+        "answer in ",
+        "the form [[",
+        "not answer as **7",
+        "end with `x: ",
+        "答案写在【",
+        "格式[[[",
+        "<答案>",
+        "用【答案",
+    ],
 )
 def test_a_long_prompt_ends(piece: str) -> None:
     """Quadratic time would take minutes."""

@@ -171,6 +171,11 @@ def test_other_file_forms(tmp_path):
     array = tmp_path / "x.json"
     array.write_text(json.dumps(FORMS["answer"]))
     assert scored(array)[0] == TWO_OF_THREE
+    table = tmp_path / "x.csv"
+    table.write_text("question,prediction,answer\n1+1?,2,2\n1+2?,4,3\n2+2?,It is \\boxed{4},4\n")
+    assert scored(table)[0]["external_accuracy"] == pytest.approx(2 / 3)
+    numbers = [{"question": "1 + 1?", "answer": 2, "responses": [2, 3.5]}]
+    assert scored(write(tmp_path / "numbers.jsonl", numbers))[0]["external_accuracy"] == 0.5
     packed = tmp_path / "x.jsonl.gz"
     packed.write_bytes(gzip.compress(write(tmp_path / "x.jsonl", FORMS["answer"]).read_bytes()))
     assert scored(packed)[0] == TWO_OF_THREE
@@ -211,6 +216,8 @@ def test_what_of_a_folder_is_not_read_is_named(tmp_path):
         f"Not read: {tmp_path}/b.json, {tmp_path}/questions.jsonl. Name a file to have it read."
     )
     assert shown.stderr.strip() == expected
+    noted = f"note: {tmp_path}: 2 of its files not read: b.json, questions.jsonl; name a file to"
+    assert noted in ran("compare", tmp_path / "a.jsonl", tmp_path, columns=400)
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):

@@ -179,6 +179,11 @@ def test_what_is_no_evaluation(tmp_path):
     (tmp_path / "empty").mkdir()
     message = refused("report", tmp_path / "empty", "--out", tmp_path / "page")
     assert "; or an evaluation's folder or a file of completions" in message
+    write_json(tmp_path / "x.json", {"before": {}, "after": {}, "different_settings": {}})
+    comparison = tmp_path / "x.json"
+    for arguments in (("score",), ("report", "--out", tmp_path / "page"), ("compare", comparison)):
+        message = refused(*arguments, comparison)
+        assert "x.json: a comparison, written by `swift-rlvr compare --out`; give one of" in message
     message = refused("compare", tmp_path / "empty", tmp_path / "empty")
     assert "empty: expected a folder with records.jsonl, other .jsonl files" in message
 

@@ -168,8 +168,8 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
         ("{}", "got nothing"),
         ('{"completion": null}', "completion is null"),
         (
-            '{"completion": 3}',
-            "completion: expected a text, a list of messages or a list of completions, got 3",
+            '{"completion": true}',
+            "completion: expected a text, a list of messages or a list of completions, got true",
         ),
         ('{"completion": {"role": "assistant"}}', 'got {"role": "assistant"}'),
         ('{"completion": []}', "got []"),

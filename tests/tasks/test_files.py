@@ -35,6 +35,7 @@ CSV = b"question,answer\n1 + 1?,2\n2 + 2?,4\n"
         ("rows.txt", LINES),
         ("rows.json", json.dumps(ROWS).encode()),
         ("rows.json", json.dumps({"version": 1, "data": ROWS}).encode()),
+        ("rows.json", b'{"question": ["1 + 1?", "2 + 2?"], "answer": [2, 4]}'),
         ("rows.json", LINES),
         ("rows.json.gz", gzip.compress(json.dumps(ROWS).encode(), mtime=0)),
         ("rows.csv", CSV),
@@ -191,6 +192,12 @@ def test_a_quoted_text_may_have_several_lines(tmp_path, question, delimiter):
         ("rows.jsonl.gz", DAMAGED, "cannot be read .Error -3 while decompressing"),
         ("rows.json", b"{nonsense", "cannot be read as json"),
         ("rows.json", b"7", "cannot be read as json .expected a list of objects"),
+        # one row, as pandas writes all rows by their columns
+        (
+            "rows.json",
+            b'{"question": {"0": "1 + 1?"}, "answer": {"0": 2}}',
+            "cannot be read as json .expected a list .* got one object of 2 objects with the same keys",
+        ),
         ("rows.csv", b"question\n\xff\n", "cannot be read as csv in UTF-8"),
     ],
 )

@@ -62,6 +62,9 @@ HUMAN = {"from": "human", "value": "1 + 1?"}
         # conversations that end with an answer, which is taken where there is no other
         ({"messages": [*ASKED, SAYS_3], "answer": "2"}, "2"),
         ({"messages": [*ASKED, SAYS_3]}, "3"),
+        # behind the thinking of the model that wrote it, if anything is
+        ({"problem": "1 + 1?", "response": "<think>\\boxed{3}?</think>\n\nIt is 2."}, "It is 2."),
+        ({"problem": "1 + 1?", "response": r"<think>It is \boxed{2}.</think>"}, None),
         ({"messages": [*ASKED, SAYS_3, *ASKED], "answer": "2"}, "2"),
         ({"messages": [*ASKED, SAYS_3, SAYS_3], "answer": "2"}, None),
         ({"messages": [SAYS_3], "answer": "2"}, None),
@@ -177,6 +180,8 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
         RowError, match="column 'problem': nothing in .*text.*; set SWIFT_RLVR_QUESTION_COLUMN"
     ):
         TASKS["math"].preprocess(row)
+    with pytest.raises(RowError, match="column 'input': expected a question, got"):
+        TASKS["math"].preprocess({"input": {"q": "1 + 1?"}, "answer": "2"})
     monkeypatch.setenv("SWIFT_RLVR_QUESTION_COLUMN", "text")
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "number")
     assert TASKS["math"].preprocess(row)["solution"] == "2"
@@ -342,6 +347,7 @@ def test_a_number_beside_choices_that_are_texts_is_an_index(columns, letter):
         (1492, ["1492"]),
         # a solution
         ("<think>Cologne.</think><answer>Rhine</answer>", ["Rhine"]),
+        ("<think>Cologne.</think>\n\nRhine", ["Rhine"]),
         ([r"It is the \boxed{Rhine}.", "It flows there.\n#### Rhein"], ["Rhine", "Rhein"]),
         ({"text": [], "answer_start": []}, None),
         (["Rhine", None], None),

@@ -49,6 +49,8 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # Of a gold that is a value or a name, and no sentence.
 _MOST_WORDS = 3
+# 1,5
+_NUMBER_OR_PAIR = re.compile(r"-?\d+,\d")
 # Of so many rows a long wrong answer is compared with the right one.
 _COMPARED_ROWS = 20
 
@@ -175,7 +177,7 @@ class DatasetCheck:
             if paid is not None:
                 findings.count_long_wrong(*paid)
         findings.bad += len({line for line, _ in bad})
-        # By line, with rows that only repeat another one last.
+        # Few are shown. By line, with rows that only repeat another one last.
         findings.problems += bad
         findings.problems.sort(key=lambda problem: (problem[1].startswith(REPEATS), problem))
         del findings.problems[SHOWN:]
@@ -293,6 +295,8 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
     is_mathematics = asked.task.verifier == AccuracyReward.name
     if is_mathematics and with_decimal_comma(tidy(answer)) is not None:
         findings.decimal_commas.append((asked.line, answer))
+    elif is_mathematics and _NUMBER_OR_PAIR.fullmatch(answer):
+        findings.numbers_or_pairs.append((asked.line, answer))
     _note_other_golds(findings, asked, raw)
 
 
@@ -303,9 +307,14 @@ def _note_numbers(findings: Findings, asked: AskedRow, raw: Row) -> None:
     for value in read_question(raw, RIGHT_CHOICE).answers.values():
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             continue
-        said = [choice for choice in asked.row["options"] if choice.strip() == f"{value:g}"]
+        options = asked.row["options"]
+        said = [choice for choice in options if choice.strip() == f"{value:g}"]
+        # Of several right choices the answer is no single letter.
         letter = asked.gold.answer if asked.gold else ""
-        used = asked.row["options"][LETTERS.index(letter)] if letter in LETTERS else ""
+        used = ""
+        if letter in LETTERS:
+            used = options[LETTERS.index(letter)]
+        # A number that no choice says can only count them, and then the other rows' numbers do, too.
         if not said:
             findings.has_numbers = True
         elif used not in said:
@@ -317,15 +326,19 @@ def _note_other_golds(findings: Findings, asked: AskedRow, raw: Row) -> None:
     """Note a column with another right answer than the one that is used, such as a level in `label`
     beside the answer in `target`.
     """
-    used, *others = asked.task.golds_by_column(raw).items() or [("", "")]
     verifier = REWARDS[asked.task.verifier or ""]
+    golds_by_column = asked.task.golds_by_column(raw)
+    # Two programs may both be right.
+    if verifier.runs_code or not golds_by_column:
+        return
+    (used_column, used), *others = golds_by_column.items()
     for column, gold in others:
         # A solution in words may end with a number that is not its answer.
-        if gold == used[1] or len(gold.split()) > _MOST_WORDS or verifier.runs_code:
+        if gold == used or len(gold.split()) > _MOST_WORDS:
             continue
         (grade,) = grades_of(verifier(), [asked], [asked.answering(gold)])
         if grade.reward == 0.0:
-            golds = f"{used[1]:.80} in {used[0]!r}, which is used, and {gold:.80} in {column!r}"
+            golds = f"{used:.80} in {used_column!r}, which is used, and {gold:.80} in {column!r}"
             findings.other_golds.append((asked.line, golds))
             return
 

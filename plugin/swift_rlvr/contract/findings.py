@@ -114,6 +114,8 @@ class Findings:
     unread_forms: list[UnreadForm] = field(default_factory=list)
     # Golds with what may be a decimal comma: the line and the text.
     decimal_commas: list[Problem] = field(default_factory=list)
+    # Golds such as 1,5, which may be a number with a decimal comma, or a pair.
+    numbers_or_pairs: list[Problem] = field(default_factory=list)
     # Rows of which another column has another right answer than the one that is used, rows whose
     # question has a chat template's tokens, and golds that are both the number of a choice and what
     # another one says: the line and the text.
@@ -288,12 +290,16 @@ class Findings:
             yield f"no row has the column {name!r}, which --columns renames"
         for column, count in self.unused.items():
             yield f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
-        if self.decimal_commas:
-            line, gold = self.decimal_commas[0]
-            rows = rows_text(len(self.decimal_commas))
+        commas = self.decimal_commas
+        # A few golds such as 1,5 are pairs. Where most look so, they are numbers.
+        if 2 * len(self.numbers_or_pairs) > self.rows:
+            commas = sorted(commas + self.numbers_or_pairs)
+        if commas:
+            line, gold = commas[0]
+            rows = rows_text(len(commas))
             yield (
                 f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
-                "same with a point is not graded; write a point, or a space behind the comma of a list"
+                "same with a point is not paid; write a point, or a space behind the comma of a list"
             )
         if self.other_golds:
             line, golds = self.other_golds[0]
@@ -324,6 +330,10 @@ class Findings:
         # From where it is no longer a few that somebody has overlooked.
         if 2 * self.duplicates > self.rows:
             yield f"{rows_text(self.duplicates)} of {self.rows:,}: an earlier row asks the same"
+        # A few such rows do no harm. Most of them, and a right answer is hardly ever paid.
+        for remark, count in self.remarks.items():
+            if 2 * count > self.rows:
+                yield f"{rows_text(count)} of {self.rows:,}: {remark}"
         if self.contradictions:
             line, text = self.contradictions[0]
             rows = rows_text(len(self.contradictions))

@@ -75,7 +75,7 @@ _LABEL = re.compile(
     r"|[^\w\s$\\(\[{<=.-][^\w\s=]{1,3})\s*"
 )
 _SIGNS = re.compile(r"(?![$\\([<{\-])[^\w\s]|[^\w\s]{2,4}")
-_MIRRORED = str.maketrans("([{<", ")]}>")
+_MIRRORED = str.maketrans("([{<【《〖", ")]}>】》〗")
 # between [ANS] and [/ANS], <response>...</response>, between %% and %%
 _ENDS = re.compile(
     rf"(?:{_ANSWER}[^.\n]{{0,60}}?\b(?:between|within|inside|in|with|as|by)\b|\bformat\b)\s*:?\s*{_QUOTE}?"
@@ -125,7 +125,30 @@ _NAMED = re.compile(
     r"|\b(?P<bold>bold) (?:your|the) (?:final )?answer",
     re.IGNORECASE,
 )
-_NOT_ASKED = re.compile(r"\b(?:not|don['’]t|never|without)\b[^.\n]{0,20}\Z", re.IGNORECASE)
+# The same in Chinese, simplified and traditional, where the verb may come before the form or behind it.
+_ZH_ANSWER = r"(?:(?:最[终終后後]|正[确確])的?)?(?:答案|[结結]果|[结結][论論])"
+_ZH_PLACE = r"(?:[xXnN]{1,3}|[数數][字值]|答案|<[^<>\n]{1,20}>|\.{3}|…+|_{2,})"
+# 【答案】 before the answer; at the end of a prompt it is what the model goes on from
+_ZH_HEADING = re.compile(rf"(?<![是为為=])(?P<label>[【〖](?:{_ZH_ANSWER}|解答)[】〗])(?!\s*\Z)")
+# <答案>...</答案>
+_ZH_TAGS = re.compile(rf"<(?P<tag>{_ZH_ANSWER})>[^<>\n]{{0,20}}</(?P=tag)>")
+# 把答案写在【】里, 请用【】括起最终答案, 格式为 ##x##; 结果是【】 without such a verb is a gap to be filled
+_ZH_OTHER_SIGNS = rf"[^\w\s。，、；：！？:,.()（）\[\]{{}}<>【】《》〖〗\\{QUOTES}]{{2,4}}"
+_ZH_SIGNS = re.compile(
+    rf"(?:{_ZH_ANSWER}[^。；\n不勿别別]{{0,12}}?(?:放|[写寫]|填|置|用|以)"
+    rf"|[用以](?=[^。；，\n]{{2,12}}[括包框围圍标標][^。；，\n]{{0,8}}{_ZH_ANSWER})|[格形]式)[在到入于於成為为是：:]?\s*"
+    rf"{_QUOTE}?(?!####)(?P<before>[\[{{<【《〖]{{1,3}}|{_ZH_OTHER_SIGNS})(?:{_ZH_PLACE}|\s)?"
+    rf"(?P<after>[\]}}>】》〗]{{1,3}}|{_ZH_OTHER_SIGNS})"
+)
+# 以“答：____”的形式, 最后一行写：结果=x
+_ZH_LABEL = re.compile(
+    rf"(?:以|用|按|[写寫]|[输輸]出|格式)[^。；\n]{{0,6}}?{_QUOTE}?(?P<label>(?:所以|因此|故)?(?:{_ZH_ANSWER}|答)\s*(?:[：:=]|是|为|為))"
+    rf"(?=\s*(?:{_ZH_PLACE}|{_QUOTE}|的?[格形]式|[给給]出|[开開作][头頭答]))"
+)
+_NOT_ASKED = re.compile(
+    r"\b(?:not|don['’]t|never|without)\b[^.\n]{0,20}\Z|(?:不要|不必|不用|[无無]需|勿|[别別])[^。\n]{0,10}\Z",
+    re.IGNORECASE,
+)
 
 
 class OwnForm(NamedTuple):
@@ -224,6 +247,21 @@ def _own_named(turn: str, match: re.Match[str]) -> OwnForm:
     return OwnForm(name, before, after, in_sentence=True)
 
 
+def _own_chinese_tags(turn: str, match: re.Match[str]) -> OwnForm:
+    return OwnForm(match[0], f"<{match['tag']}>", f"</{match['tag']}>")
+
+
+def _own_chinese_signs(turn: str, match: re.Match[str]) -> OwnForm | None:
+    before, after = match.group("before", "after")
+    if after != before[::-1].translate(_MIRRORED):
+        return None
+    return OwnForm(turn[match.start("before") : match.end()], before, after, in_sentence=True)
+
+
+def _own_chinese_label(turn: str, match: re.Match[str]) -> OwnForm:
+    return OwnForm(match["label"], match["label"], "")
+
+
 def _own_object(turn: str, match: re.Match[str]) -> OwnForm:
     """An object in which the answer is under the key that names it, else under the last."""
     shown = match["object"]
@@ -245,6 +283,10 @@ _READERS: dict[re.Pattern[str], Callable[[str, re.Match[str]], OwnForm | None]] 
     _ENDS: _own_ends,
     _NAMED: _own_named,
     _PREFIX: _own_prefix,
+    _ZH_TAGS: _own_chinese_tags,
+    _ZH_HEADING: _own_chinese_label,
+    _ZH_LABEL: _own_chinese_label,
+    _ZH_SIGNS: _own_chinese_signs,
 }
 
 

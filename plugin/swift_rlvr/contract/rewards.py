@@ -195,6 +195,7 @@ def _log_nothing(name: str, values: Any) -> None:
 
 @rule(REWARD_RULES, "a batch is graded like its completions one by one")
 def _batches(cls: type[Reward]) -> Problems:
+    # Each example with others before and behind it: what a batch shares must not depend on its order.
     examples = [*cls.examples, *reversed(cls.examples)]
     reward, completions, columns = _batch(cls, examples)
     together = reward.grades(completions, **columns)
@@ -230,6 +231,7 @@ def _explained(cls: type[Reward]) -> Problems:
 def _golds(cls: type[Reward]) -> Problems:
     reward = cls()
     best = _best(cls)
+    # Between two rows that can be graded: a bad gold must cost its own row alone.
     for name, value in product(best.row, JUNK):
         place = f"{value!r} in the column {name!r}"
         row = {**best.row, name: value}
@@ -276,6 +278,7 @@ def _repeatable(cls: type[Reward]) -> Problems:
 
 @rule(REWARD_RULES, "rows of other tasks are skipped")
 def _routed(cls: type[Reward]) -> Problems:
+    # A row without a task is anyone's: ms-swift's own datasets have no such column.
     reward = cls(tasks=("mine", "ours"))
     best = _best(cls)
     expected = {"mine": best.reward, "theirs": None, None: best.reward, "ours": best.reward}
@@ -291,6 +294,7 @@ def _runs_nothing(cls: type[Reward]) -> Problems:
         return
     row = _best(cls).row
     with tempfile.TemporaryDirectory() as folder:
+        # Seen on the disk, since a sandbox or a process of the reward's own would hide it from us.
         trace = Path(folder) / "trace"
         code = CODE.format(str(trace))
         completions = (

@@ -102,6 +102,7 @@ def _examples(task: Task) -> Problems:
 
 @example_rule("its rows have messages, the task and the columns of its rewards")
 def _rows(task: Task, row: Row) -> Problems:
+    # Rows are read again by the identity and the gold, and by the next epoch.
     before = copy.deepcopy(row)
     prepared = task.preprocess(row)
     columns = ("messages", "task", *task.of(row).reward_columns)
@@ -159,6 +160,7 @@ def _graded(task: Task) -> Problems:
         yield f"the prompt asks for {each.asked}, and the right answer in it {less}"
     if with_gold and not findings.verified.total():
         yield "no verifier grades the right answers"
+    # Of the rows without a known answer, too: a verifier that pays an empty one pays anything.
     for asked in rows:
         verifier = REWARDS[asked.task.verifier or ""]()
         ((value, reason),) = grades_of(verifier, [asked], [""])
@@ -169,6 +171,7 @@ def _graded(task: Task) -> Problems:
 @rule(TASK_RULES, "the identity of a row is stable, and differs between questions")
 def _identity(task: Task) -> Problems:
     identities = [task.identity(row) for row in task.examples]
+    # As another file may have the row: written and read again, with a column of its own.
     again = []
     for row in task.examples:
         reread = json.loads(json.dumps(row))

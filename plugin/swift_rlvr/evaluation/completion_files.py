@@ -219,6 +219,11 @@ def find_files(
         task, place = split_name(name)
         for path in map(str, _files_at(place)):
             first = first_object(path)
+            if {"before", "after", "different_settings"} <= first.keys():
+                raise InputError(
+                    f"{path}: a comparison, written by `swift-rlvr compare --out`; give one of the two "
+                    "evaluations that it compares"
+                )
             filter_of_first = str(first.get("filter") or "") if is_lm_eval_sample(first) else ""
             readings[path] = Reading(task, columns or {}, filter_of_first)
     if answered is not None:

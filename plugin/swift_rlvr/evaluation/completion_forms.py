@@ -94,7 +94,7 @@ def items_of(row: dict[str, Any]) -> list[Item]:
 
 def _items_under(key: str, row: dict[str, Any]) -> list[Item]:
     """The completions in the column of this name: one, several of the row, or those of a table."""
-    value = row[key]
+    value = _as_text(row[key])
     if is_completion(value):
         return [Item(None, value, row)]
     is_table = all(isinstance(column, list) for column in row.values())
@@ -114,7 +114,7 @@ def _items_under(key: str, row: dict[str, Any]) -> list[Item]:
     items = []
     for position, row_values in enumerate(zip(*row.values(), strict=True), start=1):
         of_completion = dict(zip(row, row_values, strict=True))
-        items.append(Item(position, of_completion[key], of_completion))
+        items.append(Item(position, _as_text(of_completion[key]), of_completion))
     return items
 
 
@@ -131,8 +131,14 @@ def _several(completions: Sequence[Any], row: dict[str, Any]) -> list[Item]:
                 completion = completion["text"]
             else:
                 completion = [completion]
-        items.append(Item(position, completion, row, finish))
+        items.append(Item(position, _as_text(completion), row, finish))
     return items
+
+
+def _as_text(completion: Any) -> Any:
+    """A completion that is a number as text: 7 in a .csv file is what a model wrote."""
+    is_number = isinstance(completion, (int, float)) and not isinstance(completion, bool)
+    return str(completion) if is_number else completion
 
 
 def _conversation_item(row: dict[str, Any]) -> Item:

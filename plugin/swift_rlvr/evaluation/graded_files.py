@@ -15,6 +15,7 @@ from swift_rlvr.evaluation.completion_files import (
     find_files,
     first_object,
     ids_in,
+    left_out_files,
     nothing_usable,
     read_blocks,
     split_name,
@@ -71,6 +72,12 @@ def graded_records(
     absent = absent_columns(readings, answered)
     if absent:
         notes.append(absent)
+    skipped = left_out_files([path], readings)
+    if skipped:
+        shown = ", ".join(file.name for file in skipped[:SHOWN_PROBLEMS])
+        notes.append(
+            f"{len(skipped):,} of its files not read: {shown}; name a file to have it read"
+        )
     graded: list[tuple[str, Item, Record]] = []  # each with its file and line
     problems: list[str] = []
     for block in read_blocks(readings):

@@ -70,6 +70,7 @@ class Choices:
     def numbers_of_letters(self, gold: str) -> list[int | None]:
         """The numbers of the choices that a gold lists by their letters: "A, C", "AC", but not "BAD"."""
         letters = letters_in(gold, self.letters)
+        # "BAD" spells a word: its letters are not in order, so that it lists nothing.
         written = "".join(character for character in gold if character in LETTERS)
         has_letters = list(self.by_label) == list(self.letters)
         if not has_letters or written != "".join(letters):
@@ -129,6 +130,7 @@ def _right_choice(row: Row, question: Question, choices: Choices) -> str:
             numbers.append(number)
         if numbers == [None] and isinstance(golds[0], str):
             numbers = choices.numbers_of_letters(golds[0])
+        # One that names no choice makes the whole list doubtful, and the next column may be better.
         right = {number for number in numbers if number is not None}
         if right and len(right) == len(numbers):
             return ", ".join(LETTERS[number] for number in sorted(right))
@@ -157,6 +159,7 @@ def _index_of(column: str, gold: Any, offered: Any, first: int) -> int | None:
             number = int(gold)
     elif isinstance(gold, (int, float)) and not isinstance(gold, bool) and gold == gold // 1:
         number = int(gold)
+    # Beside choices that are numbers, 2 may be the choice that says 2.
     choices = parsed(offered)
     if isinstance(choices, Mapping) and set(choices) <= set(LETTERS):
         choices = list(choices.values())

@@ -149,7 +149,7 @@ def _checked(row: Any) -> dict[str, Any]:
 
 
 def _json_rows(path: Path, file: BinaryIO) -> Numbered:
-    """The rows of a .json file: a list of objects, an object that holds one, or JSON Lines."""
+    """The rows of a .json file: a list of objects, an object that holds one, columns, or JSON Lines."""
     text = file.read()
     try:
         value = json.loads(text)
@@ -161,10 +161,23 @@ def _json_rows(path: Path, file: BinaryIO) -> Numbered:
         yield from _json_lines(path, io.BytesIO(text))
         return
     if isinstance(value, dict):
-        # SQuAD's own files, and what dashboards export: {"version": ..., "data": [...]}.
+        # pandas writes rows as {"column": {"0": ...}}, others as {"id": {...}}: they would be one row.
+        keys = [held.keys() if isinstance(held, dict) else None for held in value.values()]
+        if len(keys) > 1 and keys[0] and all(each == keys[0] for each in keys):
+            problem = f"got one object of {len(keys)} objects with the same keys"
+            remedy = "pandas writes a list with orient='records'"
+            raise InputError(
+                f"{path}: cannot be read as json (expected a list of objects, one a row; {problem}; {remedy})"
+            )
         lists = [held for held in value.values() if isinstance(held, list)]
-        are_objects = len(lists) == 1 and all(isinstance(row, dict) for row in lists[0])
-        value = lists[0] if are_objects and lists[0] else [value]
+        lengths = {len(held) for held in lists}
+        if len(lists) == len(value) > 1 and len(lengths) == 1:
+            # A table by its columns, as Hugging Face's Dataset.to_dict gives it.
+            value = [dict(zip(value, values, strict=True)) for values in zip(*lists, strict=True)]
+        else:
+            # SQuAD's own files, and what dashboards export: {"version": ..., "data": [...]}.
+            are_objects = len(lists) == 1 and all(isinstance(row, dict) for row in lists[0])
+            value = lists[0] if are_objects and lists[0] else [value]
     if not isinstance(value, list):
         raise InputError(f"{path}: cannot be read as json (expected a list of objects)")
     for number, row in enumerate(value, start=1):

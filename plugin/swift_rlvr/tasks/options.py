@@ -167,6 +167,7 @@ def choices_in_columns(row: Row) -> tuple[dict[str, str], int | None]:
         if match and value is not None:
             by_stem.setdefault(match[1], {})[match[2]] = value
     for columns in by_stem.values():
+        # opa before opb, and 2 before 10. Numbers that begin elsewhere count something else.
         labels = sorted(columns, key=lambda label: (len(label), label))
         choices = choices_by_label([columns[label] for label in labels])
         if choices and labels[0] in ("a", "0", "1"):
@@ -225,24 +226,21 @@ def _numbers_of(text: str, choices: Mapping[str, str]) -> list[int]:
     label = text.strip(_MARKS_OF_LABEL).casefold()
     words = normalised_answer(text)
     both = _WITH_LABEL.fullmatch(text)
-    numbers = []
+    exactly = []
+    in_words = []
     for number, (known, choice) in enumerate(choices.items()):
-        is_both = both and both[1].casefold() == known.casefold()
-        if (
-            label == known.casefold()
-            or text == choice
-            or is_both
-            and both
-            and normalised_answer(both[2]) == normalised_answer(choice)
-        ):
-            numbers.append(number)
-    if numbers:
-        return numbers
-    return [
-        number
-        for number, choice in enumerate(choices.values())
-        if normalised_answer(choice) == words
-    ]
+        known = known.casefold()
+        says = normalised_answer(choice)
+        # "B. salt" names nothing where B is iron.
+        is_both = False
+        if both is not None:
+            is_both = both[1].casefold() == known and normalised_answer(both[2]) == says
+        if label == known or text == choice or is_both:
+            exactly.append(number)
+        if words == says:
+            in_words.append(number)
+    # Without case and articles "A" and "a" may be the same, so the text as it is written comes first.
+    return exactly or in_words
 
 
 def letters_in(text: str, labels: Sequence[str] = LETTERS) -> list[str]:

@@ -58,6 +58,7 @@ from swift_rlvr.tasks.task import (
 )
 from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
+from swift_rlvr.verifiers.thinking import thinking_end
 
 # Roles as ShareGPT calls them.
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
@@ -179,6 +180,9 @@ def read_question(row: Row, further: Sequence[str] = ()) -> Question:
             turns = turns_of(value)
             is_answered = bool(turns) and turns[-1]["role"] == "assistant"
             value = turns[-1].get("content") if is_answered else None
+        if isinstance(value, str):
+            # What a reasoning model wrote: its answer is behind the thinking, if anything is.
+            value = value[thinking_end(value) :].strip() or value
         if value is not None:
             answers[name] = value
     if not questions:
@@ -200,7 +204,10 @@ def _nothing_in(column: str, columns: dict[str, list[str]], row: Row) -> RowErro
 
 
 def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
-    """The messages of a row where they end with a question, else the passage and the question."""
+    """The messages of a row where they end with a question, else the passage and the question.
+
+    used: the column of the question, and those of the answer.
+    """
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])
         if turns and turns[-1]["role"] == "user":
@@ -210,7 +217,7 @@ def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
     if isinstance(question, (list, tuple)):
         return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
-        raise RowError("problem", f"expected a question, got {shown(question)}")
+        raise RowError("problem", f"expected a question, got {shown(question)}", in_file=used[0])
     question = question.strip()
     passage = passage_of(row, question, used)
     asked = f"{passage}\n\n{question}" if passage else question

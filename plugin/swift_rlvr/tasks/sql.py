@@ -106,6 +106,7 @@ def gold_of(row: Row) -> str:
     names = find_columns(row)["gold_sql"]
     for name in names:
         value = value_at(row, name)
+        # Spider's `sql` is a parse tree, beside the text in `query`.
         if not isinstance(value, str):
             continue
         tokens = tokens_of(value)
@@ -122,6 +123,7 @@ def database_of(row: Row) -> str:
     """The path of a row's database, or the statements that make one; RowError if there is
     neither.
     """
+    # The likeliest first: statements need no file, and an id needs to know the folder.
     for name in columns_named(_STATEMENTS, row):
         statements = _text_at(row, name)
         if is_script(statements):
@@ -152,6 +154,7 @@ def _file_of_id(database_id: str, column: str) -> str:
             f"{database_id!r} is a database of a folder, which {PREFIX}SQL_DATABASES has to name"
         )
         raise RowError("database", problem, in_file=column)
+    # Spider and BIRD have a folder for each database; a flat folder is what people make of them.
     places = []
     for suffix in SUFFIXES:
         name = f"{database_id}{suffix}"
@@ -186,6 +189,7 @@ def schema_of(database: str) -> str:
 def _schema_of_file(path: str) -> str:
     statements = []
     try:
+        # Immutable, so that one in WAL mode can be read in a folder that cannot be written to.
         place = Path(path).as_uri()
         with closing(sqlite3.connect(f"{place}?mode=ro&immutable=1", uri=True)) as connection:
             made = connection.execute(
@@ -216,6 +220,7 @@ def messages_of(row: Row) -> list[dict[str, Any]]:
     _, question = _question(row)
     messages = None if isinstance(question, str) else question_of(question)
     schema = schema_of(database_of(row))
+    # Another trainer's prompt may hold the schema already, in a notation of its own.
     if messages is not None and _shows_a_table(messages, schema):
         return messages
     if len(schema) > _LONGEST_SCHEMA:

@@ -244,6 +244,7 @@ def _tools_of(row: Row, turns: Iterable[Turn]) -> list[Tool]:
         texts = values_in(system)
     except NotJson:
         texts = []
+    # It may show an example of a call in JSON, too, which is no list of tools.
     for text in texts:
         if text.startswith("["):
             try:

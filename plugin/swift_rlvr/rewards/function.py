@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.rewards.base import (
@@ -246,14 +246,14 @@ class FunctionReward(Reward):
             (values,) = _wait([values])
             if isinstance(values, Exception):
                 raise values
-        if hasattr(values, "tolist"):  # a tensor or an array
-            values = values.tolist()
-        if isinstance(values, Iterator):
+        # An array, a tensor, also one of shape (n, 1), a deque and a generator are lists of numbers, too.
+        # A mapping and a set do not have the order of the completions.
+        if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping, Set)):
             try:
                 values = list(values)
             except SystemExit as error:
                 raise _ended(error) from error
-        if not isinstance(values, (list, tuple)) or len(values) != len(texts):
+        if not isinstance(values, list) or len(values) != len(texts):
             problem = f"must return a list of {len(texts)} numbers, one per completion"
             raise ValueError(f"{self.name} {problem}; it returned {values!r:.80}")
         return list(map(self._read, values))
@@ -295,8 +295,13 @@ class FunctionReward(Reward):
             reason = None
             if isinstance(result, tuple):
                 result, reason = result
-            if isinstance(result, (str, bytes)):
+            # float() would take the text of a number, and says of a list only that it is none.
+            if isinstance(result, (str, bytes, list, Mapping)):
                 raise TypeError(f"the function returned {result!r:.80} in place of a number")
+            # Reasons are counted and logged by their text.
+            if reason is not None and not isinstance(reason, str):
+                problem = "it takes a number, or a number and a text as its reason"
+                raise TypeError(f"the function returned {(result, reason)!r:.80}: {problem}")
             reward = math.nan if result is None else float(result)
         except Exception as error:  # of somebody else's object, too
             return error
@@ -464,8 +469,10 @@ def reward(
     def decorate(written: Callable[..., Any]) -> FunctionReward:
         function: Any = written() if inspect.isclass(written) else written
         code = code_of(function)
-        # A partial or an object has no name of its own.
-        own_name = getattr(function, "__name__", name.removeprefix("external_"))
+        # A partial or an object has no name of its own, and all lambdas have the same.
+        own_name = getattr(function, "__name__", "<lambda>")
+        if own_name == "<lambda>":
+            own_name = name.removeprefix("external_")
         cls = function_reward(
             function,
             name,

@@ -307,6 +307,7 @@ class Reward:
         self._check_column("completions", completions)
         count = len(completions)
         own = self._own_rows(columns.get("task"), count)
+        # None, and not 0: a reward that is not for a row must not pull down what another one pays for it.
         grades = [Grade(None, OTHER_TASK)] * count
         if own == []:  # rows of other tasks need no columns
             return grades
@@ -371,8 +372,8 @@ class Reward:
                 continue
             if name == THINKING_OPENED:
                 self._check_column(name, values, len(texts))
+            # `prompts` and `messages` are no columns of ours: another trainer may mean something else by them.
             elif not isinstance(values, (list, tuple)) or len(values) != len(texts):
-                # another trainer's column of this name
                 continue
             for index, (text, value) in enumerate(zip(texts, values, strict=True)):
                 if text and is_opened(value):

@@ -31,7 +31,7 @@ def token_ids(row: Row) -> Sequence[int] | None:
     """
     for name in TOKEN_COLUMNS:
         value = row.get(name)
-        if hasattr(value, "tolist"):  # a tensor or an array
+        if value is not None and hasattr(value, "tolist"):  # a tensor or an array
             value = value.tolist()
         if not isinstance(value, (list, tuple)) or not value:
             continue

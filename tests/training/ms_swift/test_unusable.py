@@ -158,9 +158,9 @@ UNREAD = {
         ["steps_per_generation"],
         "a step sums 8 of them: the gradient is 0.5 times as large",
     ),
-    "--loss_type cispo --epsilon_high 5 --generation_batch_size 64": (
+    "--loss_type cispo --epsilon_high 5 --generation_batch_size 32": (
         ["steps_per_generation"],
-        "the gradient is 2 times as large",
+        "cispo divides by the tokens of all 2 micro-batches",
     ),
 }
 

@@ -87,7 +87,9 @@ def rescaled(arguments: Any) -> Iterator[Unusable]:
     These losses divide by the tokens of all completions that are sampled at once, and a step sums the part of them that
     it trains on. Both are the same where both have the same number of micro-batches.
     """
-    sampled, summed = arguments.steps_per_generation, arguments.gradient_accumulation_steps
+    # Those of the trainer, which makes the one out of generation_batch_size where that is set.
+    trainer = arguments.training_args
+    sampled, summed = trainer.steps_per_generation, trainer.gradient_accumulation_steps
     if arguments.loss_type not in ("dapo", "cispo") or sampled in (None, summed):
         return
     times = f"{summed / sampled:.3g} times as large"

@@ -58,6 +58,8 @@ def test_grade():
     }
     by_tool = [{"role": "assistant", "content": ""}, {"role": "tool", "content": RIGHT}]
     assert grade(by_tool, ROW)["score"] == 0.0
+    of_pandas = pytest.importorskip("pandas").Series(ROW)
+    assert grade(RIGHT, of_pandas, "countdown")["score"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import math
+from collections import deque
 
 import pytest
 
@@ -127,6 +128,16 @@ def array(completions, gold):
     return numpy.array(batch(completions, gold), dtype=numpy.float32)
 
 
+def column_of_a_matrix(completions, gold):
+    """As the logits of a reward model."""
+    torch = pytest.importorskip("torch")
+    return torch.tensor(batch(completions, gold)).unsqueeze(1)
+
+
+def queue(completions, gold):
+    return deque(batch(completions, gold))
+
+
 def array_with_nan(completions, **kwargs):
     numpy = pytest.importorskip("numpy")
     rewards = numpy.array(batch(completions, kwargs["gold"]))
@@ -202,6 +213,8 @@ KINDS = [
     method,
     tensor,
     array,
+    column_of_a_matrix,
+    queue,
     array_with_nan,
     bools,
     numpy_number,

@@ -5,6 +5,7 @@ What of it the base class does for all rewards, in its own words, is here.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pytest
@@ -82,6 +83,42 @@ def test_rows_of_another_task_need_no_columns(case):
     assert reward.grades([best.completion], task=["theirs"]) == [(None, "other task")]
     assert reward.grades([best.completion], task=[np.array(["mine", "x"])])[0].reward is None
     assert reward.explain(best.completion, {"task": "theirs"}).reason == "other task"
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor", "series"])
+def test_a_loop_of_ones_own_may_hand_over_arrays(kind):
+    """They are lists in all trainers. As numbers of NumPy no gold was read, and tokens were counted as characters."""
+    if kind == "array":
+        make = np.array
+    elif kind == "tensor":
+        make = pytest.importorskip("torch").tensor
+    else:
+        make = partial(pytest.importorskip("pandas").Series, index=[5, 6])
+    completions = [r"\boxed{1}", r"\boxed{3}"]
+    assert REWARDS["accuracy"]()(np.array(completions), solution=make([1, 2])) == [1.0, 0.0]
+    if kind != "series":
+        length = REWARDS["length"](unit="tokens")
+        for tokens in (make([[1, 2, 3], [4, 5, 6]]), [make([1, 2, 3]), make([4, 5, 6])]):
+            assert length(completions, completion_ids=tokens) == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("task", "tasks", "is_warned"),
+    [
+        ("algebra", "", True),
+        ("math", "mine", False),  # of another reward in the run
+        ("algebra", "algebra", False),
+    ],
+)
+def test_a_batch_of_tasks_that_nobody_knows_is_named(task, tasks, is_warned, caplog):
+    """TRL says only that no reward has returned anything for the row."""
+    reward = REWARDS["accuracy"](tasks=tuple(tasks.split()))
+    for _ in range(2):
+        reward([r"\boxed{1}"], solution=["1"], task=[task])
+    assert len(caplog.messages) == is_warned
+    if is_warned:
+        assert "batch is of algebra. If it" in caplog.text
+        assert "remove the column 'task', or set EXTERNAL_ACCURACY_TASKS" in caplog.text
 
 
 def test_a_trainer_that_asks_for_reasons_gets_one_for_each_completion_and_the_share_of_each():

@@ -90,6 +90,11 @@ def test_reasons_and_optional_columns():
         ("right", (0.0, RAISED)),
         ("1.0", (0.0, RAISED)),
         ((1.0, "a", "b"), (0.0, RAISED)),
+        ([1.0], (0.0, RAISED)),
+        ({"score": 1.0}, (0.0, RAISED)),
+        # A reason that is no text ended TRL's training, which counts reasons.
+        ((1.0, {"length": 3}), (0.0, RAISED)),
+        ((1.0, 2.0), (0.0, RAISED)),
     ],
 )
 def test_what_a_function_may_return(value, grade):
@@ -98,8 +103,28 @@ def test_what_a_function_may_return(value, grade):
         return value
 
     assert returns.grades(["x"]) == [grade]
+    assert returns(["x"], log_metric=lambda *metric: None) == [grade[0]]
     explanation = returns.explain("x", {})
     assert explanation[:2] == grade and explanation.rules
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1.0], "returned [1.0] in place of a number"),
+        ((1.0, {"a": 3}), "returned (1.0, {'a': 3}): it takes a number, or a number and a text"),
+    ],
+)
+def test_what_is_no_number_or_no_reason_is_shown(value, message, caplog):
+    made("decorated", lambda completion: value)(["x"])
+    assert message in caplog.text
+
+
+def test_two_lambdas_are_two_rewards():
+    names = ("external_first_of_two", "external_second_of_two")
+    first, second = [reward(name, role="shaping")(lambda completion: 0.5) for name in names]
+    assert first.__name__ == "FirstOfTwoReward" and second(["x"]) == [0.5]
+    del REWARDS[names[0]], REWARDS[names[1]]
 
 
 def test_it_is_not_asked_about_a_missing_text_or_a_missing_gold():

@@ -82,6 +82,12 @@ def test_what_is_unknown_is_refused(monkeypatch):
         TypeError, match="^external_some has no setting 'cuont'; the nearest is count; it has tasks"
     ):
         read(cuont=3)
+    # In the place of ms-swift's arguments they would be ignored.
+    for args in ({"count": 3}, "math", 3):
+        with pytest.raises(TypeError, match="^external_some: parameters are given by name, NAME="):
+            read(args)
+    with pytest.raises(TypeError, match=r'make the reward with REWARDS\["some"\]\(\)'):
+        read(completions=["7"], solution=["7"])
     monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
     with pytest.raises(
         ValueError, match="no setting 'EXTERNAL_SOME_CUONT'; the nearest is EXTERNAL_SOME_COUNT"

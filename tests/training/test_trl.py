@@ -101,6 +101,8 @@ DIVERGING = [
     "0.5",
     "--max_completion_length",
     "16",
+    "--steps_per_generation",
+    "2",
 ]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
 CURRICULUM = words(f"--curriculum true --dataset countdown:{LEVELS}")
@@ -187,6 +189,7 @@ def loaded_rows(folder: Path) -> dict:
         "own": load_dataset(f"math:{own}", [accuracy], columns=names, system="Think.").to_list(),
         "mixed": load_dataset(str(MIXED), [countdown, accuracy, len]).to_list(),
         "fewer": load_dataset(str(MIXED), [countdown, accuracy]).column_names,
+        "one": load_dataset(str(MIXED), accuracy).column_names,
         "thinking": load_dataset(str(MIXED), processing_class=opening)["thinking_opened"][:],
         "refused": refusal(load_dataset, f"math:{own}#5", [countdown], columns=names),
     }
@@ -463,6 +466,9 @@ def test_weights_that_are_not_finite_end_the_run_and_the_last_checkpoint_is_kept
 
     code, output = results["diverged"]
     assert code == 3, output
+    assert (
+        "steps_per_generation 2: with loss_type dapo the gradient is 0.5 times as large" in output
+    )
     assert "at step 2: the weights are no longer finite" in output
     assert f"the last checkpoint is {folder / 'diverged' / 'checkpoint-1'}" in output
     kept = tensors(folder / "diverged" / "checkpoint-1")
@@ -531,6 +537,7 @@ def test_a_script_loads_rows_of_several_tasks(results):
     assert {"accepted_answers", "tests"} <= loaded["mixed"][0].keys()
     assert loaded["mixed"][0]["accepted_answers"] is None
     assert loaded["fewer"] == ["prompt", "nums", "solution", "target", "task"]
+    assert loaded["one"] == ["prompt", "solution", "task"]
 
 
 def test_rewards_are_told_where_the_template_opens_the_thinking(results):

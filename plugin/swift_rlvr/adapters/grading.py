@@ -64,7 +64,7 @@ def grade(
     {'score': 1.0, 'countdown': 1.0, 'countdown_reason': 'correct', 'format': 0.0, 'format_reason': 'no think part'}
     """
     names, numbers = _chosen(rewards, weights)
-    values: dict[str, Any] = _plain(row)
+    values: dict[str, Any] = _plain(dict(row))  # which a row of pandas is not yet
     if not names:
         task = values.get("task")
         verifier = verifier_of(task)
@@ -80,6 +80,8 @@ def grade(
         problem = f"must have one weight for each of {', '.join(names)}, got {len(numbers)}"
         raise InputError(problem, "reward_weights")
 
+    # None is not 0: where no reward grades the row, there is no score, and the trainer's adapter says what it
+    # can make of that.
     total = None
     grades: dict[str, Any] = {}
     graded = _graded(completion, values, _built(names))
@@ -284,6 +286,7 @@ def _with_needed(reward: Reward, row: dict[str, Any]) -> dict[str, Any]:
     if missing_column(reward, row) is None:
         return row
     row = dict(row)
+    # Several golds come as JSON, which the verifier of mathematics reads. Other rewards take the list.
     label = row.get(LABEL)
     golds = golds_in(label)
     if len(golds) > 1:

@@ -52,6 +52,7 @@ def _messages(output: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     thinking: list[Any] = []
     for item in output:
+        # What was thought stands in front of the message that it led to, as in a completion of text.
         if item.get("type") == "reasoning":
             thinking.append(item)
         elif item.get("type") == "message":
@@ -60,7 +61,9 @@ def _messages(output: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             role = item.get("role", "assistant")
             messages.append({"role": role, "content": [*thinking, *(parts or [])]})
             thinking = []
-        else:  # a call of a tool, or what it says; the reasoning before it led there
+        # A call of a tool, or what it says. An empty message of the tool's stands for it: a rollout that ends
+        # there has no answer.
+        else:
             messages.append({"role": "tool", "content": None})
             thinking = []
     return messages

@@ -84,6 +84,7 @@ def refuse_media(row: Mapping[str, Any]) -> None:
     """InputError for a preprocessed row with pictures, videos or audios: none of these formats holds
     them, and its trainer would ask about what its model does not see.
     """
+    # Said before anything is written: a training on such a file would run to its end.
     media = [name for name in MEDIA if row.get(name)]
     if media:
         problem = f"rows have {', '.join(media)}, which go to ms-swift alone"

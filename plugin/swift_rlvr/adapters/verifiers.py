@@ -67,6 +67,7 @@ class RlvrTask(Task[RlvrData, Any, RewardConfig]):
         # Not only the assistant's: who is cut off after a tool has written has no answer.
         messages = [trace.last_message.model_dump()] if trace.nodes else []
         config = self.config
+        # verifiers takes one number. Why it is so can be read in the trace, and each reward's mean in the metrics.
         grades = grade(messages, self.data.row, config.reward_funcs, config.reward_weights)
         score = grades.pop("score")
         trace.info["swift_rlvr"] = grades

@@ -69,7 +69,8 @@ class Parsed:
     imported, and why. failure: why it could not be asked. All are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     unusable: what it takes and its training refuses later, as `Unusable` has it; unread: what its
-    training does not look at. numbers: those that a plan counts with, as the training has them.
+    training does not look at; rescaled: what multiplies its loss. numbers: those that a plan counts
+    with, as the training has them.
     rewards: all that the plugins left, by name in `--reward_funcs`, with their roles.
     replaced: names of our rewards that stand for another's, which is described. has_ours: our
     plugin is loaded.
@@ -82,6 +83,7 @@ class Parsed:
     settings: list[str] = field(default_factory=list)
     unusable: list[tuple[str, str, str]] = field(default_factory=list)
     unread: list[tuple[str, str, str]] = field(default_factory=list)
+    rescaled: list[tuple[str, str, str]] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
     # What ends an answer in the template, where the model has no token for it.
     end_of_answer: str = ""
@@ -284,6 +286,7 @@ def parse(
     from swift_rlvr.training.ms_swift.unusable import (
         choosing,
         end_without_token,
+        rescaled,
         untrained,
         unusable,
     )
@@ -350,6 +353,7 @@ def parse(
         settings=known,
         unusable=refused,
         unread=list(unread(arguments, named)),
+        rescaled=list(rescaled(arguments)),
         numbers=numbers,
         end_of_answer=end_of_answer,
         untried=untried,

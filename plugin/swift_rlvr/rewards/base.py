@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
+from swift_rlvr.rewards.parameters import BaseParameters, read_parameters, variable
 from swift_rlvr.success import FULL, ROLES, VERIFIER
-from swift_rlvr.tasks import tasks_of
+from swift_rlvr.tasks import TASKS, tasks_of
 from swift_rlvr.tasks.task import folded_name
 from swift_rlvr.utils.registry import Registry
 from swift_rlvr.verifiers.messages import completion_text, last_text
@@ -19,6 +20,8 @@ OTHER_TASK = "other task"
 
 # Whether the rendered prompt of a row ends inside the thinking, for those who know.
 THINKING_OPENED = "thinking_opened"
+
+logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
@@ -167,6 +170,7 @@ class Reward:
         self.gate: Any = None
         # Whether a trainer calls it, which comes back with more completions; a command asks once.
         self.is_training = False
+        self._has_warned = False
 
     def ask(self, verifier: Reward) -> None:
         """Let `verifier` say whether answers are right; its columns are then needed too."""
@@ -259,6 +263,8 @@ class Reward:
         if log_metric is not None:
             handed["log_metric"] = log_metric
         grades = self.grades(completions, **handed)
+        if grades and all(grade.reason == OTHER_TASK for grade in grades):
+            self._warn_of_tasks({str(name) for name in columns["task"]})
 
         if log_extra is not None:
             log_extra(f"{self.__name__}/reason", [str(grade.reason) for grade in grades])
@@ -273,11 +279,35 @@ class Reward:
                 log_metric(name, counts[reason] / len(grades))
         return [reward for reward, _ in grades]
 
+    def _warn_of_tasks(self, tasks: set[str]) -> None:
+        """Log, once, that a whole batch is of tasks that nobody knows here. One of ours, and one of another
+        package, has a reward of its own.
+
+        A dataset may have a column `task` of its own, such as the field of mathematics. A trainer then says
+        only that no reward has graded anything.
+        """
+        if self._has_warned or any(task in TASKS for task in tasks):
+            return
+        self._has_warned = True
+        own, theirs = ", ".join(self.own_tasks), ", ".join(sorted(tasks))
+        logger.warning(
+            "%s grades the tasks %s, and a whole batch is of %s. If it should grade these rows, remove the column "
+            "'task', or set %s",
+            *(self.name, own, theirs[:200], variable(self.name, "tasks")),
+        )
+
     def grades(self, completions: Sequence, /, **columns: Any) -> list[Grade]:
         """The rewards with their reasons, without logging them to a training."""
+        # Columns are lists in every trainer. A loop of one's own may have arrays and tensors, and their
+        # elements are no numbers to a verifier, which would not grade a row.
+        completions = completions.tolist() if hasattr(completions, "tolist") else completions
+        for name, values in columns.items():
+            if hasattr(values, "tolist"):
+                columns[name] = values.tolist()
         self._check_column("completions", completions)
         count = len(completions)
         own = self._own_rows(columns.get("task"), count)
+        # None, and not 0: a reward that is not for a row must not pull down what another one pays for it.
         grades = [Grade(None, OTHER_TASK)] * count
         if own == []:  # rows of other tasks need no columns
             return grades
@@ -342,8 +372,8 @@ class Reward:
                 continue
             if name == THINKING_OPENED:
                 self._check_column(name, values, len(texts))
+            # `prompts` and `messages` are no columns of ours: another trainer may mean something else by them.
             elif not isinstance(values, (list, tuple)) or len(values) != len(texts):
-                # another trainer's column of this name
                 continue
             for index, (text, value) in enumerate(zip(texts, values, strict=True)):
                 if text and is_opened(value):

@@ -200,7 +200,9 @@ class BoxReward(Reward):
         for pairs_of_gold in table:
             weights.append([pair.overlap + _RIGHT_PAIR * pair.is_right for pair in pairs_of_gold])
         met = best_pairs(weights)
-        pairs = [table[gold][spot] for gold, spot in met.items()]
+        pairs = []
+        for gold_index, spot_index in met.items():
+            pairs.append(table[gold_index][spot_index])
 
         # Partial pay is divided by whichever are more, so that neither a box too many nor one too few pays.
         reason = _reason(table, pairs)
@@ -251,10 +253,12 @@ class BoxReward(Reward):
 
 def _answer_in(text: str) -> str:
     """What of a completion is its answer: what follows the thinking, or the answer block at its end."""
+    # GLM has marks of its own for an answer of boxes.
     text = with_tags(text)
     answer = without_end_tokens(after_thinking(text)).strip()
     block = last_answer(text)
     if block is not None:
+        # A policy must not write two guesses, of which the last or the first would be taken.
         if answer.count(OPEN) > 1 or (answer and not answer.endswith(CLOSE)):
             raise _Fault("several answers")
         answer = block.strip()

@@ -195,11 +195,19 @@ class CodeReward(Reward):
         `external_cosine` and gated rewards ask for the same verdicts in the same step, so those
         that do not depend on the machine are kept in `_VERDICTS`.
         """
+        parameters = self.parameters
+        decisive = (
+            (parameters.partial, parameters.together, parameters.packages),
+            (parameters.timeout, parameters.memory_mb, parameters.without_landlock),
+        )
         keys = []
         runs: dict[str, tuple[str | None, Row]] = {}  # what has to be run, by its key
         for text, *values in zip(texts, *columns.values(), strict=True):
             row = dict(zip(columns, values, strict=True))
-            key = self._key(text, row)
+            # All that decides a verdict. Of the completion that is its code: what it says around the blocks
+            # differs in all of a group.
+            blocks = [] if text is None else code_blocks(text)
+            key = _key_of((text is None, blocks, row, decisive))
             keys.append(key)
             runs[key] = text, row
 
@@ -210,7 +218,7 @@ class CodeReward(Reward):
         for once in {_key_of(row): row for _, row in runs.values()}.values():
             with suppress(BadTests):
                 self._read(once)
-        workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
+        workers = max(1, min(parameters.max_workers or usable_cores(), len(runs)))
         self._zygotes.is_stopped = False
         stop = self._zygotes.stop
         explained = _in_threads(lambda run: self._run(*run), list(runs.values()), workers, stop)
@@ -277,6 +285,7 @@ class CodeReward(Reward):
         if visible.passes and more.passes:
             # Here code can lie to its tests, so that this alone is no proof.
             return 1.0 if self.parameters.together else None, ONLY_TOGETHER
+        # Nobody knows whether the code is wrong where one test says nothing, even if others fail.
         for failure in failures:
             if failure in UNGRADED:
                 return None, failure
@@ -305,17 +314,6 @@ class CodeReward(Reward):
         except ValueError as error:  # BadTests, or a number of more digits than Python reads
             raise BadTests(f"{where}{error}") from None
         return tests, added
-
-    def _key(self, text: str | None, row: Row) -> str:
-        """All that decides a verdict, in few bytes: the code, the tests and the parameters."""
-        blocks = [] if text is None else code_blocks(text)
-        parameters = self.parameters
-        decisive = (
-            (text is None, blocks, row, parameters.partial, parameters.together),
-            (parameters.timeout, parameters.memory_mb, parameters.packages),
-            parameters.without_landlock,
-        )
-        return _key_of(decisive)
 
 
 def _program_of(text: str, row: Row) -> str:

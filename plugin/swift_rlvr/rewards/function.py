@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.rewards.base import (
@@ -100,8 +100,12 @@ class FunctionReward(Reward):
         return super().explain(completion, whole)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        refused = [self._refused(text, columns, index) for index, text in enumerate(texts)]
-        asked = [index for index, explanation in enumerate(refused) if explanation is None]
+        refused = []
+        asked = []
+        for index, text in enumerate(texts):
+            refused.append(self._refused(text, columns, index))
+            if refused[index] is None:
+                asked.append(index)
         outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
         # One that raises on some completions is careless; one that raises on all of them cannot work.
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
@@ -115,10 +119,15 @@ class FunctionReward(Reward):
         self.end_if_it_only_fails(ENOUGH if self.is_training else 2)
         self._warn(outcomes)
 
-        grades = [Grade(*each[:2]) if each is not None else Grade(0.0, RAISED) for each in refused]
-        for index, outcome in zip(asked, outcomes, strict=True):
-            if not isinstance(outcome, Exception):
-                grades[index] = outcome
+        answers = iter(outcomes)
+        grades = []
+        for explanation in refused:
+            if explanation is not None:
+                grades.append(Grade(explanation.reward, explanation.reason))
+                continue
+            outcome = next(answers)
+            # Not None: a policy could opt out of a row by what the function cannot read.
+            grades.append(Grade(0.0, RAISED) if isinstance(outcome, Exception) else outcome)
         return grades
 
     def _refused(self, text: str | None, columns: Columns, index: int) -> Explanation | None:
@@ -132,29 +141,27 @@ class FunctionReward(Reward):
         return None
 
     def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
-        """What the function takes, and the completions as they were handed over."""
+        """What the function takes, and the completions as they were handed over; ValueError if it needs
+        something of the trainer's that was not.
+        """
         used = super()._used_columns(completions, columns)
         used[BATCH] = completions
         takes = self.signature
         for name, values in columns.items():
             if name in used or name == BATCH or not takes.takes(name):
                 continue
+            # Trainers hand over more than columns, such as `trainer_state`. It is wrapped, so that the rows
+            # of other tasks can be taken out of all alike; `explain` has done that already.
             is_column = isinstance(values, Sequence) and len(values) == len(completions) > 0
             is_wrapped = is_column and isinstance(values[0], _OfBatch)
             is_of_batch = name in OF_BATCH or isinstance(values, str) or not is_column
             if is_of_batch and not is_wrapped:
                 values = [_OfBatch(values)] * len(completions)
             used[name] = values
-        if completions:
-            self._add_by_other_names(used, columns)
-        return used
 
-    def _add_by_other_names(self, used: dict[str, Sequence[Any]], columns: Row) -> None:
-        """What TRL calls `prompts` and `completion_ids`, and ms-swift otherwise; ValueError if a
-        function needs one that neither has handed over.
-        """
-        takes = self.signature
-        for name in takes.trainers:
+        # What TRL calls `prompts` and `completion_ids` ms-swift calls otherwise: a function that names
+        # TRL's gets them from both.
+        for name in takes.trainers if completions else ():
             if not _is_empty(used.get(name)):
                 continue
             if name == PROMPTS[0] and not _is_empty(columns.get(PROMPTS[1])):
@@ -168,6 +175,7 @@ class FunctionReward(Reward):
             elif name not in takes.with_default:
                 problem = f"needs {name!r}, which does not come with these rows; give it a default"
                 raise ValueError(f"{type(self).__name__} {problem}")
+        return used
 
     def _ask(self, texts: Sequence[str], columns: Columns) -> list[Grade | Exception]:
         """For each text its grade, or the error that the function raised."""
@@ -199,8 +207,12 @@ class FunctionReward(Reward):
                 results.append(self._call(completion, arguments))
             except Exception as error:
                 results.append(error)
-        waiting = [index for index, result in enumerate(results) if inspect.isawaitable(result)]
-        for index, result in zip(waiting, _wait([results[each] for each in waiting]), strict=True):
+        # All of them together, once every call is made: a judge on a server is asked for a whole batch at once.
+        waiting = {}
+        for index, result in enumerate(results):
+            if inspect.isawaitable(result):
+                waiting[index] = result
+        for index, result in zip(waiting, _wait(list(waiting.values())), strict=True):
             results[index] = result
         return list(map(self._read, results))
 
@@ -219,9 +231,12 @@ class FunctionReward(Reward):
             return [problem] * len(texts)
 
         outcomes: list[Grade | Exception] = []
+        rest = []
         for index, text in enumerate(texts):
-            outcomes += self._ask_batch([text], _at(columns, [index]))
-        rest = [index for index, each in enumerate(outcomes) if not isinstance(each, Exception)]
+            (outcome,) = self._ask_batch([text], _at(columns, [index]))
+            outcomes.append(outcome)
+            if not isinstance(outcome, Exception):
+                rest.append(index)
         if not rest:
             return outcomes
         try:
@@ -246,14 +261,14 @@ class FunctionReward(Reward):
             (values,) = _wait([values])
             if isinstance(values, Exception):
                 raise values
-        if hasattr(values, "tolist"):  # a tensor or an array
-            values = values.tolist()
-        if isinstance(values, Iterator):
+        # An array, a tensor, also one of shape (n, 1), a deque and a generator are lists of numbers, too.
+        # A mapping and a set do not have the order of the completions.
+        if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping, Set)):
             try:
                 values = list(values)
             except SystemExit as error:
                 raise _ended(error) from error
-        if not isinstance(values, (list, tuple)) or len(values) != len(texts):
+        if not isinstance(values, list) or len(values) != len(texts):
             problem = f"must return a list of {len(texts)} numbers, one per completion"
             raise ValueError(f"{self.name} {problem}; it returned {values!r:.80}")
         return list(map(self._read, values))
@@ -295,8 +310,13 @@ class FunctionReward(Reward):
             reason = None
             if isinstance(result, tuple):
                 result, reason = result
-            if isinstance(result, (str, bytes)):
+            # float() would take the text of a number, and says of a list only that it is none.
+            if isinstance(result, (str, bytes, list, Mapping)):
                 raise TypeError(f"the function returned {result!r:.80} in place of a number")
+            # Reasons are counted and logged by their text.
+            if reason is not None and not isinstance(reason, str):
+                problem = "it takes a number, or a number and a text as its reason"
+                raise TypeError(f"the function returned {(result, reason)!r:.80}: {problem}")
             reward = math.nan if result is None else float(result)
         except Exception as error:  # of somebody else's object, too
             return error
@@ -464,8 +484,10 @@ def reward(
     def decorate(written: Callable[..., Any]) -> FunctionReward:
         function: Any = written() if inspect.isclass(written) else written
         code = code_of(function)
-        # A partial or an object has no name of its own.
-        own_name = getattr(function, "__name__", name.removeprefix("external_"))
+        # A partial or an object has no name of its own, and all lambdas have the same.
+        own_name = getattr(function, "__name__", "<lambda>")
+        if own_name == "<lambda>":
+            own_name = name.removeprefix("external_")
         cls = function_reward(
             function,
             name,

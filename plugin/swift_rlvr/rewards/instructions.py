@@ -100,9 +100,13 @@ class InstructionsReward(Reward):
         return [f"{CONTRADICTION}: {pair}" for pair in contradictions(constraints)]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        constraints = _constraints(row["constraints"])
-        if isinstance(constraints, BadConstraints):
-            rules = [Rule(name, None, why) for name, why in constraints.problems.items()]
+        written = row["constraints"]
+        try:
+            constraints = (
+                _read_text(written) if isinstance(written, str) else read_constraints(written)
+            )
+        except BadConstraints as error:
+            rules = [Rule(name, None, why) for name, why in error.problems.items()]
             return Explanation(None, _BAD, None, rules)
 
         answer = answer_in(text or "", constraints)
@@ -128,12 +132,15 @@ class InstructionsReward(Reward):
     def _refusal(
         self, answer: Answer, constraints: Sequence[Constraint], prompt: str
     ) -> tuple[str, Rule] | None:
-        """The reason, with its rule, why an answer is none, whatever constraints it meets."""
+        """The reason, with its rule, why an answer is none, whatever constraints it meets: "no commas" is met
+        by saying nothing, and many others by the prompt itself.
+        """
         if not has_word(answer.text):
             return _NO_ANSWER, Rule("there is an answer after the thinking", False)
         is_brief = any(constraint.kind.brief for constraint in constraints)
         if is_brief or not self.parameters.min_words:
             return None
+        # "In at most ten words" is no reason to ask for twelve.
         least = self.parameters.min_words
         for constraint in constraints:
             _, most = word_bounds(constraint)
@@ -187,20 +194,5 @@ def answer_in(text: str, constraints: Sequence[Constraint]) -> Answer:
     return Answer(as_shown(answer).strip("\n"), tuple(dict.fromkeys(keywords)))
 
 
-def _constraints(value: object) -> list[Constraint] | BadConstraints:
-    """The constraints of a row, or why they cannot be read."""
-    if isinstance(value, str):
-        return _of_text(value)
-    try:
-        return read_constraints(value)
-    except BadConstraints as error:
-        return error
-
-
 # Each row is asked for many times, by each completion of its group.
-@lru_cache(maxsize=4096)
-def _of_text(text: str) -> list[Constraint] | BadConstraints:
-    try:
-        return read_constraints(text)
-    except BadConstraints as error:
-        return error
+_read_text = lru_cache(maxsize=4096)(read_constraints)

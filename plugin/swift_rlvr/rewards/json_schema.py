@@ -170,6 +170,7 @@ class JsonReward(Reward):
         self, gold: Any, answer: Any, errors: list[SchemaError], extracted: str
     ) -> Explanation:
         parameters = self.parameters
+        # A field that breaks the schema is not right, even where the gold has the same value within the tolerance.
         fields = compare(gold, answer, parameters.tolerance, parameters.unordered)
         not_valid = {error.path for error in errors}
         right = [field for field in fields if field.is_right and field.path not in not_valid]

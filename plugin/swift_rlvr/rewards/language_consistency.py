@@ -140,7 +140,8 @@ def count_words(text: str) -> dict[str, int]:
     for script, pattern in _RUNS.items():
         runs = pattern.findall(prose)
         if script == "Latin":
-            runs = [run for run in runs if _has_vowel(run)]
+            # "à" is "a" with an accent, and a word such as "là" has a vowel by that.
+            runs = [run for run in runs if _VOWEL.search(unicodedata.normalize("NFKD", run))]
         elif script not in _SCRIPTS_OF_VARIABLES:
             runs += pattern.findall(elsewhere)
         if not runs:
@@ -152,13 +153,6 @@ def count_words(text: str) -> dict[str, int]:
             letters = sum(map(len, runs))
             counts[script] = math.ceil(letters / per_word)
     return counts
-
-
-def _has_vowel(word: str) -> bool:
-    if _VOWEL.search(word):
-        return True
-    # "là" is "la" with an accent.
-    return not word.isascii() and bool(_VOWEL.search(unicodedata.normalize("NFKD", word)))
 
 
 def thought(text: str) -> str:
@@ -227,7 +221,11 @@ class LanguageConsistencyReward(ShapingReward):
 
         part = thought(text)
         counts = count_words(part)
-        share = _share(counts, script)
+        in_script = counts.get(script, 0)
+        if script == "kana":
+            # Japanese is written with Han characters too, but never with these alone.
+            in_script += min(counts.get("Han", 0), HAN_PER_KANA * in_script)
+        share = in_script / sum(counts.values()) if counts else 0.0
         if not counts:
             reason = "no words"
         elif share >= CONSISTENT:
@@ -244,15 +242,3 @@ class LanguageConsistencyReward(ShapingReward):
             Rule(consistent, share >= CONSISTENT, f"{share:.1%}"),
         ]
         return Explanation(share, reason, part, rules)
-
-
-def _share(counts: dict[str, int], script: str) -> float:
-    """The share of words that are in a script; 0.0 where there are no words."""
-    words = sum(counts.values())
-    if words == 0:
-        return 0.0
-    in_script = counts.get(script, 0)
-    if script == "kana":
-        # Japanese is written with Han characters too, but never with these alone.
-        in_script += min(counts.get("Han", 0), HAN_PER_KANA * in_script)
-    return in_script / words

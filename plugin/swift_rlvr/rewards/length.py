@@ -31,6 +31,8 @@ def token_ids(row: Row) -> Sequence[int] | None:
     """
     for name in TOKEN_COLUMNS:
         value = row.get(name)
+        if value is not None and hasattr(value, "tolist"):  # a tensor or an array
+            value = value.tolist()
         if not isinstance(value, (list, tuple)) or not value:
             continue
         if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):

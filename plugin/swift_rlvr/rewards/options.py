@@ -162,9 +162,10 @@ def _letters_of(value: str, choices: dict[str, str], leniency: Leniency) -> list
     letters = [letter for letter, text in choices.items() if normalised_answer(text) == words]
     if letters:
         return letters
+    # Only now as mathematics, by which 1/2 is the choice 0.5: two choices may be worth the same, and the one with
+    # the same text is meant.
     completion = f"<answer>{value}</answer>"
-    return [
-        letter
-        for letter, text in choices.items()
-        if grade(completion, text, leniency).reason is Reason.CORRECT
-    ]
+    for letter, text in choices.items():
+        if grade(completion, text, leniency).reason is Reason.CORRECT:
+            letters.append(letter)
+    return letters

@@ -60,6 +60,11 @@ def read_parameters(
     >>> read_parameters(BaseParameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
     """
+    # What stands in the place of ms-swift's arguments, and is none, would be ignored.
+    if isinstance(args, (str, int, float, Mapping, list, tuple)):
+        raise TypeError(
+            f"{reward_name}: parameters are given by name, NAME=VALUE, not as {args!r:.80}"
+        )
     environment = os.environ if environment is None else environment
     overrides = overrides or {}
     _refuse_unknown(cls, reward_name, overrides, environment, other_names)
@@ -145,6 +150,11 @@ def _refuse_unknown(
     """
     known = [parameter.name for parameter in fields(cls)]
     for name in overrides:
+        # A trainer that was handed the class calls it as if it were the reward.
+        if name == "completions":
+            short_name = reward_name.removeprefix("external_")
+            problem = f'this is its class; make the reward with REWARDS["{short_name}"]()'
+            raise TypeError(f"{reward_name}: {problem}")
         if name not in known:
             raise TypeError(no_setting(reward_name, name, known, _called_here(cls, name, str)))
 

@@ -118,7 +118,18 @@ def read_signature(
     if columns is not None:
         optional = tuple(column for column in takes.optional if column not in columns)
         takes = replace(takes, needed=tuple(columns), optional=optional)
-    _check_call(signature, takes, name)
+
+    # Said now, with the names, and not by Python in the first step of a training.
+    arguments = dict.fromkeys([*takes.needed, *takes.optional, *takes.trainers])
+    try:
+        if takes.first is None:
+            signature.bind("a completion", **arguments)
+        else:
+            signature.bind(**{takes.first: "a completion"}, **arguments)
+    except TypeError as error:
+        listed = ", ".join(takes.needed) or "(none)"
+        problem = f"{signature} must take the completion and the columns {listed}: {error}"
+        raise ValueError(f"{name}: {problem}") from None
     return takes
 
 
@@ -161,21 +172,6 @@ def _parameter_of_completions(parameters: Mapping[str, inspect.Parameter]) -> st
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return parameter.name
     return None
-
-
-def _check_call(signature: inspect.Signature, takes: Signature, name: str) -> None:
-    """ValueError if the function cannot be called with what it is said to take."""
-    arguments = dict.fromkeys([*takes.needed, *takes.optional, *takes.trainers])
-    try:
-        if takes.first is None:
-            signature.bind("a completion", **arguments)
-        else:
-            signature.bind(**{takes.first: "a completion"}, **arguments)
-    except TypeError as error:
-        raise ValueError(
-            f"{name}: {signature} must take the completion and the columns "
-            f"{', '.join(takes.needed) or '(none)'}: {error}"
-        ) from None
 
 
 def _reads_messages(

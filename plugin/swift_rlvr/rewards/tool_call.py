@@ -173,6 +173,7 @@ class ToolCallReward(Reward):
         return explained_by(RULES, reward, reason, written, further=rules)
 
     def _reason(self, golds: list[GoldCall], calls: list[Call], comparer: Comparer) -> str:
+        # From the coarsest fault to the finest: a call too many makes it wrong, whatever the others are.
         if len(calls) != len(golds):
             return "wrong number"
         if sorted(call.name for call in calls) != sorted(gold.name for gold in golds):

@@ -46,6 +46,7 @@ class CurriculumCallback(TrainerCallback):
             problem = "must be false with curriculum, which needs all rows"
             raise InputError(problem, "streaming")
         self.curriculum = Curriculum(levels_of(dataset), self.settings, args.seed)
+        # A resumed run goes on with what its checkpoint knows of the levels.
         saved = (state.stateful_callbacks or {}).get(STATE)
         if state.global_step and saved:
             self.curriculum.load(saved)
@@ -64,6 +65,7 @@ class CurriculumCallback(TrainerCallback):
         assert curriculum is not None
         if not trainer.model.training:  # an evaluation, whose rows are its own
             return self.generate_and_score(inputs)
+        # All ranks draw the same rows, by the same random numbers, and each takes its part of them.
         size = len(inputs)
         ranks = trainer.accelerator.num_processes
         first = trainer.accelerator.process_index * size

@@ -128,6 +128,7 @@ class HeldOut:
         for index, messages in enumerate(self.conversations):
             if _question(messages, self.rows[index].get(IMAGES)) not in asked:
                 kept.append(index)
+        # A row that is trained on shows what was learned by heart.
         if not kept:
             raise InputError(
                 f"all {count} prompts of {name} are in the training data too; use rows that the "
@@ -150,6 +151,7 @@ class HeldOut:
             started: `time.perf_counter()` before they were sampled.
             rewards: those of the run, whose format rewards count.
         """
+        # Rows and completions are paired by their place alone.
         expected = len(self.rows) * self.samples
         if len(completions) != expected:
             got = len(completions)
@@ -247,6 +249,7 @@ class HeldOutCallback(TrainerCallback):
         if getattr(args, "async_generate", False):
             problem = "must be false with held_out, because it samples one step ahead"
             raise InputError(problem, "async_generate")
+        # transformers would keep the best checkpoint by the one, and this by the other.
         strategy = _value(args.eval_strategy)
         metric = args.metric_for_best_model
         if strategy != "no" and metric is not None:

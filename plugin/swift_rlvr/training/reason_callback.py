@@ -135,7 +135,13 @@ class ReasonCallback(TrainerCallback):
         if not any(hasattr(reward, "log") for reward in self.trainer.reward_funcs):
             # No reward is ours, so nothing was collected: the trainer's last batch.
             batch = zip(logged.get("prompt", ()), logged.get("completion", ()), strict=True)
-            records = [_record_of(prompt, completion) for prompt, completion in batch]
+            for prompt, completion in batch:
+                # Texts under ms-swift, and messages under TRL.
+                messages = prompt
+                if not isinstance(prompt, list):
+                    messages = [{"role": "user", "content": str(prompt)}]
+                text = completion_text(completion) or ""
+                records.append(Record(index=0, completion=text, rewards={}, messages=messages))
         for index, record in enumerate(records):
             record.index, record.step, record.mode = index, step, mode
 
@@ -152,15 +158,6 @@ class ReasonCallback(TrainerCallback):
                 record.advantage = round(advantage, 6)
         judge(records, self.judges)
         return records
-
-
-def _record_of(prompt: Any, completion: Any) -> Record:
-    """The record of what a trainer logs, texts or messages."""
-    messages = prompt
-    if not isinstance(prompt, list):
-        messages = [{"role": "user", "content": str(prompt)}]
-    text = completion_text(completion) or ""
-    return Record(index=0, completion=text, rewards={}, messages=messages)
 
 
 def functions_of(trainer: Any) -> list[Any]:

@@ -198,6 +198,15 @@ def load(
             f"{config.generation_batch_size} completions / num_generations {config.num_generations}"
         )
         raise InputError(f"the dataset has {len(rows)} rows, too few for one step: {step}")
+    # As under ms-swift, see `rescaled` in training/ms_swift/unusable.py; dapo is TRL's default.
+    sampled, summed = config.steps_per_generation, config.gradient_accumulation_steps
+    if config.loss_type in ("dapo", "cispo") and sampled != summed:
+        text = (
+            f"steps_per_generation {sampled}: with loss_type {config.loss_type} the gradient is "
+            f"{summed / sampled:.3g} times as large as with gradient_accumulation_steps, {summed}. AdamW's steps stay "
+            "the same, but max_grad_norm clips at another norm"
+        )
+        console.print(text, style="yellow", soft_wrap=True)
     return RunData(rewards, rows, system, held_out)
 
 
@@ -291,7 +300,7 @@ def run(command: Command, console: Console) -> str:
 
 def load_dataset(
     name: str,
-    reward_funcs: Sequence[Any] = (),
+    reward_funcs: Any = (),
     *,
     processing_class: Any = None,
     system: str | None = None,
@@ -325,6 +334,8 @@ def load_dataset(
     """
     new_names = json.dumps(columns) if isinstance(columns, Mapping) else columns
     arguments = DataArguments(dataset=name, system=system, use_hf=use_hf, columns=new_names)
+    if not isinstance(reward_funcs, (list, tuple)):  # GRPOTrainer takes a single one, too
+        reward_funcs = [reward_funcs]
     rewards = [reward for reward in reward_funcs if isinstance(reward, Reward)]
     is_all = bool(rewards) and len(rewards) == len(reward_funcs)
     sees = hasattr(processing_class, "image_processor")

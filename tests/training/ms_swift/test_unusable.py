@@ -116,6 +116,8 @@ USABLE = (
     "--loss_type cispo --epsilon_high 5 --beta 0",
     "--loss_type sapo --tau_pos 2",
     "--loss_type bnpo --delta 1.5 --epsilon 0.1",
+    "--loss_type dapo",
+    "--loss_type grpo --steps_per_generation 16",
     "--sync_ref_model true --ref_model_sync_steps 10",
     "--reward_funcs external_soft_overlong --soft_cache_length 100",
     "--split_dataset_ratio 0.1 --eval_steps 5",
@@ -151,6 +153,15 @@ UNREAD = {
         ["eval_steps", "eval_strategy"],
         "rows to evaluate on",
     ),
+    # Not unread: it multiplies the loss, with the recipe's 8 gradient_accumulation_steps.
+    "--loss_type dapo --steps_per_generation 16": (
+        ["steps_per_generation"],
+        "a step sums 8 of them: the gradient is 0.5 times as large",
+    ),
+    "--loss_type cispo --epsilon_high 5 --generation_batch_size 32": (
+        ["steps_per_generation"],
+        "cispo divides by the tokens of all 2 micro-batches",
+    ),
 }
 
 
@@ -173,7 +184,8 @@ for model, flags in json.loads(cases):
     os.environ[NAMED_MODEL] = model
     parsed = parse([recipe, *flags.split()], 2)
     problem = parsed.problem or parsed.failure
-    answers.append([problem, parsed.unusable, parsed.end_of_answer, parsed.untried, parsed.unread])
+    warned = [*parsed.unread, *parsed.rescaled]
+    answers.append([problem, parsed.unusable, parsed.end_of_answer, parsed.untried, warned])
     length = parsed.numbers.get("max_completion_length")
 print(json.dumps([answers, parsed.settings, length]))
 """

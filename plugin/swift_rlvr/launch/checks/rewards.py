@@ -68,7 +68,7 @@ def later(launch: Launch) -> Iterator[CheckResult]:
         return
     for setting, problem, remedy in parsed.unusable:
         yield failed(setting, problem, remedy)
-    for setting, problem, remedy in parsed.unread:
+    for setting, problem, remedy in (*parsed.unread, *parsed.rescaled):
         yield warning(setting, problem, remedy)
     # What the plan shows, and memory, lengths and steps are made of, is what the training does.
     unread = {setting for setting, _, _ in parsed.unread}

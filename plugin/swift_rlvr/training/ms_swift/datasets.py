@@ -101,6 +101,7 @@ class TaskPreprocessor(RowPreprocessor):
 
     def _all(self, read, strict):
         """The rows for training, as one table."""
+        # Rows go into tables batch by batch, which take far less memory than as many dicts.
         tables: list[pyarrow.Table] = []
         batch: list[dict[str, Any]] = []
         check = RowCheck()
@@ -127,6 +128,7 @@ class TaskPreprocessor(RowPreprocessor):
                 f"the column {column!r} looks like a part of the question, and no prompt shows it"
             )
             logger.warning(f"{self.name}: {text} ({where}); {remedy}")
+        # A few bad rows are left out, and many end the run, before a GPU is taken.
         if check.errors or not check.usable:
             problems = check.describe(self.name)
             excess = check.excess(allowed_share(self.task))

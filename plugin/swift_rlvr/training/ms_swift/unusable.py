@@ -81,6 +81,27 @@ def _losses(arguments: Any) -> Iterator[Unusable]:
         yield Unusable("off_policy_sequence_mask_delta", problem, "leave it out")
 
 
+def rescaled(arguments: Any) -> Iterator[Unusable]:
+    """A setting with which the loss is a multiple of what it should be.
+
+    These losses divide by the tokens of all completions that are sampled at once, and a step sums the part of them that
+    it trains on. Both are the same where both have the same number of micro-batches.
+    """
+    # Those of the trainer, which makes the one out of generation_batch_size where that is set.
+    trainer = arguments.training_args
+    sampled, summed = trainer.steps_per_generation, trainer.gradient_accumulation_steps
+    if arguments.loss_type not in ("dapo", "cispo") or sampled in (None, summed):
+        return
+    times = f"{summed / sampled:.3g} times as large"
+    problem = (
+        f"{arguments.loss_type} divides by the tokens of all {sampled} micro-batches that are sampled at "
+        f"once, and a step sums {summed} of them: the gradient is {times}. AdamW's steps stay the same, "
+        "but max_grad_norm clips at another norm"
+    )
+    remedy = f"max_grad_norm {times}, or --steps_per_generation {summed}"
+    yield Unusable("steps_per_generation", problem, remedy)
+
+
 # Ranges.
 
 

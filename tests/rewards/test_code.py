@@ -19,8 +19,9 @@ from swift_rlvr.rewards.format import FormatReward
 from swift_rlvr.success import ONLY_TOGETHER
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
+from swift_rlvr.verifiers.code.blocks import program_of
 from swift_rlvr.verifiers.code.calls import CallTest
-from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
+from swift_rlvr.verifiers.code.cases import ProgramTest, read_form, same_output
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.sources import UnitTest
 
@@ -274,6 +275,24 @@ READ = '{"inputs": ["1 2"], "outputs": ["3"]}'
 def test_a_block_behind_the_solution_that_only_uses_it_is_not_the_program(blocks, tests, reward):
     text = "\n\nIt is used like this:\n\n".join(f"```python\n{block}\n```" for block in blocks)
     assert CodeReward()([text], tests=[tests]) == [reward]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["def plus(a, b): return added(a, b)", *["x = 1"] * 40_000],
+        [f"x{number} = y{number + 1}" for number in range(20_000)],
+        ["\n".join(f"x{number}" for number in range(20_000)), *["x = input()"] * 5000],
+        ["a = input()", *["print(a)"] * 20_000],
+        ["a = input()", "(" * 100_000, "-" * 100_000],
+    ],
+    ids=["all bind one name", "a chain", "many needed names", "many that print", "unreadable"],
+)
+@pytest.mark.parametrize("tests", [CALLED, READ])
+def test_many_blocks_take_little_time(blocks, tests):
+    form = read_form(tests)
+    with done_within(60):  # at most half a second
+        program_of(blocks, form)
 
 
 @pytest.mark.parametrize(

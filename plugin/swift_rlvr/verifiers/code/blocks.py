@@ -11,6 +11,7 @@ from swift_rlvr.verifiers.code.inside import prelude
 _UNREADABLE = (ValueError, SyntaxError, MemoryError, RecursionError)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PRINTING = {"print", "stdout", "write", "writelines"}
+_MOST_TRIED = 8  # of the last blocks, so that the work grows with the length of an answer alone
 
 
 def program_of(blocks: list[str], form: Form) -> str:
@@ -23,15 +24,18 @@ def program_of(blocks: list[str], form: Form) -> str:
     >>> program_of(["def add(a, b): return a + b", "def twice(a): return add(a, a)", "twice(3)"], form)
     'def add(a, b): return a + b\n\ndef twice(a): return add(a, a)'
     """
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = _Parts(blocks)
     mark = form.mark_of_a_solution
     marked = [number for number, block in enumerate(blocks) if mark.search(block)]
     last = marked[-1] if marked else len(blocks) - 1
-    program = _completed(last, blocks)
+    program = parts.with_needed(last)
     if not form.programs or not marked or _prints(program):
         return program
     # What reads the input prints nothing: it is a part of a block further below, which calls it.
-    for number in range(len(blocks) - 1, last, -1):
-        whole = _completed(number, blocks)
+    for number in range(len(blocks) - 1, last, -1)[:_MOST_TRIED]:
+        whole = parts.with_needed(number)
         if mark.search(whole) and _prints(whole):
             return whole
     return program
@@ -81,24 +85,32 @@ def _names_of(block: str) -> _Names:
     return _Names(bound, needed - bound)
 
 
-def _completed(number: int, blocks: list[str]) -> str:
-    """A block with those that bind what it needs and what they need: of several the nearest above,
-    or else the first below. They keep their order.
-    """
-    if len(blocks) == 1:
-        return blocks[0]
-    names = [_names_of(block) for block in blocks]
-    nearest = [*range(number - 1, -1, -1), *range(number + 1, len(blocks))]
-    chosen = [number]
-    for one in chosen:  # which grows
-        for name in sorted(names[one].needed):
-            if any(name in names[other].bound for other in chosen):
-                continue
-            for other in nearest:
-                if name in names[other].bound:
-                    chosen.append(other)
-                    break
-    return "\n\n".join(blocks[each] for each in sorted(chosen))
+class _Parts:
+    """The blocks of an answer, and which of them bind a name."""
+
+    def __init__(self, blocks: list[str]):
+        self.blocks = blocks
+        self.names = [_names_of(block) for block in blocks]
+        self.binding: dict[str, list[int]] = {}
+        for number, names in enumerate(self.names):
+            for name in names.bound:
+                self.binding.setdefault(name, []).append(number)
+
+    def with_needed(self, number: int) -> str:
+        """A block with those that bind what it needs and what they need: of several the nearest above,
+        or else the first below. They keep their order.
+        """
+        chosen = [number]
+        bound = set(self.names[number].bound)
+        for one in chosen:  # which grows
+            for name in sorted(self.names[one].needed):
+                if name in bound or name not in self.binding:
+                    continue
+                above = [each for each in self.binding[name] if each < number]
+                nearest = above[-1] if above else self.binding[name][0]
+                chosen.append(nearest)
+                bound |= self.names[nearest].bound
+        return "\n\n".join(self.blocks[each] for each in sorted(chosen))
 
 
 def _prints(program: str) -> bool:

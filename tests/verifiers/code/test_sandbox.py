@@ -1018,8 +1018,9 @@ def test_nothing_that_a_child_gets_depends_on_what_is_expected(pair, monkeypatch
             send(child, line)
 
         def forked(zygote, pipes, request):
-            stdin = os.pread(pipes[2], 1 << 20, 0) if len(pipes) > 2 else b""
-            given.append(f"{len(pipes)} {request} {stdin}")
+            given.append(f"{len(pipes)} {request}")
+            for stdin in pipes[2:3]:
+                given.append(os.pread(stdin, 1 << 20, 0).decode())
             return fork(zygote, pipes, request)
 
         def started(*arguments, environment):

@@ -19,8 +19,9 @@ from swift_rlvr.rewards.format import FormatReward
 from swift_rlvr.success import ONLY_TOGETHER
 from swift_rlvr.verifiers.answers import find_code
 from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
+from swift_rlvr.verifiers.code.blocks import program_of
 from swift_rlvr.verifiers.code.calls import CallTest
-from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
+from swift_rlvr.verifiers.code.cases import ProgramTest, read_form, same_output
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.sources import UnitTest
 
@@ -187,6 +188,9 @@ PLUS = "def plus(a, b):\n    return a + b"
 MINUS = "def plus(a, b):\n    return a - b"
 SUMS = "a, b = map(int, input().split())\nprint(a + b)"
 METHOD = "class Solution:\n    def plus(self, a, b):\n        return a + b"
+HELPER = "def added(a, b):\n    return a + b"
+BY_HELPER = "def plus(a, b):\n    return added(a, b)"
+READING = "def added():\n    return sum(map(int, input().split()))"
 CALLED = '{"fn_name": "plus", "inputs": [[1, 2]], "outputs": [3]}'
 READ = '{"inputs": ["1 2"], "outputs": ["3"]}'
 
@@ -215,10 +219,97 @@ READ = '{"inputs": ["1 2"], "outputs": ["3"]}'
         # without a solution the last block is
         (["print(1)", "print(3)"], READ, 1.0),
         (["x = 1", "print(plus(1, 2))"], CALLED, 0.0),
+        # blocks that define what the solution needs, above it or below, and what they need
+        ([HELPER, BY_HELPER], CALLED, 1.0),
+        ([HELPER.replace("+", "-"), BY_HELPER], CALLED, 0.0),
+        ([HELPER, BY_HELPER.replace("b)", "1)")], CALLED, 0.0),
+        ([BY_HELPER, HELPER, "print(plus(1, 2))"], CALLED, 1.0),
+        ([HELPER, HELPER.replace("+", "-"), BY_HELPER], CALLED, 0.0),
+        ([HELPER.replace("+", "-"), HELPER, BY_HELPER], CALLED, 1.0),
+        ([HELPER, BY_HELPER, "def added(a, b): return 0"], CALLED, 1.0),
+        (["from operator import add as sums", "added = sums", BY_HELPER], CALLED, 1.0),
+        ([f"{PLUS}\n{HELPER}", BY_HELPER.replace("b)", "1)")], CALLED, 0.0),
+        (
+            [HELPER, "class Solution:\n    def plus(self, a, b):\n        return added(a, b)"],
+            CALLED,
+            1.0,
+        ),
+        (["class Base:\n    v = 3", "class Plus(Base): pass"], ["assert Plus().v == 3"], 1.0),
+        # a local name of a helper is none of the module's
+        (["def other():\n    added = 1\n    return added", HELPER, BY_HELPER], CALLED, 1.0),
+        ([HELPER, f"def other():\n    added = 1\n    return added\n{BY_HELPER}"], CALLED, 1.0),
+        # a program in parts
+        ([READING, "print(added())"], READ, 1.0),
+        ([READING, "print(added() + 1)"], READ, 0.0),
+        (
+            [
+                READING.replace("return ", "print(") + ")",
+                "import sys\nsys.setrecursionlimit(9999)",
+                "added()",
+            ],
+            READ,
+            1.0,
+        ),
+        (
+            [READING.replace("return ", "print(") + ")", "if __name__ == '__main__':\n    added()"],
+            READ,
+            1.0,
+        ),
+        (["a, b = map(int, input().split())", "c = a + b", "print(c)"], READ, 1.0),
+        (["a, b = map(int, input().split())", "c = a - b", "print(c)"], READ, 0.0),
+        (
+            [
+                "import sys\ndef read():\n    return sys.stdin.read().split()",
+                "print(sum(map(int, read())))",
+            ],
+            READ,
+            1.0,
+        ),
+        # an attempt of which only what all programs have is needed
+        (["import heapq\nprint(min(map(int, input().split())))", f"heapq\n{SUMS}"], READ, 1.0),
+        # a program that prints, before one that cannot
+        ([SUMS, READING], READ, 0.0),
+        ([SUMS, READING, "added()"], READ, 0.0),
     ],
 )
 def test_a_block_behind_the_solution_that_only_uses_it_is_not_the_program(blocks, tests, reward):
     text = "\n\nIt is used like this:\n\n".join(f"```python\n{block}\n```" for block in blocks)
+    assert CodeReward()([text], tests=[tests]) == [reward]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["def plus(a, b): return added(a, b)", *["x = 1"] * 40_000],
+        [f"x{number} = y{number + 1}" for number in range(20_000)],
+        ["\n".join(f"x{number}" for number in range(20_000)), *["x = input()"] * 5000],
+        ["a = input()", *["print(a)"] * 20_000],
+        ["a = input()", "(" * 100_000, "-" * 100_000],
+    ],
+    ids=["all bind one name", "a chain", "many needed names", "many that print", "unreadable"],
+)
+@pytest.mark.parametrize("tests", [CALLED, READ])
+def test_many_blocks_take_little_time(blocks, tests):
+    form = read_form(tests)
+    with done_within(60):  # at most half a second
+        program_of(blocks, form)
+
+
+@pytest.mark.parametrize(
+    ("text", "tests", "reward"),
+    [
+        (f"<think>Add.</think>\n\n{PLUS}\n", CALLED, 1.0),
+        (MINUS, CALLED, 0.0),
+        (f"{SUMS}<|im_end|>", READ, 1.0),
+        (f"Sure!\n{PLUS}", CALLED, 0.0),
+        ("def plus: the sum", CALLED, 0.0),
+        (f"<think>\n{PLUS}", CALLED, 0.0),
+        # It has nothing that can pass, so that it is rather words.
+        ("print(3)", READ, 0.0),
+        (f"```text\n3\n```\n{PLUS}", CALLED, 0.0),
+    ],
+)
+def test_an_answer_without_a_block_is_code_where_all_of_it_is(text, tests, reward):
     assert CodeReward()([text], tests=[tests]) == [reward]
 
 

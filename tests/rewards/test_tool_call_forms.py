@@ -337,6 +337,7 @@ FORMS = {
     "MiniMax M2 without tokens": elements(),
     "DeepSeek V3 without tokens": without_tokens(deepseek_v3),
     "Kimi K2 without tokens": without_tokens(kimi_k2),
+    "Kimi K3 without tokens": without_tokens(kimi_k3),
     "Mistral without tokens": without_tokens(mistral()),
     "Mistral without tokens, with ids": without_tokens(mistral("[CALL_ID]VvvODy9mT")),
     "PLaMo 3 without tokens": without_tokens(plamo3),
@@ -445,10 +446,11 @@ def test_a_name_may_end_like_what_stands_behind_names(name):
         assert REWARDS["tool_call"]()([form((name, {}))], **columns) == [1.0], form((name, {}))
 
 
-def test_kimi_k3s_calls_without_its_tokens_are_known_and_not_read():
-    """Nothing says where a text of theirs ends."""
-    text = SPECIAL.sub("", kimi_k3(BONN))
-    assert graded(text) == graded(text, BONN) == 0.0
+def test_texts_of_kimi_k3_may_hold_its_words_where_its_tokens_are_gone():
+    for city in ("an argument", "call", "argument, call tools", "\ntools", " "):
+        call = ("get_weather", {"city": city, "days": 3})
+        assert graded(without_tokens(kimi_k3)(call), call) == 1.0
+        assert graded(without_tokens(kimi_k3)(call), BONN) == 0.0
 
 
 def test_gemmas_texts_may_hold_commas_where_their_marks_are_gone():

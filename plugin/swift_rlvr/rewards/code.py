@@ -28,7 +28,7 @@ from swift_rlvr.tasks.code import unnamed
 from swift_rlvr.utils.limits import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
-from swift_rlvr.verifiers.answers import code_blocks
+from swift_rlvr.verifiers.answers import answer_scope, code_blocks
 from swift_rlvr.verifiers.code import (
     FAILURES,
     PASSED,
@@ -40,6 +40,7 @@ from swift_rlvr.verifiers.code import (
     Verdict,
     read_tests,
 )
+from swift_rlvr.verifiers.code.blocks import is_program, program_of
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
 from swift_rlvr.verifiers.code.check import NOTHING_STANDS_IN
@@ -78,8 +79,9 @@ class CodeReward(Reward):
     is not graded (None) if the tests cannot be read, or if the machine has no room for another
     process, pipe or folder for a while. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
     `swift_rlvr.verifiers.code` what code can and cannot do. The code is the last of the completion's
-    `code_blocks` that may pass the tests. Calling it raises sandbox.SandboxError where code cannot be
-    run safely. The metric is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
+    `code_blocks` that may pass the tests, with those that define what it needs. Calling it raises
+    sandbox.SandboxError where code cannot be run safely. The metric is that of MBPP
+    (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
 
     >>> reward = CodeReward()
     >>> good, bad = (f"```python\\ndef add(a, b):\\n    return a {sign} b\\n```" for sign in "+-")
@@ -205,9 +207,9 @@ class CodeReward(Reward):
         for text, *values in zip(texts, *columns.values(), strict=True):
             row = dict(zip(columns, values, strict=True))
             # All that decides a verdict. Of the completion that is its code: what it says around the blocks
-            # differs in all of a group.
-            blocks = [] if text is None else code_blocks(text)
-            key = _key_of((text is None, blocks, row, decisive))
+            # differs in all of a group. Without a block all of the answer may be code.
+            blocks = None if text is None else code_blocks(text) or [text]
+            key = _key_of((blocks, row, decisive))
             keys.append(key)
             runs[key] = text, row
 
@@ -317,16 +319,14 @@ class CodeReward(Reward):
 
 
 def _program_of(text: str, row: Row) -> str:
-    """The last block that may pass the row's tests, or else the last one; empty if there is none.
-    Models like to show behind a solution how it is used.
-    """
+    """What of a completion is to be run; empty where it has no code."""
+    form = read_form(row["tests"], row.get("entry_point"))
     blocks = code_blocks(text)
-    if len(blocks) > 1:
-        mark = read_form(row["tests"], row.get("entry_point")).mark_of_a_solution
-        for block in reversed(blocks):
-            if mark.search(block):
-                return block
-    return blocks[-1] if blocks else ""
+    if blocks:
+        return program_of(blocks, form)
+    # Many write no fence around an answer that is all code.
+    whole = answer_scope(text)
+    return whole if len(whole) <= _LONGEST_CODE and is_program(whole, form) else ""
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,20 @@ RUN = "result = unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFro
         ),
         ("import sys\nif not sys.stdin.seekable():\n    print(int(input()) + 1)", LINES),
         ("import os\nprint(int(os.read(0, os.fstat(0).st_size or 99)) + 1)", LINES),
+        (
+            "import io, os\ninput = io.BytesIO(os.read(0, os.fstat(0).st_size)).readline\n"
+            "print(int(input()) + 1)",
+            LINES,
+        ),
+        (
+            "import mmap\nwith mmap.mmap(0, 0, access=mmap.ACCESS_READ) as lines:\n"
+            "    print(int(lines.readline()) + 1)",
+            LINES,
+        ),
+        (
+            "from mmap import *\nlines = mmap(0, 0, prot=PROT_READ)\nprint(int(lines.readline()) + 1)",
+            LINES,
+        ),
         ("for line in open('/dev/stdin'):\n    print(int(line) + 1)", LINES),
         (
             "import sys\nfor line in iter(sys.stdin.buffer.readline, b''):\n    print(int(line) + 1)",

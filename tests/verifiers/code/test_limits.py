@@ -43,9 +43,9 @@ def run(code: str, limits: Limits = GENEROUS) -> tuple[str, process.Child]:
     job = {"kind": "program", "code": textwrap.dedent(code)}
     with (
         closing(Zygote(limits.packages)) as zygote,
-        sandboxed(zygote, limits, math.inf, job, is_program=True) as child,
+        sandboxed(zygote, limits, math.inf, job, b"") as child,
     ):
-        output, report = child.run(b"", 1 << 20)
+        output, report = child.run(1 << 20)
     assert report is None, report
     return output.decode(), child
 
@@ -460,7 +460,7 @@ def test_files_and_threads_of_another_run_are_not_seen():
     job = {"kind": "program", "code": "import sys; sys.stdin.read()"}
     with (
         closing(Zygote()) as zygote,
-        sandboxed(zygote, GENEROUS, math.inf, job, is_program=True) as child,
+        sandboxed(zygote, GENEROUS, math.inf, job, b"") as child,
     ):
         other = child._process.pid
         code = f"""
@@ -717,7 +717,7 @@ def test_a_fork_of_the_trainer_leaves_what_runs_alone():
     job = {"kind": "program", "code": "import sys; print(len(sys.stdin.read()))"}
     with (
         closing(Zygote()) as zygote,
-        sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, is_program=True) as child,
+        sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, b"1\n") as child,
     ):
         fork = os.fork()
         if fork == 0:
@@ -725,7 +725,7 @@ def test_a_fork_of_the_trainer_leaves_what_runs_alone():
             time.sleep(600)
             os._exit(0)
         try:
-            output, _ = child.run(b"1\n", 100)
+            output, _ = child.run(100)
         finally:
             os.kill(fork, signal.SIGKILL)
             os.waitpid(fork, 0)
@@ -748,10 +748,10 @@ def test_a_fork_of_the_trainer_holds_no_pipe_of_a_child_that_is_being_started():
     try:
         with (
             closing(Interrupted()) as zygote,
-            sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, is_program=True) as child,
+            sandboxed(zygote, GENEROUS, time.monotonic() + 60, job, b"1\n") as child,
         ):
             child.allow(3)
-            output, _ = child.run(b"1\n", 100)
+            output, _ = child.run(100)
     finally:
         for fork in forks:
             os.kill(fork, signal.SIGKILL)

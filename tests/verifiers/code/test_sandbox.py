@@ -47,9 +47,9 @@ def output_of(code: str, stdin: bytes = b"", limits: Limits = GENEROUS) -> str:
     job = {"kind": "program", "code": textwrap.dedent(code)}
     with (
         closing(Zygote(limits.packages, limits.landlock)) as zygote,
-        sandboxed(zygote, limits, math.inf, job, is_program=True) as child,
+        sandboxed(zygote, limits, math.inf, job, stdin) as child,
     ):
-        output, report = child.run(stdin, 1 << 20)
+        output, report = child.run(1 << 20)
     assert report is None
     return output.decode()
 
@@ -138,6 +138,12 @@ DEEP_IN_A_LARGE_STACK = DEEP_IN_A_THREAD.replace("100 << 20", "512 * 1024 * 1024
         (
             "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\nprint('lowered')",
             "lowered",
+        ),
+        # Nobody writes to the input, which is a file.
+        (
+            "import os\ntry: os.write(os.open('/dev/stdin', os.O_RDWR), b'5')\n"
+            "except OSError as error: print(error.strerror, input())",
+            "Operation not permitted 3 4",
         ),
         # files in its own folder, and in no other
         (
@@ -1001,20 +1007,20 @@ def test_nothing_that_a_child_gets_depends_on_what_is_expected(pair, monkeypatch
     """
 
     def got(tests) -> list[str]:
-        given, send, start, fork = [], process.Child._send, process.python, Zygote.fork
+        given, send, start, fork = [], process.Child.send_line, process.python, Zygote.fork
         harnesses = []
 
-        def sent(child, pipe, content):
-            if b'"kind": "tests"' in content:
+        def sent(child, line):
+            if b'"kind": "tests"' in line:
                 harnesses.append(child)
-            if child in harnesses:
-                send(child, pipe, content)
-                return
-            given.append(re.sub(rb'"nonce": "[0-9a-f]{32}"', b"", content).decode())
-            send(child, pipe, content)
+            if child not in harnesses:
+                given.append(re.sub(rb'"nonce": "[0-9a-f]{32}"', b"", line).decode())
+            send(child, line)
 
         def forked(zygote, pipes, request):
             given.append(f"{len(pipes)} {request}")
+            for stdin in pipes[2:3]:
+                given.append(os.pread(stdin, 1 << 20, 0).decode())
             return fork(zygote, pipes, request)
 
         def started(*arguments, environment):
@@ -1022,7 +1028,7 @@ def test_nothing_that_a_child_gets_depends_on_what_is_expected(pair, monkeypatch
             return start(*arguments, environment=environment)
 
         with monkeypatch.context() as patch:
-            patch.setattr(process.Child, "_send", sent)
+            patch.setattr(process.Child, "send_line", sent)
             patch.setattr(process, "python", started)
             patch.setattr(Zygote, "fork", forked)
             result_of("print(1)\ndef f(x): return x", tests, all_tests=True)

@@ -108,6 +108,11 @@ def reason_of(gold, answer, script=SCRIPT, **changes):
         (FRENCH, "SELECT name FROM singer WHERE name IN ('Ann', 'Cy')", "right by chance"),
         (FRENCH, "SELECT name FROM singer WHERE id <> 2 AND id <> 4", "right by chance"),
         (FRENCH, "SELECT DISTINCT name FROM singer WHERE country LIKE 'F%'", "right by chance"),
+        (FRENCH, "SELECT name FROM singer WHERE country LIKE '%ce'", "right by chance"),
+        (FRENCH, "SELECT name FROM singer WHERE country LIKE '%France%'", "right by chance"),
+        (FRENCH, "SELECT name FROM singer WHERE instr(country, 'France')", "right by chance"),
+        (FRENCH, "SELECT name FROM singer WHERE country LIKE 'france'", "correct"),
+        (FRENCH.replace("= 'France'", "LIKE '%France%'"), FRENCH, "right by chance"),
         (
             "SELECT count(*) FROM concert WHERE year > 2014",
             "SELECT 3 FROM concert LIMIT 1",

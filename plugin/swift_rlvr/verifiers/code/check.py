@@ -211,10 +211,10 @@ class _Run:
 
     @contextmanager
     def child(
-        self, zygote: Zygote, job: dict | None = None, is_program: bool = False
+        self, zygote: Zygote, job: dict | None = None, stdin: bytes | None = None
     ) -> Iterator[Child]:
         """A child for one test or several, which was sent a job."""
-        with sandboxed(zygote, self.limits, self.deadline, job, is_program) as child:
+        with sandboxed(zygote, self.limits, self.deadline, job, stdin) as child:
             self.allow(child)
             try:
                 yield child
@@ -262,8 +262,8 @@ class _Run:
         with zygotes.borrow() as zygote:  # each finds an empty folder
             verdict = Verdict(PASSED)
             try:
-                with self.child(zygote, job, is_program=True) as child:
-                    output, report = child.run(stdin, max_output)
+                with self.child(zygote, job, stdin) as child:
+                    output, report = child.run(max_output)
             except Ended as ended:
                 verdict = _stopped(ended, self.limits)
             else:

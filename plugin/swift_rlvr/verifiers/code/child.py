@@ -127,7 +127,7 @@ def serve(folders: ModuleType, lockdown: ModuleType, jobs: ModuleType) -> None:
     """Fork a child for every message with pipes, and say its number, or the negative errno where that
     fails; for a child's number say how that ended.
 
-    The pipes are those of `connect`, and for a program its standard input and output; the message
+    The pipes are those of `connect`, and for a program its input, a file, and its output; the message
     says what the child may use. The first message is a request. The program's argument is the socket
     of all messages.
     """

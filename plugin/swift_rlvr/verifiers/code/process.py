@@ -10,6 +10,7 @@ only ever read as JSON.
 """
 
 import errno
+import fcntl
 import json
 import math
 import os
@@ -395,10 +396,10 @@ class Child:
         start: Callable[[list[int]], _Process],
         deadline: float = math.inf,
         folder: str | None = None,
-        has_streams: bool = False,
+        stdin: bytes | None = None,
     ):
-        """Start it with pipes for messages to it and from it, and for standard input and output if
-        it `has_streams`.
+        """Start it with pipes for messages to it and from it, and for a program with its standard
+        input and a pipe for its output.
         """
         self.deadline = deadline
         self.folder = folder
@@ -414,9 +415,8 @@ class Child:
         self._free = 0.0
         self._most_written = _WRITTEN
 
-        # By pipe: what is still to be written, what has been read, and of each pipe that is being
-        # read how many bytes at most.
-        self._unsent: dict[int, memoryview] = {}
+        self._unsent = memoryview(b"")  # what is still to be written of the messages
+        # By pipe: what has been read, and of each pipe that is being read how many bytes at most.
         self._received: dict[int, bytearray] = defaultdict(bytearray)
         self._open: dict[int, int] = {}
         self._poll = select.poll()  # for all of these
@@ -426,8 +426,8 @@ class Child:
         try:
             self._messages = _pipe(ours, theirs, is_read_here=False)
             self._reports = _pipe(ours, theirs, is_read_here=True)
-            if has_streams:
-                self._stdin = _pipe(ours, theirs, is_read_here=False)
+            if stdin is not None:
+                theirs.append(_file_of(stdin))
                 self._stdout = _pipe(ours, theirs, is_read_here=True)
             self._process = start(theirs)
         except BaseException:
@@ -436,7 +436,6 @@ class Child:
         finally:
             # As soon as it has them: a pipe has an end only where nobody else holds it open.
             _close_pipes(theirs)
-        self._pipes = ours
         self._clock = Clock(self._process.pid, _TICK)
         # Also where this object is collected, so that no exception leaves a child behind.
         self.close = weakref.finalize(self, _end_process, self._process, ours, os.getpid())
@@ -480,7 +479,10 @@ class Child:
 
     def send_line(self, line: bytes) -> None:
         """The same of a message that is written already."""
-        self._send(self._messages, line + b"\n")
+        self._unsent = memoryview(line + b"\n")
+        self._write()
+        if self._unsent:
+            self._poll.register(self._messages, select.POLLOUT)
 
     def receive(self, longest: int = _LONGEST_REPORT) -> dict:
         """The next report, of at most `longest` bytes. Raises Ended if none comes."""
@@ -499,14 +501,13 @@ class Child:
             raise self._end()
         return line
 
-    def run(self, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
-        """Have a program, which was sent, read its input and run to its end; its standard output, and
-        its report if it made one.
+    def run(self, max_output: int) -> tuple[bytes, dict | None]:
+        """Have a program, which was sent, run to its end; its standard output, and its report if it
+        made one.
 
         Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with
         neither a report nor exit status 0.
         """
-        self._send(self._stdin, stdin)
         self._read_from(self._reports, _LONGEST_REPORT)
         self._read_from(self._stdout, max_output)
         self._most_written = _WRITTEN + max_output
@@ -572,7 +573,7 @@ class Child:
         """
         # Where something can be sent to it now, it need not be asleep by its own choice; a pipe that is
         # full has to wait for the child.
-        is_seen = not _is_ready(self._unsent, select.POLLOUT)
+        is_seen = not self._unsent or not _is_ready([self._messages], select.POLLOUT)
         if is_seen:
             self._clock.look(lambda: _is_ready(self._open, select.POLLIN))
         busy, asleep = self._busy(), self._clock.asleep
@@ -610,9 +611,9 @@ class Child:
             ready = self._poll.poll(1000 * longest)
             self._has_waited(time.monotonic() - start)
             for pipe, _ in ready:
-                if pipe in self._unsent:
-                    self._write(pipe)
-                    if pipe not in self._unsent:
+                if pipe == self._messages:
+                    self._write()
+                    if not self._unsent:
                         self._poll.unregister(pipe)
                 else:
                     short_reads += self._read(pipe) < _SHORT_READ
@@ -625,31 +626,15 @@ class Child:
             self._poll.register(pipe, select.POLLIN)
         self._open[pipe] = most
 
-    def _send(self, pipe: int, content: bytes) -> None:
-        """Write this, as far as there is room, and have `_exchange` write the rest. Standard input is
-        closed after it.
-        """
-        self._unsent[pipe] = memoryview(content)
-        self._write(pipe)
-        if pipe in self._unsent:
-            self._poll.register(pipe, select.POLLOUT)
-
-    def _write(self, pipe: int) -> None:
-        unsent = self._unsent[pipe]
+    def _write(self) -> None:
         try:
-            written = os.write(pipe, unsent[:_CHUNK])
+            written = os.write(self._messages, self._unsent[:_CHUNK])
         except BlockingIOError:  # a child that does not read must not block the parent
             return
         except BrokenPipeError:
             # The child need not read all of it.
-            written = len(unsent)
-        self._unsent[pipe] = unsent[written:]
-        if written < len(unsent):
-            return
-        del self._unsent[pipe]
-        if pipe != self._messages:
-            self._pipes.remove(pipe)
-            _close_pipes([pipe])
+            written = len(self._unsent)
+        self._unsent = self._unsent[written:]
 
     def _read(self, pipe: int) -> int:
         """Read what is there; how many bytes it was."""
@@ -695,6 +680,23 @@ def _pipe(ours: set[int], theirs: list[int], is_read_here: bool) -> int:
     return here
 
 
+def _file_of(stdin: bytes) -> int:
+    """A file in memory for a child to read. With a pipe, right programs failed that ask for the size
+    of their input or map it, as they can where a judge redirects a file.
+    """
+    with _PIPES_LOCK:
+        number = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        with open(number, "wb") as file:
+            file.write(stdin)
+            file.flush()
+            # The child can open it anew, for writing as well.
+            seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(number, fcntl.F_ADD_SEALS, seals)
+            to_read = os.open(f"/proc/self/fd/{number}", os.O_RDONLY)
+        _PIPES.add(to_read)
+    return to_read
+
+
 def _close_pipes(pipes: Iterable[int]) -> None:
     with _PIPES_LOCK:
         for pipe in pipes:
@@ -737,12 +739,12 @@ def sandboxed(
     limits: Limits,
     deadline: float,
     job: dict | None = None,
-    is_program: bool = False,
+    stdin: bytes | None = None,
 ) -> Iterator[Child]:
     """A child that has locked itself down, in the zygote's folder, and was sent a job.
 
     It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is
-    standard input and output only with `is_program`, for `Child.run`.
+    standard output only where there is standard input, for `Child.run`.
 
     Raises:
         SandboxError: where the child could not lock itself down.
@@ -760,7 +762,7 @@ def sandboxed(
     def start(pipes: list[int]) -> _Process:
         return zygote.fork(pipes, request)
 
-    with closing(Child(start, deadline, zygote.folder, is_program)) as child:
+    with closing(Child(start, deadline, zygote.folder, stdin)) as child:
         if job is not None:
             child.send(job)
         # It has read nothing of the job before it says this, so that it can be believed, and its end

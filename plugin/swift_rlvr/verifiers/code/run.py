@@ -22,13 +22,14 @@ def run_program(code: str, inputs: list[str], limits: Limits) -> list[str | None
     with closing(Zygotes(limits.packages)) as zygotes:
         for text in inputs:
             deadline = time.monotonic() + LOAD * ALL_TESTS * limits.seconds
+            stdin = text.encode(errors="replace")
             try:
                 with (
                     zygotes.borrow() as zygote,
-                    sandboxed(zygote, limits, deadline, job, is_program=True) as child,
+                    sandboxed(zygote, limits, deadline, job, stdin) as child,
                 ):
                     child.allow(limits.seconds)
-                    output, report = child.run(text.encode(errors="replace"), _MOST_OUTPUT)
+                    output, report = child.run(_MOST_OUTPUT)
             except Ended:
                 outputs.append(None)
                 continue

@@ -6,7 +6,8 @@ they refer to, and in every other one the values of a column have changed places
 wherever another one of its column stood, and so may a constant that the gold compares it with. What
 holds for all rows of a table (keys, references, that a city has one country) then holds there too,
 so that a right query stays right. In those from `BESIDE` on, a number or a date that stood in a column
-has become one beside it, between two, below all or above all of them. Where a table has none or few,
+has become one beside it, between two, below all or above all of them; in those from `NEAR` on, a text
+may stand in a column that LIKE takes for a constant of the gold. Where a table has none or few,
 rows are made from the types of its columns and from the constants of the gold. All of it is drawn
 from a generator with a fixed seed: the same row has the same databases everywhere.
 
@@ -44,6 +45,8 @@ _UNREAD = 6
 _LARGE = 3
 # From this number of a further database on its values are beside those that there were.
 BESIDE = 1001
+# ... and from this one on there are texts near the constants of the gold.
+NEAR = 2001
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -57,15 +60,16 @@ Rows = dict[str, list[Row]]
 
 def rows_of(schema: Schema, number: int) -> Rows:
     """The rows of further database `number`."""
-    draw = _Draw(schema, random.Random(number), is_beside=number >= BESIDE)
+    is_near = number >= NEAR
+    draw = _Draw(schema, random.Random(number), BESIDE <= number < NEAR, is_near)
     # for golds that want many rows of a kind
-    is_large = number % 5 == _LARGE and not draw.is_beside
+    is_large = number % 5 == _LARGE and number < BESIDE
     most_kept, most_made = (_KEPT_OF_LARGE, _MADE_OF_LARGE) if is_large else (_KEPT, _MADE)
     for name, table in schema.tables.items():
         draw.keep_rows(name, most_kept if table.is_read else _UNREAD, are_all=is_large)
     draw.add_parents()
     # Every other one keeps its values, so that what holds of them, and the schema does not say, holds.
-    if draw.is_beside or number % 2:
+    if number >= BESIDE or number % 2:
         draw.exchange_values()
     for name in schema.parents_first:
         table = schema.tables[name]
@@ -81,12 +85,14 @@ def rows_of(schema: Schema, number: int) -> Rows:
 class _Draw:
     """The rows of a further database, while they are drawn.
 
-    is_beside: whether numbers and dates become others beside them.
+    is_beside: whether numbers and dates become others beside them. is_near: whether texts near the
+        constants of the gold may stand where these may.
     """
 
     schema: Schema
     rng: random.Random
     is_beside: bool
+    is_near: bool
     rows: Rows = field(default_factory=dict)
 
     def keep_rows(self, name: str, most: int, are_all: bool) -> None:
@@ -141,7 +147,7 @@ class _Draw:
                     continue
                 # A constant of the gold may come instead of one that stood there.
                 others = []
-                for constant in group.compared:
+                for constant in self._compared(group):
                     if isinstance(constant, kind) and constant not in different:
                         others.append(constant)
                 after = self.rng.sample(values + others, len(values))
@@ -154,6 +160,9 @@ class _Draw:
                 pairs = zip(changes, row, strict=True)
                 rows.append(tuple([change.get(value, value) for change, value in pairs]))
             self.rows[name] = rows
+
+    def _compared(self, group: Group) -> list[Any]:
+        return group.compared + group.near if self.is_near else group.compared
 
     def make_rows(self, name: str, most: int) -> None:
         """Add made rows to a table. Those of the tables to which it refers are drawn already."""
@@ -187,7 +196,7 @@ class _Draw:
         conditions hold at once. present: the values that the table has.
         """
         pool: list[Any] = []
-        compared = column.group.compared
+        compared = self._compared(column.group)
         likely = compared
         reference = column.reference
         if reference is not None:

@@ -3,6 +3,7 @@ from it.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from swift_rlvr.verifiers.sql.tokens import (
     Token,
@@ -69,6 +70,16 @@ def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
         change = _change_at(tokens, index)
         if change is not None:
             yield change
+    # A text that begins or contains another, in place of the same text.
+    for index, (token, operand) in enumerate(pairwise(tokens)):
+        text = value_of(operand)
+        if not isinstance(text, str) or not text:
+            continue
+        escaped = text.replace("'", "''")
+        if token.written in ("=", "=="):
+            yield index, index + 2, f"LIKE '{escaped}%'"
+        elif token.is_word("like") and "%" in operand.written:
+            yield index, index + 2, f"= '{escaped}'"
     for start, end, _ in orders_of(tokens):
         if tokens[end - 1].word not in ("asc", "desc"):
             yield end, end, "DESC"

@@ -20,7 +20,7 @@ _TRIED = 14
 # So many of them in a row that tell nothing new are the last.
 _IN_VAIN = 3
 _MUTANTS = 24
-# Those of them whose numbers and dates are beside the row's own.
+# Those of them whose numbers and dates are beside the row's own, and those with texts near the gold's.
 _TRIED_BESIDE = 6
 # Queries with values of the row's own for a comparison of the gold.
 _CHANCES = 8
@@ -92,16 +92,32 @@ class _Search:
 
     def candidates_beside(self) -> list[_Candidate]:
         """Those with values beside the row's own, for a gold that compares with a number or a date."""
-        candidates: list[_Candidate] = []
         if not any(has_order(constant.value) for constant in self.schema.constants):
-            return candidates
+            return []
+        return self._candidates_from(further.BESIDE, set(self.mutants), keeps_one=True)
+
+    def candidates_near(self, others: Sequence[_Candidate]) -> list[_Candidate]:
+        """Those with texts near the gold's that tell apart what the others do not."""
         left = set(self.mutants)
-        for number in range(further.BESIDE, further.BESIDE + _TRIED_BESIDE):
+        for other in others:
+            left -= other.told_apart
+        has_near = False
+        for table in self.schema.tables.values():
+            has_near = has_near or any(column.group.near for column in table.columns)
+        return self._candidates_from(further.NEAR, left) if left and has_near else []
+
+    def _candidates_from(
+        self, first: int, left: set[str], keeps_one: bool = False
+    ) -> list[_Candidate]:
+        """Those of a kind that tell apart more of what is left; with `keeps_one` the first in any case."""
+        candidates: list[_Candidate] = []
+        for number in range(first, first + _TRIED_BESIDE):
             candidate = self._candidate(number)
             if candidate is None:
                 continue
             # Each that is open takes memory.
-            if candidate.is_tied or (candidates and not candidate.told_apart & left):
+            is_kept = candidate.told_apart & left or (keeps_one and not candidates)
+            if candidate.is_tied or not is_kept:
                 candidate.place.reader.close()
                 continue
             candidates.append(candidate)
@@ -174,6 +190,8 @@ def further_places(own: Place, gold: str, read: set[str], most: int) -> Chosen:
         # Of the rows that there are, none gives the gold another result.
         candidates = replace(search, schema=schema.without_rows()).candidates(most)
     beside = search.candidates_beside() if candidates else []
+    if candidates and not candidates[0].is_tied:
+        candidates += search.candidates_near(candidates + beside)
 
     places: list[Place] = []
     left = set(alive)

@@ -60,12 +60,14 @@ class Group:
         is_fixed: one of them is a key, so that the values stay with their rows.
         types: of the columns. present: the values of the rows that are read of their tables.
         compared: the constants of the gold that may stand in them, and the numbers beside those.
+        near: texts that LIKE may take for one of these.
     """
 
     is_fixed: bool = False
     types: list[str] = field(default_factory=list)
     present: list[Any] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)
+    near: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
@@ -103,8 +105,12 @@ class Group:
             if _DATE.match(text):
                 self.compared.append(text)
         elif isinstance(constant, str):
-            if not kind or _NUMBER.fullmatch(constant):
+            is_number = _NUMBER.fullmatch(constant) is not None
+            if not kind or is_number:
                 self.compared.append(constant)
+            # Of two texts, such as "yes" and "no", a question may exclude the other.
+            if not kind and not is_number and constant and len({*self.present}) not in (1, 2):
+                self.near.append(f"{constant} {constant}")
         elif kind == "flag":
             self.compared.append(constant)
         else:

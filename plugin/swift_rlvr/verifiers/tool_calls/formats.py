@@ -326,6 +326,34 @@ def _read_minimax_m3(text: str, tools: Tools) -> Reading:
     return Reading(calls, _MINIMAX_M3_AROUND.sub("", _MINIMAX_M3_CALL.sub("", text)))
 
 
+_KIMI_K3 = _Elements(
+    "call",
+    "argument",
+    # A token of the last mark may be missing.
+    r"<\|open\|>tools<\|sep\|>\s*(?:<\|close\|>tools(?:<\|sep\|>|\Z)|\Z)",
+    (r"<\|open\|>", r"<\|close\|>", r"<\|sep\|>"),
+)
+# What is left without its tokens: toolscall tool="add" index="1"argument key="a" type="number"1argumentcalltools
+_KIMI_K3_OPENING = re.compile(
+    r'tools(?=call tool=")|call tool="[^"\n]+"(?: index="\d+")?|argument key="[^"\n]+" type="\w+"'
+)
+# The end of an argument stands before another one, or before the end of its call: a text may have the word
+# in it.
+_KIMI_K3_CLOSING = (
+    r"argument(?=<\|open\|>argument|call(?:<\|open\|>call|tools\s*\Z|\s*\Z))",
+    r"(?<=<\|sep\|>)call(?=<\|open\|>call|tools\s*\Z|\s*\Z)",
+    r"(?<=<\|close\|>call<\|sep\|>)tools(?=\s*\Z)",
+)
+
+
+def _read_kimi_k3(text: str, tools: Tools) -> Reading:
+    if "<|open|>" not in text:
+        text = _KIMI_K3_OPENING.sub(r"<|open|>\g<0><|sep|>", text)
+        for closing in _KIMI_K3_CLOSING:
+            text = re.sub(closing, r"<|close|>\g<0><|sep|>", text)
+    return _KIMI_K3(text, tools)
+
+
 _MISTRAL = "[TOOL_CALLS]"
 _MISTRAL_CALL = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\]\s*)?(?=\{)")
 
@@ -430,17 +458,7 @@ FORMATS = (
     ),
     # MiniCPM5
     Format(("<function name=",), _Elements("function", "param")),
-    # Kimi K3, of whose last mark a token may be missing. Without its tokens nothing says where a text
-    # ends: such a call is known, and not read.
-    Format(
-        ("<|open|>call", 'call tool="'),
-        _Elements(
-            "call",
-            "argument",
-            r"<\|open\|>tools<\|sep\|>\s*(?:<\|close\|>tools(?:<\|sep\|>|\Z)|\Z)",
-            (r"<\|open\|>", r"<\|close\|>", r"<\|sep\|>"),
-        ),
-    ),
+    Format(("<|open|>call", 'call tool="'), _read_kimi_k3),
     # Anthropic's, and what a decoder without special tokens leaves of DeepSeek's and MiniMax M2's
     Format(
         ("<function_calls>\n<invoke ", "<tool_calls>\n<invoke ", "<invoke name="),

@@ -120,7 +120,8 @@ class SemLock:
 
 def share_nothing() -> None:
     """Have temporary folders be one in the program's own, and the shared memory of `multiprocessing`
-    its own memory. While there is one process, nothing in a program can tell.
+    and mappings of files that are only read its own memory. While there is one process, nothing in a
+    program can tell.
     """
     # Imported here: most programs need none of them.
     import _io
@@ -159,6 +160,24 @@ def share_nothing() -> None:
     for module in (builtins, io, _io):
         vars(module)["open"] = opened
     vars(sqlite3)["connect"] = of_paths(sqlite3.connect)
+
+    class Mapping(mmap.mmap):
+        """A private mapping of a file, where it is only read: fast input maps standard input."""
+
+        def __new__(
+            cls,
+            fileno: int,
+            length: int,
+            flags: int = mmap.MAP_SHARED,
+            prot: int = mmap.PROT_READ | mmap.PROT_WRITE,
+            access: int = mmap.ACCESS_DEFAULT,
+            offset: int = 0,
+        ) -> "Mapping":
+            if fileno != -1 and (access == mmap.ACCESS_READ or prot == mmap.PROT_READ):
+                flags, prot, access = mmap.MAP_PRIVATE, mmap.PROT_READ, mmap.ACCESS_DEFAULT
+            return super().__new__(cls, fileno, length, flags, prot, access, offset)
+
+    vars(mmap)["mmap"] = Mapping
 
     # Not before: the modules that it imports take functions of `os` for later.
     import multiprocessing.heap

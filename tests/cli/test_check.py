@@ -195,7 +195,7 @@ def spoils(completions, messages):
 
 
 # What is said of each, by the exit status of the command that tries them.
-OF_FUNCTIONS = {
+OF_FUNCTIONS: dict[int, dict[str, tuple[str, ...]]] = {
     0: {
         "short": (
             "completions, as texts and as messages, it raised nothing and gave -1000.02 to 0",

@@ -6,6 +6,7 @@ What of it the base class does for all rewards, in its own words, is here.
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,8 +95,9 @@ def test_a_loop_of_ones_own_may_hand_over_arrays(kind):
         make = pytest.importorskip("torch").tensor
     else:
         make = partial(pytest.importorskip("pandas").Series, index=[5, 6])
-    completions = [r"\boxed{1}", r"\boxed{3}"]
-    assert REWARDS["accuracy"]()(np.array(completions), solution=make([1, 2])) == [1.0, 0.0]
+    completions: Any = [r"\boxed{1}", r"\boxed{3}"]
+    array: Any = np.array(completions)
+    assert REWARDS["accuracy"]()(array, solution=make([1, 2])) == [1.0, 0.0]
     if kind != "series":
         length = REWARDS["length"](unit="tokens")
         for tokens in (make([[1, 2, 3], [4, 5, 6]]), [make([1, 2, 3]), make([4, 5, 6])]):

@@ -1123,6 +1123,38 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
     assert found == status and message in said and "#200" not in said, said
 
 
+GOOD = [{"nums": [3, 5, number], "target": 8 + number} for number in range(1, 17)]
+BAD = {"nums": "?", "target": 22}
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags", "status"),
+    [
+        # 16 prompts are sampled at once.
+        ([*GOOD, BAD], [], "warning"),
+        ([*GOOD[:15], BAD], [], "failed"),
+        # Nobody can count the lines of a file of which one is broken.
+        ([*GOOD[:15], '{"nums": [1,'], [], "failed"),
+        ([*GOOD, BAD], ["--split_dataset_ratio", 0.1], "failed"),
+    ],
+)
+def test_the_rows_that_are_left_have_to_be_enough_for_a_step(tmp_path, rows, flags, status):
+    """Before the server is started: ms-swift ends such a run at its first step, without an error."""
+    path = write(tmp_path / "tasks.jsonl", *rows)
+    found, said = outcome(data.datasets, "--dataset", f"countdown:{path}", *flags)
+    assert found == status
+    assert ("no step would be made" in said) == (status == "failed")
+
+
+def test_two_small_files_may_be_enough_together(tmp_path):
+    names = [
+        f"countdown:{write(tmp_path / f'{part}.jsonl', *rows, BAD)}"
+        for part, rows in (("a", GOOD[:8]), ("b", GOOD[8:]))
+    ]
+    assert outcome(data.datasets, "--dataset", *names)[0] == "warning"
+    assert outcome(data.datasets, "--dataset", names[0])[0] == "warning"
+
+
 @pytest.mark.parametrize(
     ("row", "status", "message"),
     [

@@ -62,8 +62,7 @@ def steps(plan: Plan) -> Estimate:
     limit, epochs = settings.max_steps, settings.num_train_epochs
     rows = training_rows(settings)
     group, iterations = settings.num_generations, settings.num_iterations
-    # ms-swift drops the last rows of an epoch, which are fewer than those that it samples at once.
-    prompts = max(1, settings.sampled_at_once(plan.processes * plan.variables.nnodes) // group)
+    prompts = prompts_at_once(plan)
     if rows is not None and rows < prompts:
         text = f"none: {rows:,} rows to train on, and {prompts:,} prompts are sampled at once"
         return Estimate(text, 0, fits=False)
@@ -85,6 +84,14 @@ def steps(plan: Plan) -> Estimate:
     if iterations > 1:
         text += f" x {iterations} iterations"
     return Estimate(f"{total:,} = {text} / {plan.completions} a step", total)
+
+
+def prompts_at_once(plan: Plan) -> int:
+    """The prompts that are sampled at once, and the rows that a step needs: ms-swift drops the last rows
+    of an epoch, which are fewer.
+    """
+    sampled = plan.grpo.sampled_at_once(plan.processes * plan.variables.nnodes)
+    return max(1, sampled // plan.grpo.num_generations)
 
 
 def warmup(plan: Plan) -> Estimate:

@@ -1,6 +1,6 @@
 """Checks of the datasets of a launch: what is read of each, and whether its golds can be graded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +11,14 @@ from swift_rlvr.contract.tasks import QUERY_COLUMNS, RESPONSE_COLUMNS
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, last_folder, passed, warning
 from swift_rlvr.launch.checks.rewards import build, weights_by_name
 from swift_rlvr.launch.checks.rows import (
+    FIRST,
     ReadRows,
     read_by_ms_swift,
     readable,
     system_prompt,
     verified_tasks,
 )
-from swift_rlvr.launch.estimate import local_file, task_in
+from swift_rlvr.launch.estimate import held_back, local_file, prompts_at_once, steps, task_in
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.success import FORMAT, SHAPING, role_of
@@ -39,11 +40,13 @@ _HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
 class Checked:
     """What a dataset's check says. absent: the names in --columns that none of its rows has; None
     where its columns were not looked at, which the result then says. result: None where ms-swift
-    reads the rows by itself, whose check is `without_task`.
+    reads the rows by itself, whose check is `without_task`. usable: its rows without those that are left
+    out; None where not all of them were looked at.
     """
 
     result: CheckResult | None
     absent: frozenset[str] | None
+    usable: int | None = None
 
 
 def datasets(launch: Launch) -> Iterator[CheckResult]:
@@ -64,6 +67,7 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             named.append(held_out)
     checked = [dataset.check() for dataset in named]
     yield from (each.result for each in checked if each.result is not None)
+    yield from _too_few(launch, zip(named, checked, strict=True))
 
     # One --columns is for all datasets of a run.
     looked_at = [each.absent for each in checked if each.absent is not None]
@@ -73,6 +77,26 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
     for column in sorted(frozenset.intersection(*looked_at) if looked_at else ()):
         message = f"no row of {which} has the column {column!r}, which --columns renames"
         yield warning("columns", message, "a name that the file has, or a path with dots")
+
+
+def _too_few(
+    launch: Launch, checked: Iterable[tuple["NamedDataset", Checked]]
+) -> Iterator[CheckResult]:
+    """Fail where the rows that are left are fewer than one step needs. The lines of a .jsonl file, and what
+    `NAME#N` says, are counted by `steps`.
+    """
+    rows = 0
+    for dataset, result in checked:
+        if dataset.setting != "dataset":
+            continue
+        # With interleave_prob an epoch ends when one of the datasets does.
+        if result.usable is None or launch.settings.get("interleave_prob"):
+            return
+        rows += result.usable - held_back(result.usable, launch.plan.grpo)
+    needed = prompts_at_once(launch.plan)
+    if 0 < rows < needed and steps(launch.plan).fits:
+        message = f"{rows:,} rows can be trained on, and {needed:,} prompts are sampled at once: no step would be made"
+        yield failed("dataset", message, "more rows, or a smaller batch")
 
 
 @dataclass(frozen=True)
@@ -348,7 +372,12 @@ class NamedDataset:
             remedy = f"`swift-rlvr dataset check {name}` shows more"
             if is_read:
                 remedy = "correct the rows, or the preprocessor that reads them"
-        return Checked(report(self.setting, text, remedy), absent)
+        # With NAME#N ms-swift repeats rows where there are fewer.
+        usable = None
+        is_whole = not is_read and result.rows < FIRST and local_file(self.name)[1] is None
+        if is_whole:
+            usable = result.rows - result.unusable.total()
+        return Checked(report(self.setting, text, remedy), absent, usable)
 
     def graders_of(self, source: Source) -> tuple[list[Reward], bool]:
         """The rewards of the run that grade a dataset's rows, and whether the task's verifier judges the

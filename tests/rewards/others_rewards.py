@@ -4,6 +4,8 @@ import asyncio
 import re
 from functools import partial
 
+import numpy as np
+
 
 def right(completions, solution, **kwargs):
     """A verifier as in TRL: messages in, None where there is no gold."""
@@ -76,6 +78,10 @@ three = partial(short, limit=3)
 
 def too_few(completions):
     return [1.0]
+
+
+def one_for_all(completions):
+    return np.array(0.5)  # as the mean of a tensor is
 
 
 def reads_kwargs(completions, **kwargs):

@@ -174,6 +174,8 @@ def test_what_a_function_gets_wrong_is_named():
         built("right")(["x"])
     with pytest.raises(ValueError, match="must return a list of 64 numbers.*returned \\[1.0\\]"):
         built("too_few")(["x", "y"] * 32)
+    with pytest.raises(ValueError, match="must return a list .*returned array\\(0.5\\)"):
+        built("one_for_all")(["x", "y"] * 32)
     with pytest.raises(ValueError, match="needs 'log_extra', which does not come with these rows"):
         built("only_in_trl")(["x"])
 

@@ -262,8 +262,10 @@ class FunctionReward(Reward):
             if isinstance(values, Exception):
                 raise values
         # An array, a tensor, also one of shape (n, 1), a deque and a generator are lists of numbers, too.
-        # A mapping and a set do not have the order of the completions.
-        if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping, Set)):
+        # A mapping and a set do not have the order of the completions, and a tensor's mean is one number.
+        is_unordered = isinstance(values, (str, bytes, Mapping, Set))
+        is_scalar = getattr(values, "ndim", None) == 0
+        if isinstance(values, Iterable) and not is_unordered and not is_scalar:
             try:
                 values = list(values)
             except SystemExit as error:

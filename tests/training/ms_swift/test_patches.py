@@ -310,23 +310,27 @@ def test_a_variable_that_is_set_stays():
 
 
 FORK = """
-import os
+import os, sys
 import torch
 from swift_rlvr.training.ms_swift.replacements import fork_workers
 
 torch.set_num_threads(2)
-os.environ["OMP_NUM_THREADS"] = "1,1"
+os.environ["OMP_NUM_THREADS"] = sys.argv[1]
 fork_workers()
 print(torch.get_num_threads())
 """
 
 
-def test_a_forked_worker_has_the_threads_of_its_environment():
+# What cannot be read changes nothing, as in OpenMP.
+@pytest.mark.parametrize(
+    ("variable", "threads"), [("1", 1), ("1,1", 1), ("", 2), ("all", 2)], ids=repr
+)
+def test_a_forked_worker_has_the_threads_of_its_environment(variable, threads):
     """The server has loaded torch before the variable was set. With a second thread, which spins while
     it waits, sampling takes twice the time of a processor.
     """
-    ended = run([sys.executable, "-c", FORK], capture_output=True, text=True)
-    assert ended.stdout == "1\n", ended.stderr
+    ended = run([sys.executable, "-c", FORK, variable], capture_output=True, text=True)
+    assert ended.stdout == f"{threads}\n", ended.stderr
 
 
 COMMAND = """

@@ -48,7 +48,8 @@ def fork_workers() -> None:
 
     # It may be a list, of which the first is for a region that is in no other: 4,2
     threads, _, _ = os.environ["OMP_NUM_THREADS"].partition(",")
-    torch.set_num_threads(int(threads))
+    if threads.strip().isdigit():  # what it cannot read OpenMP ignores
+        torch.set_num_threads(max(1, int(threads)))
     multiprocessing.set_start_method("fork", force=True)
 
 

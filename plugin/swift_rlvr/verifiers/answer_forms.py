@@ -10,6 +10,7 @@ import json
 import re
 from functools import lru_cache
 
+from swift_rlvr.utils.patterns import compiled_later
 from swift_rlvr.verifiers.answers import boxed_answer
 from swift_rlvr.verifiers.languages import announcing
 
@@ -124,7 +125,7 @@ BRACKETED = (
 _IN_PLACE = rf"(?:{BRACKETED}|\$?(?-i:[A-Z]+(?![A-Za-z]))\$?|\$answer\b|\.\.\.|…|_{{3,}})"
 # No part of a longer word; before it kana are particles.
 _WORD_START = r"(?<![^\W\d_ぁ-ヿ一-鿿])"
-_SHOWN_MARKER = re.compile(
+_SHOWN_MARKER = compiled_later(
     # "end with 'FINAL: N'": any words, where they are the end of the completion
     rf"(?:\b(?:end|finish|conclude|last line|final line)\b[^.\n]{{0,60}}?{_QUOTE}(?P<any>[A-Z][\w ]{{0,25}}:\s*)"
     # or those that announce an answer, and what stands before them

@@ -5,6 +5,8 @@ expressions, and of other languages what "The answer is 7." is, one line a langu
 import re
 from typing import NamedTuple
 
+from swift_rlvr.utils.patterns import compiled_later
+
 # --- English and Chinese
 
 ANSWER_IS = re.compile(
@@ -653,7 +655,7 @@ def _contrast(words: Words) -> Contrast:
         rf"(?=[$\\(*]*(?P<stated>{_VALUE}))"
     )
     if not words.not_:
-        form = re.compile(not_but, re.IGNORECASE)
+        form = compiled_later(not_but, re.IGNORECASE)
         return Contrast(tuple(words.but.split("|")), form, (form,))
 
     # behind a colon alone "7, no 8" may be English, and a correction
@@ -664,8 +666,8 @@ def _contrast(words: Words) -> Contrast:
     )
     return Contrast(
         tuple(f"{word} " if is_spaced else word for word in words.not_.split("|")),
-        re.compile(rf"{denied}[$\\(*]*{_VALUE}", re.IGNORECASE),
-        (re.compile(not_but, re.IGNORECASE), re.compile(not_another, re.IGNORECASE)),
+        compiled_later(rf"{denied}[$\\(*]*{_VALUE}", re.IGNORECASE),
+        (compiled_later(not_but, re.IGNORECASE), compiled_later(not_another, re.IGNORECASE)),
     )
 
 
@@ -694,7 +696,7 @@ BLOCK_IS_WRONG = re.compile(
     rf"|(?:{words_of('denied')})"
 )
 # The same in other languages. Kana before it are particles: の答えは.
-ANSWER_IS_OF_OTHERS = re.compile(
+ANSWER_IS_OF_OTHERS = compiled_later(
     rf"(?<![^\W\d_ぁ-ヿ])(?:{announcing()})(?:\s*[:：])?\*{{0,2}}", re.IGNORECASE
 )
 # Ergebnis: 5, **Result:** 5, or a heading with the answer on the line below
@@ -703,7 +705,7 @@ LABEL_OF_LAST_LINE = re.compile(
     re.IGNORECASE,
 )
 # Das Ergebnis ist 5, in the last sentence
-RESULT = re.compile(rf"(?<![^\W\d_ぁ-ヿ])(?:{resulting()})", re.IGNORECASE)
+RESULT = compiled_later(rf"(?<![^\W\d_ぁ-ヿ])(?:{resulting()})", re.IGNORECASE)
 # between two answers
 OR_OF_OTHERS = re.compile(
     # in scripts without spaces a word has no ends: A或B

@@ -8,6 +8,7 @@ and so does 三角形, a triangle.
 import re
 from typing import Any
 
+from swift_rlvr.utils.patterns import compiled_later
 from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS, TENS, number_in_words
 
 # longer texts are sentences
@@ -155,7 +156,7 @@ _FORMS = [
         "{sign}{number}.{places}{rest}",
     ),
 ]
-_NUMBERS = [(re.compile(form), written) for form, written in _FORMS]
+_NUMBERS = [(compiled_later(form), written) for form, written in _FORMS]
 
 
 def in_digits(text: str) -> str:

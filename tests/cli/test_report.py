@@ -57,6 +57,9 @@ def test_mistakes(runs):
     assert "RUNS: the same run is named twice" in refused(
         "report", runs / "stable", runs / "stable", "--out", runs
     )
+    assert "--out: expected a folder, in which report.html is written" in refused(
+        "report", runs / "stable", "--out", runs / "page.html"
+    )
     assert "--limit': Input should be greater than or equal to 1" in refused(
         "report", runs / "stable", "--out", runs, "--limit", "0"
     )

@@ -40,10 +40,15 @@ def divergences(training) -> list[float]:
     return [abs(step["rollout_correction/k3_kl"]) for step in training.steps()]
 
 
-def test_completions_are_from_the_adapter_that_is_trained(asynchronous_server, tmp_path):
+# A server more, for how a pinned ms-swift names the adapter there.
+ASYNCHRONOUS = pytest.param("asynchronous_server", marks=pytest.mark.weekly)
+
+
+@pytest.mark.parametrize("server", ["lora_server", ASYNCHRONOUS])
+def test_completions_are_from_the_adapter_that_is_trained(server, request, tmp_path):
     """The base weights under it come in several updates, and without an adapter (issue 8233)."""
     flags = words(f"{LORA} --move_model_batches 2")
-    found = divergences(train_on(asynchronous_server, tmp_path, *flags))
+    found = divergences(train_on(request.getfixturevalue(server), tmp_path, *flags))
     assert len(found) == STEPS
     assert max(found) < SAME_POLICY
 

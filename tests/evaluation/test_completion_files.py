@@ -98,6 +98,10 @@ FORMS = {
     "ground_truth": asked(
         ground_truth=lambda q, g, a: int(g), generation=lambda q, g, a: a, prompt=lambda q, g, a: q
     ),
+    "names as in a table": asked(
+        Question=lambda q, g, a: q,
+        **{"Ground Truth": lambda q, g, a: g, "Model Output": lambda q, g, a: a},
+    ),
     "a gold under another name, and a solution": asked(
         question=lambda q, g, a: q, answer=lambda q, g, a: g, response=lambda q, g, a: a
     ),

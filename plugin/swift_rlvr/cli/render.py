@@ -139,12 +139,15 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
     <BLANKLINE>
     >>> print(visible("1+" * 1000, longest=8))
     1+1+1+ ... 1,992 more characters ... 1+
+    >>> print(visible("1+1+1+1", longest=6))
+    1+1+1+1
     """
-    # Its end is as telling as its beginning: the answer stands there.
-    if len(text) > longest:
+    left_out = f" ... {len(text) - longest:,} more characters ... "
+    # To say so must be shorter than what is left out.
+    if len(text) > longest + len(left_out):
+        # Its end is as telling as its beginning: the answer stands there.
         tail = longest // 4
-        start = text[: longest - tail]
-        text = f"{start} ... {len(text) - longest:,} more characters ... {text[-tail:]}"
+        text = text[: longest - tail] + left_out + text[-tail:]
     # A line break is shown, and breaks the line.
     escaped = "".join("\\n\n" if char == "\n" else _escaped(char) for char in text)
     return Text(escaped.encode(encoding, "backslashreplace").decode(encoding))

@@ -42,6 +42,8 @@ def report(
     run is still training; it then lists what is missing. Completions of other
     tools are read as by swift-rlvr score, and graded.
     """
+    if out.suffix == ".html" and not out.is_dir():
+        raise InputError(f"expected a folder, in which report.html is written, got {out}", "out")
     if comparison is None:
         # The quickstart writes it beside its run.
         comparison = [path / COMPARISON for path in runs if (path / COMPARISON).is_file()]

@@ -170,7 +170,8 @@ def _without_completion(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row without its completion, which must not be taken for the gold: datasets keep their gold
     under the same names.
     """
-    return {name: row[name] for name in row if name not in COMPLETION_KEYS}
+    completions = columns_named(COMPLETION_KEYS, row)
+    return {name: row[name] for name in row if name not in completions}
 
 
 def _verified_columns(task: Task, prepared: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,12 +23,15 @@ from swift_rlvr.evaluation.grade_samples import with_token_ids
 from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.own import MESSAGES, turns_of
+from swift_rlvr.tasks.task import columns_named
 from swift_rlvr.utils.jsonl import LineError, brief, parse_object
 from swift_rlvr.verifiers.messages import last_text
 
 COMPLETION_KEYS = (
     *("completion", "response", "output", "generation", "prediction", "generated_text"),
+    *("model_output", "model_response", "model_completion", "solution_str"),
     *("completions", "responses", "outputs", "generations", "predictions", "samples"),
+    *("model_outputs", "model_responses", "model_completions"),
 )
 # Where the prompt stands: `prompts` as the rewards call it, `input` of verl. A rendered prompt says
 # more than the question in it.
@@ -83,8 +86,8 @@ def items_of(row: dict[str, Any]) -> list[Item]:
     elif is_of_batch or row.get("object") in _OF_OPENAI:
         items = _openai_items(row)
     else:
-        for key in COMPLETION_KEYS:
-            if row.get(key) is not None:
+        for key in columns_named(COMPLETION_KEYS, row):
+            if row[key] is not None:
                 items = _items_under(key, row)
                 break
         else:
@@ -154,9 +157,9 @@ def _conversation_item(row: dict[str, Any]) -> Item:
                 "the assistant's"
             )
         return Item(None, turns[-1:], {**row, "messages": turns[:-1]})
-    for key in COMPLETION_KEYS:
-        if key in row:
-            raise NoCompletionError(f"no completion: {key} is null")
+    without_value = columns_named(COMPLETION_KEYS, row)
+    if without_value:
+        raise NoCompletionError(f"no completion: {without_value[0]} is null")
     raise NoCompletionError(
         "no completion: expected a column such as completion, response or output (--columns names "
         f"another), or messages that end with the assistant's turn, got {column_names(row)}"
@@ -235,8 +238,8 @@ def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
     # Some keep the answer there a second time; a reward that reads the question must not see it.
     if turns and turns[-1]["role"] == "assistant":
         row = {**row, "messages": turns[:-1]}
-    for name in _PROMPTS:
-        if isinstance(row.get(name), (str, list)):
+    for name in columns_named(_PROMPTS, row):
+        if isinstance(row[name], (str, list)):
             row = {**row, "prompts": row[name]}
             break
     for name in GOLDS_ELSEWHERE:

@@ -142,6 +142,69 @@ def test_prompts_from_conversations(row, roles):
         assert messages[0]["content"] == "Think."
 
 
+CALL = {"name": "add", "arguments": "{}"}
+CALLS = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": CALL}]}
+
+
+@pytest.mark.parametrize(
+    ("turns", "taken"),
+    [
+        # other names of the roles
+        ([{"role": "developer", "content": "Think."}, *ASKED], ["system", "user"]),
+        (
+            [{"role": "System", "content": "Think."}, {**ASKED[0], "role": "User"}],
+            ["system", "user"],
+        ),
+        ([*ASKED, {"role": "model", "content": "3"}, *ASKED], ["user", "assistant", "user"]),
+        # two of one role, which ms-swift would write as one word
+        ([{"role": "user", "content": "I have 3."}, *ASKED], ["user"]),
+        (
+            [*ASKED, {"role": "moderator", "content": "Go on."}, *ASKED],
+            "turn 2: .*one of the roles",
+        ),
+        (
+            [*ASKED, {"role": "system", "content": "Think."}, *ASKED],
+            "turn 2: .*system turn only at",
+        ),
+        ([*ASKED, {"role": "assistant", "content": None}, *ASKED], "turn 2: expected a text as"),
+        ([*ASKED, CALLS, *ASKED], "turn 2: expected each call as a turn of the role tool_call"),
+        (
+            [*ASKED, {"role": "assistant", "content": "", "function_call": CALL}, *ASKED],
+            "turn 2: expected each call",
+        ),
+    ],
+)
+@pytest.mark.parametrize("beside", [{}, {"question": "And now?"}])
+def test_turns_are_those_that_ms_swift_takes_or_refused(turns, taken, beside):
+    """ms-swift deletes a row with another role or no content, drops calls, and its templates fail at a
+    later system turn.
+    """
+    row = {"messages": turns, "answer": "2", **beside}
+    if isinstance(taken, str):
+        with pytest.raises(RowError, match=taken):
+            TASKS["math"].preprocess(row)
+        return
+    messages = TASKS["math"].preprocess(row)["messages"]
+    assert [turn["role"] for turn in messages][-len(taken) :] == taken
+    assert messages[-1]["content"] == ("I have 3.\n\n1 + 1?" if taken == ["user"] else "1 + 1?")
+
+
+@pytest.mark.parametrize("name", ["math", "qa", "choice", "code", "instructions"])
+def test_with_other_earlier_turns_it_is_another_question(name):
+    columns = {"choices": ["1", "2"], "answer": "2", "tests": ["assert f() == 2"]}
+    columns |= {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    rows = []
+    for said in ("I have 3.", "I have 4."):
+        first = {"role": "user", "content": said}
+        turns = [first, {"role": "assistant", "content": "Well."}, *ASKED]
+        rows.append({"prompt": turns, **columns})
+    identity = TASKS[name].identity
+    assert identity(rows[0]) != identity(rows[1])
+    # The system prompt is no part of the question.
+    turns = [{"role": "system", "content": "Think."}, *rows[0]["prompt"]]
+    assert identity({**rows[0], "prompt": turns}) == identity(rows[0])
+
+
 @pytest.mark.parametrize(
     "instruction",
     [

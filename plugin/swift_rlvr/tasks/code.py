@@ -37,6 +37,7 @@ from swift_rlvr.tasks.task import (
     normalised,
     prompt_text,
     shown,
+    turns_text,
 )
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
@@ -420,7 +421,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(messages_of(row)[-1]["content"])
+    return normalised(turns_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:

@@ -22,6 +22,7 @@ from swift_rlvr.tasks.task import (
     columns_named,
     normalised,
     shown,
+    turns_text,
     with_system,
 )
 from swift_rlvr.utils.settings import PREFIX
@@ -107,7 +108,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(str(messages_of(row)[-1]["content"]))
+    return normalised(turns_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:

@@ -53,6 +53,7 @@ from swift_rlvr.tasks.task import (
     folded_name,
     normalised,
     shown,
+    turns_text,
     with_default_system,
     with_system,
 )
@@ -60,8 +61,13 @@ from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 from swift_rlvr.verifiers.thinking import thinking_end
 
-# Roles as ShareGPT calls them.
-_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
+# Roles as ShareGPT, OpenAI's newer models, Gemini and others call them, in small letters.
+_ROLES = {
+    **{"human": "user", "developer": "system"},
+    **dict.fromkeys(("gpt", "bot", "chatbot", "model", "ai"), "assistant"),
+}
+# Those that ms-swift takes: it deletes a row with another one, and says so only in its log.
+TAKEN_ROLES = ("system", "user", "assistant", "tool_call", "tool_response", "tool")
 # Further names of the answer's column, of the right choice alone: elsewhere an index would be taken
 # for the answer.
 RIGHT_CHOICE = (
@@ -92,7 +98,9 @@ Messages = list[dict[str, str]]
 
 
 def conversation(messages: Any) -> Messages:
-    """Messages that end with a question of the user; RowError for anything else."""
+    """Messages that end with a question of the user; RowError for anything else, and for what ms-swift
+    would delete, cut or fail at: a turn that is no text, calls beside a text, a system turn later on.
+    """
     content = None
     if isinstance(messages, (list, tuple)) and messages:
         last = messages[-1]
@@ -104,7 +112,30 @@ def conversation(messages: Any) -> Messages:
             "text and image_url"
         )
         raise RowError("messages", f"expected {expected}, got {shown(messages)}")
-    return [dict(message) for message in messages]
+
+    turns: Messages = []
+    for number, message in enumerate(messages, start=1):
+        role = message.get("role")
+        if role not in TAKEN_ROLES:
+            problem = f"expected one of the roles {', '.join(TAKEN_ROLES)}, got {shown(role)}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        calls = message.get("tool_calls") or message.get("function_call")
+        if calls:
+            problem = f"expected each call as a turn of the role tool_call, got {shown(calls)}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        if not isinstance(message.get("content"), str):
+            problem = f"expected a text as content, got {shown(message.get('content'))}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        # ms-swift runs two turns of one role together: "I have 3" and "4 more" would be 34.
+        if turns and turns[-1]["role"] == role and role in ("system", "user", "assistant"):
+            turns[-1]["content"] += f"\n\n{message['content']}"
+            continue
+        if role == "system" and turns:
+            raise RowError(
+                "messages", f"turn {number}: expected a system turn only at the beginning"
+            )
+        turns.append(dict(message))
+    return turns
 
 
 def question_of(messages: Any) -> Messages:
@@ -142,7 +173,8 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
             turns.append({"role": "user", "content": question})
             turns.append({"role": "assistant", "content": message.get("assistant")})
     for turn in turns:
-        turn["role"] = _ROLES.get(turn["role"], turn["role"])
+        role = str(turn["role"]).casefold()
+        turn["role"] = _ROLES.get(role, role)
         turn["content"] = text_of_parts(turn.get("content"))
     return turns
 
@@ -210,9 +242,10 @@ def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
     """
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])
-        if turns and turns[-1]["role"] == "user":
-            with suppress(RowError):
-                return _after_system(row, conversation(turns))
+        last = turns[-1] if turns else {}
+        text = last.get("content")
+        if last.get("role") == "user" and isinstance(text, str) and text.strip():
+            return _after_system(row, conversation(turns))
     question = parsed(question)
     if isinstance(question, (list, tuple)):
         return _after_system(row, question_of(question))
@@ -294,7 +327,7 @@ def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) ->
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same, of the same pictures."""
-    return normalised(read_question(row).messages[-1]["content"]) + pictures_digest(row)
+    return normalised(turns_text(read_question(row).messages)) + pictures_digest(row)
 
 
 def pictures_digest(row: Row) -> str:

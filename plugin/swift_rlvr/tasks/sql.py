@@ -29,6 +29,7 @@ from swift_rlvr.tasks.task import (
     columns_named,
     normalised,
     shown,
+    turns_text,
     with_default_system,
 )
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -264,7 +265,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same: of two databases the same question is another one."""
-    return normalised(f"{database_of(row)}\n{messages_of(row)[-1]['content']}")
+    return normalised(f"{database_of(row)}\n{turns_text(messages_of(row))}")
 
 
 def gold(row: Row) -> Gold:

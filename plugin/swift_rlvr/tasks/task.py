@@ -383,6 +383,14 @@ def normalised(text: str) -> str:
     return _IGNORED.sub("", _GROUPING.sub("", folded))
 
 
+def turns_text(messages: Messages) -> str:
+    """What a conversation asks: all turns but the system's, since the last one alone, such as "And in
+    Bonn?", may end many.
+    """
+    turns = [str(turn["content"]) for turn in messages if turn["role"] != "system"]
+    return "\n".join(turns)
+
+
 def with_system(
     messages: list[dict[str, str]], system: str | None, override: bool = False
 ) -> list[dict[str, str]]:

@@ -48,7 +48,11 @@ CALLS = (
 # Roles of a turn that makes calls, and of one that brings results.
 _CALLING = ("tool_call", "function_call")
 _RESULTS = ("tool", "tool_response", "observation", "function", "ipython")
-_USERS = {"human": "user", "user": "user", "system": "system"}
+# The roles of the other turns.
+_SPEAKERS = {
+    **{"human": "user", "user": "user", "system": "system", "developer": "system"},
+    **dict.fromkeys(("assistant", "gpt", "bot", "chatbot", "model", "ai"), "assistant"),
+}
 # What Qwen's and Hermes's chat templates write of the tools.
 TOOLS_IN_WORDS = """# Tools
 
@@ -171,26 +175,36 @@ def _conversation(value: Any, column: str) -> list[Turn]:
 
 
 def _turns_of_message(message: Mapping[str, Any], column: str) -> list[Turn]:
-    role = message.get("role", message.get("from"))
+    role = str(message.get("role", message.get("from"))).casefold()
     content = text_of_parts(message.get("content", message.get("value")))
     if role in _CALLING:
         return _calls_of(content, column)
+    if role not in _SPEAKERS and role not in _RESULTS:
+        known = ", ".join([*_SPEAKERS, *_CALLING, *_RESULTS])
+        problem = f"expected one of the roles {known}, got {role!r:.60}"
+        raise RowError("problem", problem, in_file=column)
     text = ""
     if isinstance(content, str):
         text = content.strip()
     elif content is not None:
+        # Anthropic's tool_use and the like: as a text the call would be lost, and no call be right.
+        for part in content if isinstance(content, (list, tuple)) else ():
+            if role not in _RESULTS and isinstance(part, Mapping) and "type" in part:
+                problem = (
+                    f"expected parts of the type text, and calls in tool_calls, got {shown(part)}"
+                )
+                raise RowError("problem", problem, in_file=column)
         text = json.dumps(content, ensure_ascii=False)
     if role in _RESULTS:
         # Hermes's own rows have the tags that are written around it.
         text = text.removeprefix("<tool_response>").removesuffix("</tool_response>").strip()
         return [{"role": "tool_response", "content": text}]
-    if role in _USERS:
-        return [{"role": _USERS[role], "content": text}]
-    calls = message.get("tool_calls")
+    # `function_call` is OpenAI's older form, of one call.
+    calls = message.get("tool_calls") or message.get("function_call")
+    said = [{"role": _SPEAKERS[role], "content": text}]
     if not calls:
-        return [{"role": "assistant", "content": text}]
-    said = [{"role": "assistant", "content": text}] if text else []
-    return [*said, *_calls_of(calls, column)]
+        return said
+    return [*(said if text else []), *_calls_of(calls, column)]
 
 
 def _calls_of(value: Any, column: str) -> list[Turn]:

@@ -895,10 +895,10 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
 
 
 def test_every_column_that_nobody_gets_is_named(tmp_path):
-    row = {"question": "Who won?", "answer": "Smith", "table": [["Jones", 3]], "id": 4}
+    row = {"question": "Who won?", "answer": "Smith", "scores": [["Jones", 3]], "id": 4}
     path = write(tmp_path / "rows.jsonl", [row])
     shown = ran("check", f"qa:{path}", columns=400)
-    assert "Neither the prompt nor a reward gets: id, table." in shown
+    assert "Neither the prompt nor a reward gets: id, scores." in shown
 
 
 def test_a_name_in_columns_that_no_row_has_is_named(tmp_path):

@@ -16,6 +16,7 @@ from swift_rlvr.tasks.columns import passage_text
 
 METALS = ["oxygen", "iron", "wood"]
 ASKS = {"question": "Which is a metal?"}
+YEAR = {"question": "In which year?", "answer": "854"}
 PLACE = "Cologne lies on the Rhine, which comes from the Alps and flows into the North Sea."
 
 
@@ -67,6 +68,30 @@ def prompt_of(kind, row):
             "Tom has 3",
         ),
         ("math", {"instruction": "Solve it.", "input": "x = 3", "output": "3"}, "Solve it."),
+        # tables: of WikiTableQuestions, of FinQA, by columns, of objects, as text
+        (
+            "qa",
+            {"table": {"header": ["city", "year"], "rows": [["Ulm", "854"]]}, **YEAR},
+            "| city | year |\n| Ulm | 854 |",
+        ),
+        (
+            "math",
+            {"table": [["city", "year"], ["Bonn", None], ["Ulm Inc.", 854]], **YEAR},
+            "| city | year |\n| Bonn |  |\n| Ulm Inc. | 854 |",
+        ),
+        (
+            "qa",
+            {"context": {"city": ["Bonn", "Ulm"], "year": [11, 854]}, **YEAR},
+            "| city | year |\n| Bonn | 11 |\n| Ulm | 854 |",
+        ),
+        (
+            "qa",
+            {"context": '[{"city": "Bonn", "year": 11}, {"city": "Ulm", "year": 854}]', **YEAR},
+            "| city | year |\n| Bonn | 11 |\n| Ulm | 854 |",
+        ),
+        ("qa", {"table": "city,year\nUlm,854", **YEAR}, "city,year\nUlm,854"),
+        ("qa", {"context": [["Bonn", ["It is old."]]], **YEAR}, "Bonn\nIt is old."),
+        ("qa", {"context": [["It is old.", "So."], ["A", "B"]], **YEAR}, "It is old.\n\nSo."),
     ],
 )
 def test_the_passage_stands_before_the_question(kind, row, passage):

@@ -60,7 +60,7 @@ VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_C
 PASSAGES = (
     *("instruction", "context", "contexts", "passage", "article", "paragraph", "paragraphs"),
     *("document", "documents", "story", "dialogue", "background", "support", "body", "text"),
-    *("premise", "材料", "短文"),
+    *("premise", "premises", "pre_text", "table", "tables", "post_text", "材料", "短文"),
 )
 # What ms-swift takes beside the messages, with the other names that it knows for it.
 KEPT = {
@@ -95,8 +95,13 @@ _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORE
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
-    *("contents", "context", "document", "summary"),
+    *("contents", "context", "document", "summary", "table"),
 )
+# What holds the names of the columns of a table that is an object, and what its rows.
+_HEADERS = ("header", "headers", "columns")
+_ROWS = ("rows", "data", "values")
+# Lists of texts are rows of a table where none is longer, and none is a sentence.
+_LONGEST_CELL = 80
 # What else may be long: other forms of the answer, which no prompt may show.
 _ABOUT_THE_ANSWER = (
     *("solution", "rationale", "explanation", "exp", "analysis", "reasoning", "response", "output"),
@@ -205,16 +210,21 @@ def passage_of(row: Row, question: str, used: Iterable[str]) -> str:
 
 def passage_text(value: Any) -> str:
     """A passage as text, in whatever form a dataset has it: a text, paragraphs, paragraphs with
-    titles as in HotpotQA; empty for anything else.
+    titles as in HotpotQA, a table by rows or by columns; empty for anything else.
 
     >>> passage_text({"title": ["Rhine", "Main"], "sentences": [["It is long.", " And wide."], ["So."]]})
     'Rhine\\nIt is long. And wide.\\n\\nMain\\nSo.'
     >>> passage_text([{"title": "Rhine", "paragraph_text": "It is long."}]), passage_text(["a", "b"])
     ('Rhine\\nIt is long.', 'a\\n\\nb')
+    >>> passage_text({"header": ["city", "year"], "rows": [["Bonn", 11], ["Ulm", 850]]})
+    '| city | year |\\n| Bonn | 11 |\\n| Ulm | 850 |'
     """
     value = parsed(value)
     if isinstance(value, str):
         return value.strip()
+    rows = _table_rows(value)
+    if rows:
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if isinstance(value, Mapping):
         title = value.get("title")
         for name in columns_named(_PARTS, value):
@@ -230,6 +240,51 @@ def passage_text(value: Any) -> str:
             return _titled(*value)
         return _joined(map(passage_text, value))
     return ""
+
+
+def _table_rows(value: Any) -> list[list[str]]:
+    """The rows of a table, the names of its columns first where it has some; empty if it is none."""
+    table: list[Any] = []
+    is_named = isinstance(value, Mapping)
+    if isinstance(value, Mapping):
+        headers, rows = columns_named(_HEADERS, value), columns_named(_ROWS, value)
+        if headers and rows and isinstance(value[rows[0]], (list, tuple)):
+            # as in WikiTableQuestions
+            table = [value[headers[0]], *value[rows[0]]]
+        elif not columns_named(_PARTS, value):
+            # {"city": ["Bonn", "Ulm"], "year": [11, 850]}
+            columns = list(value.values())
+            are_lists = all(isinstance(column, (list, tuple)) for column in columns)
+            if are_lists and len({len(column) for column in columns}) == 1:
+                table = [list(value), *zip(*columns, strict=True)]
+    elif isinstance(value, (list, tuple)):
+        table = list(value)
+        first = table[0] if table else None
+        if isinstance(first, Mapping) and not columns_named(_PARTS, first):
+            # [{"city": "Bonn", "year": 11}, ...]
+            names = list(first)
+            if all(isinstance(row, Mapping) and list(row) == names for row in table):
+                table = [names, *(list(row.values()) for row in table)]
+                is_named = True
+
+    texts: list[list[str]] = []
+    has_numbers = has_sentences = False
+    for row in table:
+        if not isinstance(row, (list, tuple)):
+            return []
+        texts.append([])
+        for cell in row:
+            if cell is not None and not isinstance(cell, (str, int, float)):
+                return []
+            text = "" if cell is None else str(cell).strip()
+            has_numbers = has_numbers or not isinstance(cell, (str, type(None)))
+            has_sentences = has_sentences or text.endswith(".") or len(text) > _LONGEST_CELL
+            texts[-1].append(text)
+    if is_named or has_numbers:
+        return texts
+    # Lists of texts may be paragraphs, of sentences.
+    is_even = len(texts) > 1 and len({len(row) for row in texts}) == 1 < len(texts[0])
+    return texts if is_even and not has_sentences else []
 
 
 def _titled(title: Any, part: Any) -> str:

@@ -252,6 +252,12 @@ def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
     assert unused_columns(TASKS["qa"], row) == []
 
 
+CHOICES_OF = {"choices": METALS}
+INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
+NUMBERED = {"question": "Which is a metal?\n1. oxygen\n2. iron\n3. wood", "options": METALS}
+SUM = {"question": "1 + 2?\nA) 2\nB) 3\nC) 4\nGive the letter only."}
+
+
 @pytest.mark.parametrize(
     ("kind", "gold", "right", "wrong"),
     [
@@ -283,6 +289,13 @@ def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
         ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
         ("qa", {"answer": "False"}, ["no", "False"], "True"),
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
+        # of choices that only the question shows, the letter, the text, and both
+        ("math", {**SUM, "answer": "3"}, ["3", "B", "B) 3"], "A"),
+        ("math", {**SUM, "answer": "(B)"}, ["3", "B"], "2"),
+        ("math", {"question": "Of A) 2 B) 3 C) 4, how many are even?", "answer": "2"}, ["2"], "C"),
+        ("qa", {**INSIDE, "answer": "iron"}, ["iron", "B", "B) iron"], "C"),
+        ("qa", {**INSIDE, "answer": "B"}, ["iron", "B", "(B) iron"], "wood"),
+        ("qa", {**INSIDE, "answer": ["A", "Fe"]}, ["oxygen", "Fe"], "B"),
     ],
 )
 def test_golds(kind, gold, right, wrong):
@@ -300,10 +313,6 @@ def test_what_is_no_answer_is_refused(gold):
     with pytest.raises(RowError) as error:
         TASKS["math"].preprocess({"problem": "Show it.", "solution": "...", "answer": gold})
     assert error.value.label == "no answer that can be read"
-
-
-CHOICES_OF = {"choices": METALS}
-INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
 
 
 @pytest.mark.parametrize(
@@ -328,6 +337,9 @@ INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
         {"answerA": "oxygen", "answerB": "iron", "answerC": "wood", "label": "2"},
         {"answer0": "oxygen", "answer1": "iron", "answer2": "wood", "label": 1},
         {**INSIDE, "answer": "B"},
+        # by number, as the question shows them
+        {**NUMBERED, "answer": "2"},
+        {**NUMBERED, "answer": 2},
         {"question": {"stem": "Which is a metal?", "choices": METALS}, "answerKey": "B"},
         {
             "question": None,
@@ -347,7 +359,8 @@ def test_choices(columns):
     assert sorted(prepared["options"]) == sorted(METALS)
     assert prepared["options"]["ABC".index(prepared["solution"])] == "iron"
     prompt = prepared["messages"][-1]["content"]
-    assert "Which is a metal?" in prompt and all(prompt.count(text) == 1 for text in METALS)
+    times = 2 if row["question"] == NUMBERED["question"] else 1
+    assert "Which is a metal?" in prompt and all(prompt.count(text) == times for text in METALS)
     assert earned("choice", row, prepared["solution"]) == 1.0
     assert earned("choice", row, "iron") == 1.0 and earned("choice", row, "wood") == 0.0
 

@@ -194,11 +194,11 @@ def right_and_wrong(row: Row) -> tuple[Any, list[Any]]:
     return (right[0] if right else None), wrong
 
 
-def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int | None:
+def number_of_gold(gold: Any, choices: Mapping[str, str], first: int | None = 0) -> int | None:
     r"""The number, from 0, of the choice that a gold means: by its label, its text, both, or its
     number; None if it means none, or could mean two.
 
-    first: the number of the first choice, as the gold counts.
+    first: the number of the first choice, as the gold counts; None if no gold is a number of a choice.
 
     >>> choices = {"A": "salt", "B": "iron"}
     >>> golds = ("B", "(b)", r"\boxed{B}", "B. iron", "iron", "1", 1, "C", "B. salt")
@@ -215,7 +215,7 @@ def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int
     if marked:
         text = marked[1].strip()
         numbers = _numbers_of(text, choices)
-    if not numbers and re.fullmatch(r"\d{1,2}", text, re.ASCII):
+    if not numbers and first is not None and re.fullmatch(r"\d{1,2}", text, re.ASCII):
         number = int(text) - first
         return number if 0 <= number < len(choices) else None
     return numbers[0] if len(numbers) == 1 else None

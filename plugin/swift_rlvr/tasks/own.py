@@ -42,6 +42,8 @@ from swift_rlvr.tasks.options import (
     COLUMNS,
     LETTERS,
     choices_by_label,
+    choices_in_text,
+    number_of_gold,
 )
 from swift_rlvr.tasks.pictures import digests, text_of_parts
 from swift_rlvr.tasks.task import (
@@ -407,6 +409,11 @@ def prepare_math(row: Row) -> dict[str, Any]:
     solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
     prepared = {"messages": question.messages, "solution": solution, "task": "math"}
     choices = choices_by_label(choices_value(row))
+    if not choices:
+        # Those that the question shows, where the answer is one of them: its parts a) and b) are none.
+        listed = choices_in_text(question.asked)
+        numbers = [number_of_gold(gold, listed, first=None) for gold in golds]
+        choices = listed if None not in numbers else {}
     # Only those that a letter can name: the reward calls them A, B, C.
     if choices and list(choices) == list(LETTERS[: len(choices)]):
         prepared["options"] = list(choices.values())
@@ -458,10 +465,15 @@ def _as_text(value: Any) -> str:
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
     question = read_question(row)
-    prepared = {
-        "messages": question.messages,
-        "accepted_answers": accepted_answers(row, question.answers),
-    }
+    accepted = accepted_answers(row, question.answers)
+    # Of choices that the question shows, the letter and the text are one answer.
+    listed = choices_in_text(question.asked)
+    for gold in list(accepted):
+        number = number_of_gold(gold, listed, first=None)
+        if number is not None:
+            letter, text = list(listed.items())[number]
+            accepted += [each for each in (letter, text, f"{letter}. {text}") if each != gold]
+    prepared = {"messages": question.messages, "accepted_answers": accepted}
     return with_kept_columns(row, question, {**prepared, "task": "qa"})
 
 

@@ -25,7 +25,7 @@ SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")
 COMPRESSED = ".gz"
 DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, also with {COMPRESSED}"
 # The splits in the names of a folder's files, the one that is read first.
-_SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
+SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
 _DELIMITERS = ",;\t|"
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"[-+]?[\d.]+")
@@ -70,7 +70,7 @@ def folder_files(folder: Path, split: str | None = None) -> list[Path]:
     """
     files = sorted(path for path in folder.iterdir() if path.is_file() and data_suffix(path))
     by_split = {}
-    for name in _SPLITS:
+    for name in SPLITS:
         # As a word of the file's name: train-00000.parquet, my_test.jsonl.
         word = re.compile(rf"(?:^|[^a-z0-9]){name}(?:[^a-z0-9]|$)")
         by_split[name] = [path for path in files if word.search(path.name.lower())]

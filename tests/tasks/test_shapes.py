@@ -252,6 +252,25 @@ def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
     assert unused_columns(TASKS["qa"], row) == []
 
 
+@pytest.mark.parametrize(
+    "gold", ["(a) 1 (b) 2", r"So \boxed{(1) 3; (2) 4}.", "(i) 5\n(ii) 7", "Part A: 5, Part B: 7"]
+)
+def test_the_answers_to_several_questions_are_no_gold_of_one(gold):
+    """As a product, `(a) 2 (b) 1` would be right."""
+    with pytest.raises(RowError, match="those to several: .*; write a row for each"):
+        TASKS["math"].preprocess({"problem": "(a) 0 + 1? (b) 1 + 1?", "answer": gold})
+    # The steps of a solution are none.
+    row = {"problem": "0 + 1?", "solution": "1) We add 0. 2) We add 1.\n\n\\boxed{1}"}
+    assert TASKS["math"].preprocess(row)["solution"]
+
+
+@pytest.mark.parametrize(
+    "gold", ["(1, 2)", "(a)(b)", "(A) and (B)", "a = 1, b = 2", "(1) (2)", "a(b + 2)", "(1)(x)"]
+)
+def test_one_answer_with_brackets_is_one(gold):
+    TASKS["math"].preprocess({"problem": "What?", "answer": gold})
+
+
 CHOICES_OF = {"choices": METALS}
 INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
 NUMBERED = {"question": "Which is a metal?\n1. oxygen\n2. iron\n3. wood", "options": METALS}
@@ -289,6 +308,11 @@ SUM = {"question": "1 + 2?\nA) 2\nB) 3\nC) 4\nGive the letter only."}
         ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
         ("qa", {"answer": "False"}, ["no", "False"], "True"),
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
+        ("qa", {"answer": "Yes, since it conducts."}, ["Yes", "true"], "No"),
+        ("qa", {"answer": "No. 7"}, ["No. 7"], "No"),
+        # of an editor of quizzes
+        ("qa", {"answer": "<p><b>Tom&nbsp;Fox</b></p>"}, ["Tom Fox"], "Ann"),
+        ("math", {"answer": '<p class="x">121&nbsp;</p>'}, ["121"], "120"),
         # of choices that only the question shows, the letter, the text, and both
         ("math", {**SUM, "answer": "3"}, ["3", "B", "B) 3"], "A"),
         ("math", {**SUM, "answer": "(B)"}, ["3", "B"], "2"),
@@ -303,6 +327,12 @@ def test_golds(kind, gold, right, wrong):
     assert [earned(kind, row, answer) for answer in right] == [1.0] * len(right)
     assert earned(kind, row, wrong) == 0.0
     assert TASKS[kind].gold_completion(row)
+
+
+def test_an_object_is_no_answer_of_mathematics_also_as_text():
+    for gold in ({"x": 1, "y": 0}, '{"x": 1, "y": 0}'):
+        with pytest.raises(RowError, match="expected an answer that external_accuracy can read"):
+            TASKS["math"].preprocess({"problem": "Solve it.", "answer": gold})
 
 
 @pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", "NA", "unknown", ""])

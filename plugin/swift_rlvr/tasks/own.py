@@ -14,7 +14,9 @@ there is no question beside them, they are the prompt without that turn, as in m
 - `qa`: texts of which any will do, for `external_exact_match`.
 """
 
+import html
 import json
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -93,6 +95,17 @@ _NO_ANSWER = ("notfound", "n/a", "#n/a", "nan", "null", "tbd", "")
 _NO_VALUE = (*_NO_ANSWER, "proof", "na", "unknown")
 # Between them, a number of 32 bits keeps six digits.
 _SMALLEST, _LARGEST = 1e-37, 1e38
+# The answers to several questions in one: "(a) 1 (b) 2" would be read as a product.
+_SEVERAL = re.compile(
+    r"(?:part\s+)?\(?(?:a|1|i)\s?[):]\s*[^\s()].*[\s,;](?:part\s+)?\(?(?:b|2|ii)\s?[):]\s*\S",
+    re.IGNORECASE | re.DOTALL,
+)
+# A whole text within an element of HTML, as editors of quizzes write one.
+_IN_HTML = re.compile(
+    r"<(p|div|span|b|strong|i|em|u|font|h[1-6]|li|td)\b[^<>]*>(.*)</\1>", re.DOTALL | re.I
+)
+# "Yes, since it conducts."
+_YES_OR_NO = re.compile(r"(yes|no)(?:[,;:]|\.(?! ?\d))\s", re.IGNORECASE)
 # Two words for one thing each.
 _BOOLEANS = {"true": ["Yes"], "yes": ["True"], "false": ["No"], "no": ["False"]}
 
@@ -363,8 +376,8 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
     do. RowError if none is.
     """
     in_words: list[str] = []
-    for answer in answers.values():
-        golds, is_value = _readable(golds_in(answer))
+    for column, answer in answers.items():
+        golds, is_value = _readable(column, golds_in(answer))
         if is_value:
             return golds
         # The box in a later column is better than the answer "even". Beside "proof" only a box is.
@@ -382,16 +395,25 @@ def _is_one_of(words: Sequence[str], answer: Any) -> bool:
     return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in words
 
 
-def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
+def _readable(column: str, answers: Sequence[Any]) -> tuple[list[str], bool]:
     """Those of these answers that can be read, and whether all are values; none where one of them
     is no answer at all.
     """
     golds = []
     all_values = True
     for answer in answers:
+        if isinstance(answer, str):
+            answer = without_html(answer)
+            if isinstance(parsed(answer), Mapping):
+                return [], False
         gold = readable_gold(answer)
         if gold is None or _is_one_of(_NO_VALUE, gold.text):
             return [], False
+        if _SEVERAL.match(gold.text):
+            problem = (
+                f"expected the answer to one question, got those to several: {shown(gold.text)}"
+            )
+            raise RowError("answer", f"{problem}; write a row for each", in_file=column)
         if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
             return [], False
         # A solution in words may state a number that is not its answer.
@@ -420,6 +442,19 @@ def prepare_math(row: Row) -> dict[str, Any]:
     return with_kept_columns(row, question, prepared)
 
 
+def without_html(text: str) -> str:
+    """A text without the elements of HTML around it, and with the characters that it writes as
+    `&nbsp;`; the tags that an answer is about stay.
+
+    >>> without_html("<p><b>Goethe&nbsp;</b></p>"), without_html("<b>"), without_html("use <b>x</b>")
+    ('Goethe', '<b>', 'use <b>x</b>')
+    """
+    text = text.strip()
+    while element := _IN_HTML.fullmatch(text):
+        text = element[2].strip()
+    return html.unescape(text).replace("\xa0", " ").strip()
+
+
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
     return Gold(math_answer(read_question(row).answers)[0])
@@ -441,7 +476,11 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
             continue
         accepted = [*texts, *aliases]
         if len(accepted) == 1:
-            accepted += _BOOLEANS.get(texts[0].casefold(), ())
+            # To explain the answer is not asked for.
+            yes_or_no = _YES_OR_NO.match(texts[0])
+            if yes_or_no:
+                accepted.append(yes_or_no[1].capitalize())
+            accepted += _BOOLEANS.get(accepted[-1].casefold(), ())
         return accepted
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
@@ -454,7 +493,7 @@ def _as_text(value: Any) -> str:
         return "Yes" if value else "No"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = str(value).strip() if isinstance(value, (str, int, float)) else ""
+    text = without_html(str(value)) if isinstance(value, (str, int, float)) else ""
     # A solution states it in a box, in tags or behind ####; nobody would repeat the whole of it.
     marked = marked_answer(text)
     if marked is not None:

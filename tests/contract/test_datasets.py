@@ -856,7 +856,8 @@ NUMBERS = {"question": "How many?", "choices": ["1", "2", "3"], "answer": 1}
             "1 row: the gold is a list of different values, and one of them is paid (line 1: 2 | 3)",
         ),
         ("math", [{"question": "What is 3/4 of 1?", "answer": ["0.75", "3/4"]}], None),
-        ("math", [{**EIGHT, "answer": ["8", "\\text{C}", "C"]}], None),
+        ("math", [{**EIGHT, "answer": ["8", "\\text{C}"]}], None),
+        ("math", [{"question": "Solve x^2 = 5x - 6.", "answer": "[2, 3]"}], None),
         (
             "math",
             [

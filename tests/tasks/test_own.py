@@ -265,6 +265,12 @@ def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_the
     given = columns.replace("NAME OF THE ANSWER", "RIGHT")  # in any case, as in ms-swift
     assert check_dataset(parse_source(f"math:{file}", columns=given)).bad == 0
 
+    # BigCodeBench's: `test` is near to `text`, and holds the tests
+    file.write_text(json.dumps({"instruct_prompt": "Write f().", "test": "assert f()"}) + "\n")
+    with pytest.raises(InputError, match=re.escape('{"instruct_prompt": "messages"}')):
+        check_dataset(parse_source(f"code:{file}"))
+    file.write_text(json.dumps({"Text of the problem": "1 + 1?", "Right": "2"}) + "\n")
+
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
     message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is not one of these"
     with pytest.raises(InputError, match=message):

@@ -128,6 +128,23 @@ def test_what_is_not_used_is_named(columns, unused):
     assert all(str(value) not in prompt_of("qa", row) for value in columns.values())
 
 
+def test_a_passage_that_a_task_with_other_columns_does_not_use_is_named():
+    tests = {"tests": ["assert f() == 1"], "test_notes": PLACE, "editorial": PLACE}
+    limits = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}], "response": PLACE}
+    calls = {"tools": [{"name": "f", "parameters": {}}], "calls": [{"name": "f"}]}
+    for kind, columns in (("code", tests), ("instructions", limits), ("tool_calls", calls)):
+        row = {"question": "Write f().", "context": "Tom has 3.", **columns}
+        assert unused_columns(TASKS[kind], row) == ["context"]
+        told = {**row, "question": "Tom has 3.\nWrite f()."}
+        assert unused_columns(TASKS[kind], told) == []
+
+
+def test_several_questions_in_a_row_are_refused_with_the_column_that_has_them():
+    row = {"question": ["1 + 1?", "1 + 2?"], "answer": ["2", "3"]}
+    with pytest.raises(RowError, match="column 'question': expected one question a row, got 2"):
+        TASKS["math"].preprocess(row)
+
+
 def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     dots(1).save(tmp_path / "a.png")

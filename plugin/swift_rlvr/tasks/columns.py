@@ -49,6 +49,7 @@ NAMES = {
         *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "golden"),
         *("golden_answer", "golden_answers", "target", "ground_truth", "ground_truth_answer"),
         *("gt", "gt_answer", "reward_model", "answers", "answerkey", "possible_answers"),
+        *("reference_answer", "expected_output", "expected", "ideal"),
         *("answer_number", "answers_spans", "final_decision", "label", "ans", "result"),
         *("solution", "gold_standard_solution", "verification_info", "output", "response"),
         *("答案", "标准答案", "参考答案", "解答", "extra_info.answer", *MESSAGES),
@@ -476,7 +477,9 @@ def unused_passages(row: Row, used: Iterable[str], prompt: str) -> list[str]:
         if any(folded_name(part) in folded for part in _ABOUT_THE_ANSWER):
             continue
         text = passage_text(value)
-        is_prose = len(text) >= _SHORTEST_PASSAGE and " " in text.strip()
+        # A column with the name of a passage may be short.
+        is_named = bool(columns_named(PASSAGES, [name]))
+        is_prose = " " in text.strip() and (is_named or len(text) >= _SHORTEST_PASSAGE)
         if is_prose and text not in prompt:
             left_over.append(name)
     return left_over

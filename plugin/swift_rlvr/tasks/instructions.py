@@ -11,7 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, with_kept
+from swift_rlvr.tasks.columns import (
+    KEPT,
+    ColumnSettings,
+    kept_columns,
+    unused_passages,
+    with_kept,
+)
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.task import (
     Gold,
@@ -21,6 +27,7 @@ from swift_rlvr.tasks.task import (
     Task,
     columns_named,
     normalised,
+    prompt_text,
     shown,
     turns_text,
     with_system,
@@ -136,6 +143,11 @@ class InstructionsTask(Task):
 
     def read_columns(self, row: Row) -> list[str]:
         return [*super().read_columns(row), "kwargs"]
+
+    def unused(self, row: Row) -> list[str]:
+        kept = [name for names in KEPT.values() for name in names]
+        used = columns_named((*QUESTIONS, *CONSTRAINTS, *RESPONSES, "kwargs", *kept), row)
+        return unused_passages(row, used, prompt_text(messages_of(row)))
 
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "prompt" else CONSTRAINTS

@@ -263,6 +263,9 @@ def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
             return _after_system(row, conversation(turns))
     question = parsed(question)
     if isinstance(question, (list, tuple)):
+        if len(question) > 1 and all(isinstance(each, str) for each in question):
+            problem = f"expected one question a row, got {len(question)}: {shown(question)}"
+            raise RowError("problem", problem, in_file=used[0])
         return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}", in_file=used[0])

@@ -20,9 +20,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
+from swift_rlvr.tasks.columns import (
+    MESSAGES,
+    NAMES,
+    VARIABLES,
+    find_columns,
+    parsed,
+    unused_passages,
+    value_at,
+)
 from swift_rlvr.tasks.pictures import pictures_of_parts, text_of_parts
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.tasks.task import (
+    Gold,
+    Row,
+    RowError,
+    Task,
+    columns_named,
+    normalised,
+    prompt_text,
+    shown,
+)
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answer_forms import CALLS as ASKED_CALLS
@@ -369,6 +386,10 @@ class ToolCallTask(Task):
         tools = [*columns_named(TOOLS, present), *columns_named(("system",), present), *questions]
         calls = [*columns_named(CALLS, present), *conversations]
         return {"problem": questions, "tools": tools, "calls": calls}
+
+    def unused(self, row: Row) -> list[str]:
+        used = columns_named((*TOOLS, *CALLS, *MESSAGES, *NAMES["problem"], "system"), row)
+        return unused_passages(row, used, prompt_text(_read(row).messages))
 
     def names_of(self, column: str) -> Sequence[str]:
         return {"problem": NAMES["problem"], "tools": TOOLS, "calls": CALLS}[column]

@@ -680,7 +680,7 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
     ("row", "unread"),
     [
         ({"hint": {"passage": "Smith beat Jones."}}, ["hint"]),
-        ({"table": [["a", 1], ["b", 2]]}, ["table"]),
+        ({"scores": [["a", 1], ["b", 2]]}, ["scores"]),
         ({"note": "Red."}, ["note"]),
         ({"messages": [{"role": "user", "content": "Hello there?"}]}, ["question"]),
         # A second answer, even in a column that has the name of the gold's.
@@ -688,6 +688,8 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
         ({"solution": "Smith was first at the line."}, ["solution"]),
         # What the prompt shows, and what says nothing.
         ({"context": "Smith beat Jones."}, []),
+        ({"table": [["a", 1], ["b", 2]]}, []),
+        ({"question": '[{"role": "user", "content": "Who won?"}]'}, []),
         ({"question_text": "Who won?"}, []),
         ({"note": "", "table": [], "hint": None}, []),
     ],

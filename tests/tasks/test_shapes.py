@@ -245,6 +245,7 @@ def test_an_image_is_shown_as_often_as_one_likes():
         ({"photos": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."}, ["photos"]),
         ({"images": [PNG], "thumbnail": "a.png"}, []),  # the same
         ({"figure": "Figure 3", "diagram": 7}, []),  # no pictures
+        ({"clip": "a.mp4", "speech": "https://example.org/a.wav"}, ["clip", "speech"]),
     ],
 )
 def test_an_image_that_no_trainer_is_given_is_named(columns, unused):

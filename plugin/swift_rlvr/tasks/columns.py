@@ -93,6 +93,7 @@ _SHOWN_IMAGE = re.compile(
 )
 _NUMBERED_IMAGE = re.compile(r"<image[ _]?(\d+)>")
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
+_SOUND_OR_FILM = re.compile(r"\S+\.(?:mp4|mov|avi|mkv|webm|wav|mp3|flac|ogg|m4a)", re.IGNORECASE)
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
@@ -486,12 +487,18 @@ def unused_passages(row: Row, used: Iterable[str], prompt: str) -> list[str]:
 
 
 def unused_images(row: Row, used: Iterable[str]) -> list[str]:
-    """The columns that hold an image, or the path of one, and that no trainer is given.
+    """The columns that hold an image, or the path of one, of a video or of a sound, and that no trainer
+    is given.
 
     used: the columns that are known to hold something else.
     """
     known = {name.partition(".")[0] for name in used}
-    return [name for name, value in row.items() if name not in known and _is_image(name, value)]
+    left_over = []
+    for name, value in row.items():
+        is_file = isinstance(value, str) and bool(_SOUND_OR_FILM.fullmatch(value.strip()))
+        if name not in known and (is_file or _is_image(name, value)):
+            left_over.append(name)
+    return left_over
 
 
 def _is_image(name: str, value: Any) -> bool:

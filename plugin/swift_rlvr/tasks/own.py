@@ -27,12 +27,14 @@ from swift_rlvr.tasks.columns import (
     KEPT,
     MESSAGES,
     NAMES,
+    PASSAGES,
     PICTURES,
     VARIABLES,
     find_columns,
     kept_columns,
     parsed,
     passage_of,
+    passage_text,
     pictures_in,
     unused_images,
     unused_passages,
@@ -56,6 +58,7 @@ from swift_rlvr.tasks.task import (
     columns_named,
     folded_name,
     normalised,
+    prompt_text,
     shown,
     turns_text,
     with_default_system,
@@ -560,6 +563,11 @@ class OwnTask(Task):
         read = [name for name in question.columns if name not in not_known]
         used = list(self.golds_by_column(row))[:1] or list(question.answers)
         kept = [name for names in KEPT.values() for name in names]
+        prompt = prompt_text(question.messages)
+        for name in columns_named(PASSAGES, row):
+            passage = passage_text(row[name])
+            if passage and passage in prompt:
+                used.append(name)
         return [*read, *used, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
@@ -567,7 +575,7 @@ class OwnTask(Task):
         prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
         used = [*read_question(row, self.further).columns, *self.read_columns(row)]
         left_over = unused_passages(row, used, prompt)
-        if "images" not in prepared:
+        if not {"images", "videos", "audios"} & prepared.keys():
             left_over += unused_images(row, used)
         return left_over
 

@@ -4,9 +4,11 @@ which one verifies.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -317,7 +319,16 @@ def _leaves(value: Any) -> Iterator[str]:
         for each in value:
             yield from _leaves(each)
     elif value is not None and str(value).strip():
-        yield str(value).strip()
+        text = str(value).strip()
+        # A list of messages, or an object, may be written as a text.
+        written = None
+        if text[:1] in ("[", "{"):
+            with suppress(ValueError, RecursionError):
+                written = json.loads(text)
+        if isinstance(written, (list, dict)):
+            yield from _leaves(written)
+        else:
+            yield text
 
 
 def shown(value: Any) -> str:

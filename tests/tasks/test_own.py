@@ -668,6 +668,9 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
         ('question,answer\r\n"1\r\n+1",2\r\n2+2,4\r\n', [2, 4]),
         ("\ufeffquestion,answer\n1+1,2\n", [2]),
         ('question,answer\n"a ""quoted"" word\n",2\n2+2,4', [2, 4]),
+        # of Excel: the delimiter in a line of its own, empty lines with delimiters
+        ("sep=;\r\nquestion;answer\r\n1,1+1;2\r\n;\r\n2+2;4\r\n;\r\n", [3, 5]),
+        ("sep=,\nquestion,answer\n1;1;1,2\n", [3]),
     ],
 )
 def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):

@@ -324,11 +324,12 @@ def _note_columns(findings: Findings, raw: Row, is_csv: bool) -> None:
 def _note_different_golds(findings: Findings, asked: AskedRow) -> None:
     """Note golds such as ["2", "3"], the two roots of an equation, of which one alone is paid."""
     golds = parsed(asked.row.get("solution"))
-    # A list that the file wrote as a text is one answer. A letter beside the value is the same one.
-    if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
+    if not isinstance(golds, list):
         return
-    if not all(re.search(r"\d", gold) for gold in golds):
-        return
+    for gold in golds:
+        # A list that the file wrote as a text is one answer. A letter beside the value is the same one.
+        if not isinstance(gold, str) or not re.search(r"\d", gold):
+            return
     first = {**asked.row, "solution": golds[0]}
     others = [asked.answering(gold) for gold in golds[1:]]
     rows = [replace(asked, row=first)] * len(others)

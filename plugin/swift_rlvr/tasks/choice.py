@@ -34,7 +34,7 @@ from swift_rlvr.tasks.own import (
     read_question,
     with_kept_columns,
 )
-from swift_rlvr.tasks.task import Gold, Row, RowError, folded_name, normalised, shown, turns_text
+from swift_rlvr.tasks.task import Gold, Row, RowError, asked_text, folded_name, normalised, shown
 from swift_rlvr.verifiers.answer_forms import asked_form
 
 
@@ -213,7 +213,7 @@ def choice_identity(row: Row) -> str:
     """
     question = read_question(row, RIGHT_CHOICE)
     choices = sorted(_choices_in(row, question).by_label.values())
-    text = normalised("\n".join([turns_text(question.messages), *choices]))
+    text = normalised("\n".join([asked_text(question.messages), *choices]))
     return text + pictures_digest(row)
 
 

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from swift_rlvr.tasks.asked_language import asked_language, language_of_blocks
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     ColumnSettings,
     kept_columns,
     pictures_in,
@@ -39,11 +39,11 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     folded_name,
     normalised,
     prompt_text,
     shown,
-    turns_text,
 )
 from swift_rlvr.utils.settings import PREFIX
 from swift_rlvr.verifiers.answers import find_code
@@ -428,7 +428,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(turns_text(messages_of(row)))
+    return normalised(asked_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:
@@ -460,7 +460,7 @@ class CodeTask(Task):
         return [*read, *more]
 
     def unused(self, row: Row) -> list[str]:
-        known = [name for names in KEPT.values() for name in names]
+        known = list(KEPT_NAMES)
         for name in row:
             # What else a dataset has of tests, and of how its task is solved.
             is_about = any(word in name.casefold() for word in _NO_PASSAGE)

@@ -9,6 +9,7 @@ import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from swift_rlvr.tasks.pictures import (
@@ -75,6 +76,7 @@ KEPT = {
     "answer_form": ("answer_form",),
     "thinking_opened": ("thinking_opened",),
 }
+KEPT_NAMES = tuple(chain.from_iterable(KEPT.values()))
 # Other names of columns with pictures, the likeliest first. MathVista's `image` is a path that only its
 # authors have, beside the picture in `decoded_image`.
 PICTURES = (
@@ -246,47 +248,53 @@ def passage_text(value: Any) -> str:
 
 def _table_rows(value: Any) -> list[list[str]]:
     """The rows of a table, the names of its columns first where it has some; empty if it is none."""
-    table: list[Any] = []
-    is_named = isinstance(value, Mapping)
-    if isinstance(value, Mapping):
-        headers, rows = columns_named(_HEADERS, value), columns_named(_ROWS, value)
-        if headers and rows and isinstance(value[rows[0]], (list, tuple)):
-            # as in WikiTableQuestions
-            table = [value[headers[0]], *value[rows[0]]]
-        elif not columns_named(_PARTS, value):
-            # {"city": ["Bonn", "Ulm"], "year": [11, 850]}
-            columns = list(value.values())
-            are_lists = all(isinstance(column, (list, tuple)) for column in columns)
-            if are_lists and len({len(column) for column in columns}) == 1:
-                table = [list(value), *zip(*columns, strict=True)]
-    elif isinstance(value, (list, tuple)):
-        table = list(value)
-        first = table[0] if table else None
-        if isinstance(first, Mapping) and not columns_named(_PARTS, first):
-            # [{"city": "Bonn", "year": 11}, ...]
-            names = list(first)
-            if all(isinstance(row, Mapping) and list(row) == names for row in table):
-                table = [names, *(list(row.values()) for row in table)]
-                is_named = True
-
-    texts: list[list[str]] = []
+    table, has_names = _as_table(value)
+    rows: list[list[str]] = []
     has_numbers = has_sentences = False
     for row in table:
         if not isinstance(row, (list, tuple)):
             return []
-        texts.append([])
+        rows.append([])
         for cell in row:
             if cell is not None and not isinstance(cell, (str, int, float)):
                 return []
             text = "" if cell is None else str(cell).strip()
-            has_numbers = has_numbers or not isinstance(cell, (str, type(None)))
+            has_numbers = has_numbers or isinstance(cell, (int, float))
             has_sentences = has_sentences or text.endswith(".") or len(text) > _LONGEST_CELL
-            texts[-1].append(text)
-    if is_named or has_numbers:
-        return texts
+            rows[-1].append(text)
+    if has_names or has_numbers:
+        return rows
     # Lists of texts may be paragraphs, of sentences.
-    is_even = len(texts) > 1 and len({len(row) for row in texts}) == 1 < len(texts[0])
-    return texts if is_even and not has_sentences else []
+    is_even = len(rows) > 1 and len(set(map(len, rows))) == 1 < len(rows[0])
+    return rows if is_even and not has_sentences else []
+
+
+def _as_table(value: Any) -> tuple[list[Any], bool]:
+    """What may be the rows of a table, and whether it names its columns, which are then the first."""
+    if isinstance(value, Mapping):
+        headers, rows = columns_named(_HEADERS, value), columns_named(_ROWS, value)
+        if headers and rows and isinstance(value[rows[0]], (list, tuple)):
+            # as in WikiTableQuestions
+            return [value[headers[0]], *value[rows[0]]], True
+        # {"city": ["Bonn", "Ulm"], "year": [11, 850]}
+        lengths = set()
+        for column in value.values():
+            lengths.add(len(column) if isinstance(column, (list, tuple)) else None)
+        if len(lengths) == 1 and not {None, 0} & lengths and not columns_named(_PARTS, value):
+            return [list(value), *zip(*value.values(), strict=True)], True
+        return [], False
+    if not isinstance(value, (list, tuple)) or not value:
+        return [], False
+    first = value[0]
+    if not isinstance(first, Mapping):
+        return list(value), False
+    # [{"city": "Bonn", "year": 11}, ...], but not paragraphs with titles
+    table = [list(first)]
+    for row in value:
+        if not isinstance(row, Mapping) or list(row) != table[0] or columns_named(_PARTS, first):
+            return [], False
+        table.append(list(row.values()))
+    return table, True
 
 
 def _titled(title: Any, part: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     ColumnSettings,
     kept_columns,
     unused_passages,
@@ -25,6 +25,7 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     normalised,
     prompt_text,
@@ -109,13 +110,13 @@ def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `constraints` as JSON, and `task`."""
     messages = messages_of(row)
     prepared = {"messages": messages, "constraints": constraints_of(row), "task": "instructions"}
-    text = "".join(str(message["content"]) for message in messages)
+    text = turns_text(messages)
     return with_kept(prepared, kept_columns(row, text, str(messages[-1]["content"])))
 
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(turns_text(messages_of(row)))
+    return normalised(asked_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:
@@ -145,8 +146,7 @@ class InstructionsTask(Task):
         return [*super().read_columns(row), "kwargs"]
 
     def unused(self, row: Row) -> list[str]:
-        kept = [name for names in KEPT.values() for name in names]
-        used = columns_named((*QUESTIONS, *CONSTRAINTS, *RESPONSES, "kwargs", *kept), row)
+        used = columns_named((*QUESTIONS, *CONSTRAINTS, *RESPONSES, "kwargs", *KEPT_NAMES), row)
         return unused_passages(row, used, prompt_text(messages_of(row)))
 
     def names_of(self, column: str) -> Sequence[str]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     MESSAGES,
     NAMES,
     PASSAGES,
@@ -55,6 +55,7 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     folded_name,
     normalised,
@@ -340,7 +341,7 @@ def as_written(number: float) -> float:
 
 def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) -> dict[str, Any]:
     """A row for training with what ms-swift takes beside the messages."""
-    text = "".join(str(message["content"]) for message in question.messages)
+    text = turns_text(question.messages)
     # Choices may show an image too.
     asked = "\n".join([question.asked, *prepared.get("options", [])])
     return with_kept(prepared, kept_columns(row, text, asked))
@@ -348,7 +349,7 @@ def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) ->
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same, of the same pictures."""
-    return normalised(turns_text(read_question(row).messages)) + pictures_digest(row)
+    return normalised(asked_text(read_question(row).messages)) + pictures_digest(row)
 
 
 def pictures_digest(row: Row) -> str:
@@ -562,17 +563,16 @@ class OwnTask(Task):
         not_known = {*columns_named(NAMES["problem"], row), *question.answers}
         read = [name for name in question.columns if name not in not_known]
         used = list(self.golds_by_column(row))[:1] or list(question.answers)
-        kept = [name for names in KEPT.values() for name in names]
         prompt = prompt_text(question.messages)
         for name in columns_named(PASSAGES, row):
             passage = passage_text(row[name])
             if passage and passage in prompt:
                 used.append(name)
-        return [*read, *used, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
+        return [*read, *used, *columns_named((*KEPT_NAMES, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
         prepared = self.preprocess(row)
-        prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
+        prompt = turns_text(prepared["messages"])
         used = [*read_question(row, self.further).columns, *self.read_columns(row)]
         left_over = unused_passages(row, used, prompt)
         if not {"images", "videos", "audios"} & prepared.keys():

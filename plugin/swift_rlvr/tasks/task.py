@@ -262,7 +262,7 @@ def unused_columns(task: Task, row: Row) -> list[str]:
         own = task.of(row)
         unused = own.unused(row)
         if systems:
-            prompt = "".join(str(turn["content"]) for turn in own.preprocess(row)["messages"])
+            prompt = turns_text(own.preprocess(row)["messages"])
     except RowError:
         return []
     for name in systems:
@@ -395,11 +395,15 @@ def normalised(text: str) -> str:
 
 
 def turns_text(messages: Messages) -> str:
+    """The text of all turns."""
+    return "\n".join(str(turn["content"]) for turn in messages)
+
+
+def asked_text(messages: Messages) -> str:
     """What a conversation asks: all turns but the system's, since the last one alone, such as "And in
     Bonn?", may end many.
     """
-    turns = [str(turn["content"]) for turn in messages if turn["role"] != "system"]
-    return "\n".join(turns)
+    return turns_text([turn for turn in messages if turn["role"] != "system"])
 
 
 def with_system(

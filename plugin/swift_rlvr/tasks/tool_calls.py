@@ -35,6 +35,7 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     normalised,
     prompt_text,
@@ -131,13 +132,19 @@ def _read(row: Row) -> _Asked:
         raise RowError("problem", f"expected a question before the calls, got {shown(last)}")
     golds, said = _golds_of(row, last, tools)
 
-    system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    of_system: list[str] = []
+    others: list[Turn] = []
+    for turn in turns:
+        if turn["role"] == "system":
+            of_system.append(turn["content"])
+        else:
+            others.append(turn)
+    system = "\n".join(of_system)
     if all(tool.name in system for tool in tools):
         return _Asked(turns, None, tools, golds, said)
     descriptions = [json.dumps(tool.as_json(), ensure_ascii=False) for tool in tools]
     words = TOOLS_IN_WORDS.format(tools="\n".join(descriptions))
     system = f"{system}\n\n{words}" if system else words
-    others = [turn for turn in turns if turn["role"] != "system"]
     messages = [{"role": "system", "content": system}, *others]
     return _Asked(messages, before, tools, golds, said)
 
@@ -358,8 +365,7 @@ def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
     asked = _read(row)
     names = [tool.name for tool in asked.tools]
-    turns = [turn["content"] for turn in asked.messages if turn["role"] != "system"]
-    return normalised("\n".join([*turns, *names]))
+    return normalised("\n".join([asked_text(asked.messages), *names]))
 
 
 def gold(row: Row) -> Gold | None:

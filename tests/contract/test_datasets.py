@@ -866,6 +866,14 @@ NUMBERS = {"question": "How many?", "choices": ["1", "2", "3"], "answer": 1}
             ],
             "the column 'split' names several (train: 1, test: 1), and the training reads all of them",
         ),
+        (
+            "qa",
+            [{"question": WON, "answer": "Ann / Anna"}],
+            "1 row: the gold may be several in one text, as Ann / Anna (line 1), and none of them alone",
+        ),
+        ("qa", [{"question": WON, "answer": "Ann|Anna"}], "as Ann|Anna (line 1)"),
+        ("qa", [{"question": WON, "answer": ["Ann", "Anna / Bob"]}], None),
+        ("qa", [{"question": "How fast?", "answer": "7 km/h"}], None),
         # of a spreadsheet, not of a file where some questions need no passage
         ("qa", [{**RHINE, "question": WON, "passage": float("nan")}], None),
         (

@@ -131,6 +131,8 @@ def test_what_is_not_used_is_named(columns, unused):
 def test_a_passage_that_a_task_with_other_columns_does_not_use_is_named():
     tests = {"tests": ["assert f() == 1"], "test_notes": PLACE, "editorial": PLACE}
     limits = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}], "response": PLACE}
+    row = {"instruction": "Sum it up.", "input": PLACE, **limits}
+    assert unused_columns(TASKS["instructions"], row) == ["input"]
     calls = {"tools": [{"name": "f", "parameters": {}}], "calls": [{"name": "f"}]}
     for kind, columns in (("code", tests), ("instructions", limits), ("tool_calls", calls)):
         row = {"question": "Write f().", "context": "Tom has 3.", **columns}
@@ -328,6 +330,9 @@ SUM = {"question": "1 + 2?\nA) 2\nB) 3\nC) 4\nGive the letter only."}
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
         ("qa", {"answer": "Yes, since it conducts."}, ["Yes", "true"], "No"),
         ("qa", {"answer": "No. 7"}, ["No. 7"], "No"),
+        ("qa", {"answer": "The answer is Tom."}, ["Tom"], "Ann"),
+        ("qa", {"answer": "Antwort: Tom"}, ["Tom"], "Ann"),
+        ("qa", {"answer": "Answer: yes"}, ["Yes", "true"], "No"),
         # of an editor of quizzes
         ("qa", {"answer": "<p><b>Tom&nbsp;Fox</b></p>"}, ["Tom Fox"], "Ann"),
         ("math", {"answer": '<p class="x">121&nbsp;</p>'}, ["121"], "120"),

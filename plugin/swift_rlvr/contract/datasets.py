@@ -51,6 +51,9 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # Of a gold that is a value or a name, and no sentence.
 _MOST_WORDS = 3
+# "Tom / Thomas", "Tom|Thomas", in a short text.
+_LISTED = re.compile(r"\w\s*[|;]\s*\w|\w\s+/\s+\w")
+_MOST_LISTED = 8
 # 1,5
 _NUMBER_OR_PAIR = re.compile(r"-?\d+,\d")
 # Of so many rows a long wrong answer is compared with the right one.
@@ -303,6 +306,9 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
         findings.numbers_or_pairs.append((asked.line, answer))
     if is_mathematics:
         _note_different_golds(findings, asked)
+    accepted = asked.row.get("accepted_answers") or ()
+    if len(accepted) == 1 and len(answer.split()) <= _MOST_LISTED and _LISTED.search(answer):
+        findings.golds_in_one.append((asked.line, answer))
     _note_other_golds(findings, asked, raw)
 
 

@@ -124,6 +124,8 @@ class Findings:
     numbers_of_two: list[Problem] = field(default_factory=list)
     # Golds that are a list of different values, of which one is enough: the line and the values.
     different_golds: list[Problem] = field(default_factory=list)
+    # Golds of a text that may list several, of which none alone is paid: the line and the text.
+    golds_in_one: list[Problem] = field(default_factory=list)
     # Rows by the column of a passage that they leave empty, as merged cells do, and those that fill it.
     without_passage: Counter = field(default_factory=Counter)
     with_passage: Counter = field(default_factory=Counter)
@@ -327,6 +329,13 @@ class Findings:
             yield (
                 f"{rows}: the gold is a list of different values, and one of them is paid (line {line}: "
                 f"{values}); if all are wanted, write them as one text, such as '1, 2'"
+            )
+        if self.golds_in_one:
+            line, gold = self.golds_in_one[0]
+            rows = rows_text(len(self.golds_in_one))
+            yield (
+                f"{rows}: the gold may be several in one text, as {gold} (line {line}), and none of them alone "
+                "is paid; write a list where any of them is right"
             )
         # Where other rows count their choices, these do, too.
         if self.numbers_of_two and not self.has_numbers:

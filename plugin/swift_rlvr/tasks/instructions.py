@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
     KEPT_NAMES,
+    MESSAGES,
     ColumnSettings,
     kept_columns,
     unused_passages,
@@ -146,7 +147,8 @@ class InstructionsTask(Task):
         return [*super().read_columns(row), "kwargs"]
 
     def unused(self, row: Row) -> list[str]:
-        used = columns_named((*QUESTIONS, *CONSTRAINTS, *RESPONSES, "kwargs", *KEPT_NAMES), row)
+        # Beside `instruction`, `input` is no other question.
+        used = columns_named((*MESSAGES, *CONSTRAINTS, *RESPONSES, "kwargs", *KEPT_NAMES), row)
         return unused_passages(row, used, prompt_text(messages_of(row)))
 
     def names_of(self, column: str) -> Sequence[str]:

@@ -67,6 +67,7 @@ from swift_rlvr.tasks.task import (
 )
 from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
+from swift_rlvr.verifiers.statements import final_statement
 from swift_rlvr.verifiers.thinking import thinking_end
 
 # Roles as ShareGPT, OpenAI's newer models, Gemini and others call them, in small letters.
@@ -478,16 +479,26 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
     for name in columns_named(_ALIASES, row):
         aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
-        texts = [_as_text(gold) for gold in golds_in(answer)]
+        golds = golds_in(answer)
+        texts = []
+        for gold in golds:
+            text = _as_text(gold)
+            # "The answer is Tom.": the name alone is meant, and who repeats the sentence is right, too.
+            statement = final_statement(text)
+            if statement is not None and statement.mark == "text":
+                texts.append(statement.answer)
+            texts.append(text)
         if not texts or not all(texts):
             continue
         accepted = [*texts, *aliases]
-        if len(accepted) == 1:
+        if len(golds) == 1 and not aliases:
             # To explain the answer is not asked for.
-            yes_or_no = _YES_OR_NO.match(texts[0])
+            short = texts[0]
+            yes_or_no = _YES_OR_NO.match(short)
             if yes_or_no:
-                accepted.append(yes_or_no[1].capitalize())
-            accepted += _BOOLEANS.get(accepted[-1].casefold(), ())
+                short = yes_or_no[1].capitalize()
+                accepted.append(short)
+            accepted += _BOOLEANS.get(short.casefold(), ())
         return accepted
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"

@@ -143,6 +143,7 @@ def test_prompts_from_conversations(row, roles):
 
 
 CALL = {"name": "add", "arguments": "{}"}
+RESULT = {"role": "tool", "content": "3"}
 CALLS = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": CALL}]}
 
 
@@ -167,6 +168,9 @@ CALLS = {"role": "assistant", "content": "", "tool_calls": [{"type": "function",
             "turn 2: .*system turn only at",
         ),
         ([*ASKED, {"role": "assistant", "content": None}, *ASKED], "turn 2: expected a text as"),
+        ([*ASKED, SAYS_3, RESULT, *ASKED], "turn 4: expected a result of a tool after another"),
+        ([RESULT, *ASKED], "turn 1: expected a result of a tool after another"),
+        ([*ASKED, SAYS_3, RESULT, SAYS_3, *ASKED], ["tool", "assistant", "user"]),
         ([*ASKED, CALLS, *ASKED], "turn 2: expected each call as a turn of the role tool_call"),
         (
             [*ASKED, {"role": "assistant", "content": "", "function_call": CALL}, *ASKED],

@@ -150,6 +150,13 @@ def conversation(messages: Any) -> Messages:
         if turns and turns[-1]["role"] == role and role in ("system", "user", "assistant"):
             turns[-1]["content"] += f"\n\n{message['content']}"
             continue
+        results = ("tool_response", "tool")
+        before = turns[-1]["role"] if turns else "system"
+        if (role == "user" and before in results) or (role in results and before == "system"):
+            problem = (
+                "expected a result of a tool after another turn, and the assistant's turn after it"
+            )
+            raise RowError("messages", f"turn {number}: {problem}")
         if role == "system" and turns:
             raise RowError(
                 "messages", f"turn {number}: expected a system turn only at the beginning"

@@ -812,6 +812,7 @@ def test_rows_that_ask_the_same_with_another_gold_are_named(tmp_path, kind, rows
         assert "Every gold earns" not in shown
 
 
+RHINE = {"passage": "The Rhine flows through Bonn.", "question": "Which?", "answer": "Rhine"}
 EIGHT = {"question": "What is 2 * 4?"}
 NUMBERS = {"question": "How many?", "choices": ["1", "2", "3"], "answer": 1}
 
@@ -848,6 +849,39 @@ NUMBERS = {"question": "How many?", "choices": ["1", "2", "3"], "answer": 1}
             [{"prompt": "<|im_start|>user\n2 * 4?<|im_end|>\n", "answer": "8"}],
             "the question has a chat template's <|im_start|> (line 1)",
         ),
+        # two roots are both wanted; two ways to write one are not, nor a choice and its letter
+        (
+            "math",
+            [{"question": "Solve x^2 = 5x - 6.", "answer": ["2", "3"]}],
+            "1 row: the gold is a list of different values, and one of them is paid (line 1: 2 | 3)",
+        ),
+        ("math", [{"question": "What is 3/4 of 1?", "answer": ["0.75", "3/4"]}], None),
+        ("math", [{**EIGHT, "answer": ["8", "\\text{C}"]}], None),
+        ("math", [{"question": "Solve x^2 = 5x - 6.", "answer": "[2, 3]"}], None),
+        (
+            "math",
+            [
+                {**EIGHT, "answer": "8", "split": "train"},
+                {"question": "3 + 4?", "answer": "7", "split": "test"},
+            ],
+            "the column 'split' names several (train: 1, test: 1), and the training reads all of them",
+        ),
+        (
+            "qa",
+            [{"question": WON, "answer": "Ann / Anna"}],
+            "1 row: the gold may be several in one text, as Ann / Anna (line 1), and none of them alone",
+        ),
+        ("qa", [{"question": WON, "answer": "Ann|Anna"}], "as Ann|Anna (line 1)"),
+        ("qa", [{"question": WON, "answer": ["Ann", "Anna / Bob"]}], None),
+        ("qa", [{"question": "How fast?", "answer": "7 km/h"}], None),
+        # of a spreadsheet, not of a file where some questions need no passage
+        ("qa", [{**RHINE, "question": WON, "passage": float("nan")}], None),
+        (
+            "qa",
+            [RHINE, {"question": WON, "passage": float("nan"), "answer": "Ann"}],
+            "1 row: the column 'passage' is empty, and 1 have one, as where a spreadsheet's cells",
+        ),
+        ("qa", [RHINE, {"question": WON, "passage": "", "answer": "Ann"}], None),
     ],
 )
 def test_a_row_that_may_mean_something_else_is_named(tmp_path, kind, rows, doubt):
@@ -855,6 +889,13 @@ def test_a_row_that_may_mean_something_else_is_named(tmp_path, kind, rows, doubt
     shown = ran("check", f"{kind}:{path}", columns=400)
     assert (doubt or "Every gold earns the maximum") in shown
     assert ("Every gold earns" in shown) == (doubt is None)
+
+
+def test_merged_cells_of_a_csv_file_are_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("passage;question;answer\nThe Rhine is long.;Which?;Rhine\n;Is it wide?;yes\n")
+    shown = ran("check", f"qa:{path}", columns=400)
+    assert "1 row: the column 'passage' is empty, and 1 have one" in shown
 
 
 def test_a_right_answer_that_nobody_would_repeat_is_counted(tmp_path):
@@ -895,10 +936,10 @@ def test_a_passage_that_no_prompt_shows_is_named(tmp_path):
 
 
 def test_every_column_that_nobody_gets_is_named(tmp_path):
-    row = {"question": "Who won?", "answer": "Smith", "table": [["Jones", 3]], "id": 4}
+    row = {"question": "Who won?", "answer": "Smith", "scores": [["Jones", 3]], "id": 4}
     path = write(tmp_path / "rows.jsonl", [row])
     shown = ran("check", f"qa:{path}", columns=400)
-    assert "Neither the prompt nor a reward gets: id, table." in shown
+    assert "Neither the prompt nor a reward gets: id, scores." in shown
 
 
 def test_a_name_in_columns_that_no_row_has_is_named(tmp_path):

@@ -142,6 +142,73 @@ def test_prompts_from_conversations(row, roles):
         assert messages[0]["content"] == "Think."
 
 
+CALL = {"name": "add", "arguments": "{}"}
+RESULT = {"role": "tool", "content": "3"}
+CALLS = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": CALL}]}
+
+
+@pytest.mark.parametrize(
+    ("turns", "taken"),
+    [
+        # other names of the roles
+        ([{"role": "developer", "content": "Think."}, *ASKED], ["system", "user"]),
+        (
+            [{"role": "System", "content": "Think."}, {**ASKED[0], "role": "User"}],
+            ["system", "user"],
+        ),
+        ([*ASKED, {"role": "model", "content": "3"}, *ASKED], ["user", "assistant", "user"]),
+        # two of one role, which ms-swift would write as one word
+        ([{"role": "user", "content": "I have 3."}, *ASKED], ["user"]),
+        (
+            [*ASKED, {"role": "moderator", "content": "Go on."}, *ASKED],
+            "turn 2: .*one of the roles",
+        ),
+        (
+            [*ASKED, {"role": "system", "content": "Think."}, *ASKED],
+            "turn 2: .*system turn only at",
+        ),
+        ([*ASKED, {"role": "assistant", "content": None}, *ASKED], "turn 2: expected a text as"),
+        ([*ASKED, SAYS_3, RESULT, *ASKED], "turn 4: expected a result of a tool after another"),
+        ([RESULT, *ASKED], "turn 1: expected a result of a tool after another"),
+        ([*ASKED, SAYS_3, RESULT, SAYS_3, *ASKED], ["tool", "assistant", "user"]),
+        ([*ASKED, CALLS, *ASKED], "turn 2: expected each call as a turn of the role tool_call"),
+        (
+            [*ASKED, {"role": "assistant", "content": "", "function_call": CALL}, *ASKED],
+            "turn 2: expected each call",
+        ),
+    ],
+)
+@pytest.mark.parametrize("beside", [{}, {"question": "And now?"}])
+def test_turns_are_those_that_ms_swift_takes_or_refused(turns, taken, beside):
+    """ms-swift deletes a row with another role or no content, drops calls, and its templates fail at a
+    later system turn.
+    """
+    row = {"messages": turns, "answer": "2", **beside}
+    if isinstance(taken, str):
+        with pytest.raises(RowError, match=taken):
+            TASKS["math"].preprocess(row)
+        return
+    messages = TASKS["math"].preprocess(row)["messages"]
+    assert [turn["role"] for turn in messages][-len(taken) :] == taken
+    assert messages[-1]["content"] == ("I have 3.\n\n1 + 1?" if taken == ["user"] else "1 + 1?")
+
+
+@pytest.mark.parametrize("name", ["math", "qa", "choice", "code", "instructions"])
+def test_with_other_earlier_turns_it_is_another_question(name):
+    columns = {"choices": ["1", "2"], "answer": "2", "tests": ["assert f() == 2"]}
+    columns |= {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    rows = []
+    for said in ("I have 3.", "I have 4."):
+        first = {"role": "user", "content": said}
+        turns = [first, {"role": "assistant", "content": "Well."}, *ASKED]
+        rows.append({"prompt": turns, **columns})
+    identity = TASKS[name].identity
+    assert identity(rows[0]) != identity(rows[1])
+    # The system prompt is no part of the question.
+    turns = [{"role": "system", "content": "Think."}, *rows[0]["prompt"]]
+    assert identity({**rows[0], "prompt": turns}) == identity(rows[0])
+
+
 @pytest.mark.parametrize(
     "instruction",
     [
@@ -201,6 +268,12 @@ def test_columns_without_a_usual_name_are_offered_with_the_flag_that_renames_the
         check_dataset(parse_source(f"math:{file}"))
     given = columns.replace("NAME OF THE ANSWER", "RIGHT")  # in any case, as in ms-swift
     assert check_dataset(parse_source(f"math:{file}", columns=given)).bad == 0
+
+    # BigCodeBench's: `test` is near to `text`, and holds the tests
+    file.write_text(json.dumps({"instruct_prompt": "Write f().", "test": "assert f()"}) + "\n")
+    with pytest.raises(InputError, match=re.escape('{"instruct_prompt": "messages"}')):
+        check_dataset(parse_source(f"code:{file}"))
+    file.write_text(json.dumps({"Text of the problem": "1 + 1?", "Right": "2"}) + "\n")
 
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "gold")
     message = "SWIFT_RLVR_ANSWER_COLUMN is gold, which is not one of these"
@@ -599,6 +672,9 @@ def test_a_file_with_choices_is_said_to_be_one_of_choices(tmp_path):
         ('question,answer\r\n"1\r\n+1",2\r\n2+2,4\r\n', [2, 4]),
         ("\ufeffquestion,answer\n1+1,2\n", [2]),
         ('question,answer\n"a ""quoted"" word\n",2\n2+2,4', [2, 4]),
+        # of Excel: the delimiter in a line of its own, empty lines with delimiters
+        ("sep=;\r\nquestion;answer\r\n1,1+1;2\r\n;\r\n2+2;4\r\n;\r\n", [3, 5]),
+        ("sep=,\nquestion,answer\n1;1;1,2\n", [3]),
     ],
 )
 def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
@@ -611,7 +687,7 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
     ("row", "unread"),
     [
         ({"hint": {"passage": "Smith beat Jones."}}, ["hint"]),
-        ({"table": [["a", 1], ["b", 2]]}, ["table"]),
+        ({"scores": [["a", 1], ["b", 2]]}, ["scores"]),
         ({"note": "Red."}, ["note"]),
         ({"messages": [{"role": "user", "content": "Hello there?"}]}, ["question"]),
         # A second answer, even in a column that has the name of the gold's.
@@ -619,6 +695,8 @@ def test_the_line_of_a_csv_row_is_its_line_in_the_file(tmp_path, text, lines):
         ({"solution": "Smith was first at the line."}, ["solution"]),
         # What the prompt shows, and what says nothing.
         ({"context": "Smith beat Jones."}, []),
+        ({"table": [["a", 1], ["b", 2]]}, []),
+        ({"question": '[{"role": "user", "content": "Who won?"}]'}, []),
         ({"question_text": "Who won?"}, []),
         ({"note": "", "table": [], "hint": None}, []),
     ],

@@ -16,6 +16,7 @@ from swift_rlvr.tasks.columns import passage_text
 
 METALS = ["oxygen", "iron", "wood"]
 ASKS = {"question": "Which is a metal?"}
+YEAR = {"question": "In which year?", "answer": "854"}
 PLACE = "Cologne lies on the Rhine, which comes from the Alps and flows into the North Sea."
 
 
@@ -67,6 +68,30 @@ def prompt_of(kind, row):
             "Tom has 3",
         ),
         ("math", {"instruction": "Solve it.", "input": "x = 3", "output": "3"}, "Solve it."),
+        # tables: of WikiTableQuestions, of FinQA, by columns, of objects, as text
+        (
+            "qa",
+            {"table": {"header": ["city", "year"], "rows": [["Ulm", "854"]]}, **YEAR},
+            "| city | year |\n| Ulm | 854 |",
+        ),
+        (
+            "math",
+            {"table": [["city", "year"], ["Bonn", None], ["Ulm Inc.", 854]], **YEAR},
+            "| city | year |\n| Bonn |  |\n| Ulm Inc. | 854 |",
+        ),
+        (
+            "qa",
+            {"context": {"city": ["Bonn", "Ulm"], "year": [11, 854]}, **YEAR},
+            "| city | year |\n| Bonn | 11 |\n| Ulm | 854 |",
+        ),
+        (
+            "qa",
+            {"context": '[{"city": "Bonn", "year": 11}, {"city": "Ulm", "year": 854}]', **YEAR},
+            "| city | year |\n| Bonn | 11 |\n| Ulm | 854 |",
+        ),
+        ("qa", {"table": "city,year\nUlm,854", **YEAR}, "city,year\nUlm,854"),
+        ("qa", {"context": [["Bonn", ["It is old."]]], **YEAR}, "Bonn\nIt is old."),
+        ("qa", {"context": [["It is old.", "So."], ["A", "B"]], **YEAR}, "It is old.\n\nSo."),
     ],
 )
 def test_the_passage_stands_before_the_question(kind, row, passage):
@@ -101,6 +126,25 @@ def test_what_is_not_used_is_named(columns, unused):
     row = {"question": "Which river?", "answer": "Rhine", **columns}
     assert unused_columns(TASKS["qa"], row) == unused
     assert all(str(value) not in prompt_of("qa", row) for value in columns.values())
+
+
+def test_a_passage_that_a_task_with_other_columns_does_not_use_is_named():
+    tests = {"tests": ["assert f() == 1"], "test_notes": PLACE, "editorial": PLACE}
+    limits = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}], "response": PLACE}
+    row = {"instruction": "Sum it up.", "input": PLACE, **limits}
+    assert unused_columns(TASKS["instructions"], row) == ["input"]
+    calls = {"tools": [{"name": "f", "parameters": {}}], "calls": [{"name": "f"}]}
+    for kind, columns in (("code", tests), ("instructions", limits), ("tool_calls", calls)):
+        row = {"question": "Write f().", "context": "Tom has 3.", **columns}
+        assert unused_columns(TASKS[kind], row) == ["context"]
+        told = {**row, "question": "Tom has 3.\nWrite f()."}
+        assert unused_columns(TASKS[kind], told) == []
+
+
+def test_several_questions_in_a_row_are_refused_with_the_column_that_has_them():
+    row = {"question": ["1 + 1?", "1 + 2?"], "answer": ["2", "3"]}
+    with pytest.raises(RowError, match="column 'question': expected one question a row, got 2"):
+        TASKS["math"].preprocess(row)
 
 
 def test_what_the_trainer_takes_beside_the_messages_is_kept(tmp_path, monkeypatch):
@@ -203,6 +247,7 @@ def test_an_image_is_shown_as_often_as_one_likes():
         ({"photos": ["a.png"], "image_size": [3, 4], "img_caption": "A cat."}, ["photos"]),
         ({"images": [PNG], "thumbnail": "a.png"}, []),  # the same
         ({"figure": "Figure 3", "diagram": 7}, []),  # no pictures
+        ({"clip": "a.mp4", "speech": "https://example.org/a.wav"}, ["clip", "speech"]),
     ],
 )
 def test_an_image_that_no_trainer_is_given_is_named(columns, unused):
@@ -225,6 +270,31 @@ def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
     row = {"question": "What is it?", "answer": "Tom", **columns}
     assert len(TASKS["qa"].preprocess(row)["images"]) == 1
     assert unused_columns(TASKS["qa"], row) == []
+
+
+@pytest.mark.parametrize(
+    "gold", ["(a) 1 (b) 2", r"So \boxed{(1) 3; (2) 4}.", "(i) 5\n(ii) 7", "Part A: 5, Part B: 7"]
+)
+def test_the_answers_to_several_questions_are_no_gold_of_one(gold):
+    """As a product, `(a) 2 (b) 1` would be right."""
+    with pytest.raises(RowError, match="those to several: .*; write a row for each"):
+        TASKS["math"].preprocess({"problem": "(a) 0 + 1? (b) 1 + 1?", "answer": gold})
+    # The steps of a solution are none.
+    row = {"problem": "0 + 1?", "solution": "1) We add 0. 2) We add 1.\n\n\\boxed{1}"}
+    assert TASKS["math"].preprocess(row)["solution"]
+
+
+@pytest.mark.parametrize(
+    "gold", ["(1, 2)", "(a)(b)", "(A) and (B)", "a = 1, b = 2", "(1) (2)", "a(b + 2)", "(1)(x)"]
+)
+def test_one_answer_with_brackets_is_one(gold):
+    TASKS["math"].preprocess({"problem": "What?", "answer": gold})
+
+
+CHOICES_OF = {"choices": METALS}
+INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
+NUMBERED = {"question": "Which is a metal?\n1. oxygen\n2. iron\n3. wood", "options": METALS}
+SUM = {"question": "1 + 2?\nA) 2\nB) 3\nC) 4\nGive the letter only."}
 
 
 @pytest.mark.parametrize(
@@ -258,6 +328,21 @@ def test_other_names_of_columns_with_images(columns, tmp_path, monkeypatch):
         ("qa", {"answer": True}, ["Yes", "True", "yes."], "No"),
         ("qa", {"answer": "False"}, ["no", "False"], "True"),
         ("qa", {"final_decision": "yes"}, ["Yes", "true"], "maybe"),
+        ("qa", {"answer": "Yes, since it conducts."}, ["Yes", "true"], "No"),
+        ("qa", {"answer": "No. 7"}, ["No. 7"], "No"),
+        ("qa", {"answer": "The answer is Tom."}, ["Tom"], "Ann"),
+        ("qa", {"answer": "Antwort: Tom"}, ["Tom"], "Ann"),
+        ("qa", {"answer": "Answer: yes"}, ["Yes", "true"], "No"),
+        # of an editor of quizzes
+        ("qa", {"answer": "<p><b>Tom&nbsp;Fox</b></p>"}, ["Tom Fox"], "Ann"),
+        ("math", {"answer": '<p class="x">121&nbsp;</p>'}, ["121"], "120"),
+        # of choices that only the question shows, the letter, the text, and both
+        ("math", {**SUM, "answer": "3"}, ["3", "B", "B) 3"], "A"),
+        ("math", {**SUM, "answer": "(B)"}, ["3", "B"], "2"),
+        ("math", {"question": "Of A) 2 B) 3 C) 4, how many are even?", "answer": "2"}, ["2"], "C"),
+        ("qa", {**INSIDE, "answer": "iron"}, ["iron", "B", "B) iron"], "C"),
+        ("qa", {**INSIDE, "answer": "B"}, ["iron", "B", "(B) iron"], "wood"),
+        ("qa", {**INSIDE, "answer": ["A", "Fe"]}, ["oxygen", "Fe"], "B"),
     ],
 )
 def test_golds(kind, gold, right, wrong):
@@ -265,6 +350,12 @@ def test_golds(kind, gold, right, wrong):
     assert [earned(kind, row, answer) for answer in right] == [1.0] * len(right)
     assert earned(kind, row, wrong) == 0.0
     assert TASKS[kind].gold_completion(row)
+
+
+def test_an_object_is_no_answer_of_mathematics_also_as_text():
+    for gold in ({"x": 1, "y": 0}, '{"x": 1, "y": 0}'):
+        with pytest.raises(RowError, match="expected an answer that external_accuracy can read"):
+            TASKS["math"].preprocess({"problem": "Solve it.", "answer": gold})
 
 
 @pytest.mark.parametrize("gold", ["proof", "Proof.", "notfound", "N/A", "NA", "unknown", ""])
@@ -275,10 +366,6 @@ def test_what_is_no_answer_is_refused(gold):
     with pytest.raises(RowError) as error:
         TASKS["math"].preprocess({"problem": "Show it.", "solution": "...", "answer": gold})
     assert error.value.label == "no answer that can be read"
-
-
-CHOICES_OF = {"choices": METALS}
-INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
 
 
 @pytest.mark.parametrize(
@@ -303,6 +390,9 @@ INSIDE = {"question": "Which is a metal? A. oxygen B. iron C. wood"}
         {"answerA": "oxygen", "answerB": "iron", "answerC": "wood", "label": "2"},
         {"answer0": "oxygen", "answer1": "iron", "answer2": "wood", "label": 1},
         {**INSIDE, "answer": "B"},
+        # by number, as the question shows them
+        {**NUMBERED, "answer": "2"},
+        {**NUMBERED, "answer": 2},
         {"question": {"stem": "Which is a metal?", "choices": METALS}, "answerKey": "B"},
         {
             "question": None,
@@ -322,7 +412,8 @@ def test_choices(columns):
     assert sorted(prepared["options"]) == sorted(METALS)
     assert prepared["options"]["ABC".index(prepared["solution"])] == "iron"
     prompt = prepared["messages"][-1]["content"]
-    assert "Which is a metal?" in prompt and all(prompt.count(text) == 1 for text in METALS)
+    times = 2 if row["question"] == NUMBERED["question"] else 1
+    assert "Which is a metal?" in prompt and all(prompt.count(text) == times for text in METALS)
     assert earned("choice", row, prepared["solution"]) == 1.0
     assert earned("choice", row, "iron") == 1.0 and earned("choice", row, "wood") == 0.0
 

@@ -26,6 +26,7 @@ OPENAI_CALL = {
     "type": "function",
     "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
 }
+ANTHROPIC_CALL = {"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1, "b": 2}}
 QUESTION = {"role": "user", "content": "How much is 1 + 2?"}
 XLAM = {
     "id": 0,
@@ -98,6 +99,10 @@ SHAREGPT = {
         {"from": "function_call", "value": json.dumps(CALL)},
     ],
 }
+OLDER_OPENAI = {
+    "functions": [ADD],
+    "messages": [QUESTION, {"role": "assistant", "content": None, "function_call": CALL}],
+}
 SHAPES: dict[str, dict] = {
     "xlam": XLAM,
     "bfcl": BFCL,
@@ -105,6 +110,7 @@ SHAPES: dict[str, dict] = {
     "ms-swift": MS_SWIFT,
     "openai": OPENAI,
     "sharegpt": SHAREGPT,
+    "older openai": OLDER_OPENAI,
 }
 
 
@@ -242,6 +248,15 @@ def test_the_words_are_those_of_a_chat_template_of_hermes():
             "column 'calls': no right calls in the columns",
         ),
         ({**MS_SWIFT, "messages": [{"role": "tool_call", "content": "x"}]}, "column 'messages'"),
+        (
+            {**OPENAI, "messages": [QUESTION, {"role": "moderator", "content": "Go on."}]},
+            "column 'messages': expected one of the roles .*got 'moderator'",
+        ),
+        # As a text it would be no call, and a row of which none is right.
+        (
+            {**OPENAI, "messages": [QUESTION, {"role": "assistant", "content": [ANTHROPIC_CALL]}]},
+            "column 'messages': expected parts of the type text, and calls in tool_calls",
+        ),
     ],
 )
 def test_rows_that_cannot_be_used_say_why(row, message):
@@ -259,3 +274,10 @@ def test_openais_parts_of_text_are_read_and_pictures_refused():
     parts.append({"type": "image_url", "image_url": {"url": "https://example.org/1.png"}})
     with pytest.raises(RowError, match="a task of tool calls has no pictures"):
         TASK.preprocess(row)
+
+
+def test_what_a_developer_says_belongs_to_the_system_turn():
+    says = {"role": "developer", "content": "Add whole numbers only."}
+    messages = TASK.preprocess({**OPENAI, "messages": [says, *OPENAI["messages"]]})["messages"]
+    assert [turn["role"] for turn in messages] == ["system", "user"]
+    assert messages[0]["content"].startswith("Add whole numbers only.")

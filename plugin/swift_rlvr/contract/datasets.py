@@ -26,12 +26,14 @@ from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, unread_columns, unused_columns
 from swift_rlvr.tasks.boxes import unsaid_pixels
+from swift_rlvr.tasks.columns import PASSAGES, parsed, passage_text
+from swift_rlvr.tasks.files import SPLITS, data_suffix
 from swift_rlvr.tasks.options import LETTERS, letters_in
 from swift_rlvr.tasks.own import RIGHT_CHOICE, read_question
 from swift_rlvr.tasks.pictures import IMAGES, content_of
 from swift_rlvr.tasks.row_check import allowed_share
 from swift_rlvr.tasks.sources import Source
-from swift_rlvr.tasks.task import Row, Task, prompt_text
+from swift_rlvr.tasks.task import Row, Task, columns_named, prompt_text
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import opened
 from swift_rlvr.verifiers.mathematics.notation import tidy
@@ -49,6 +51,9 @@ REPEATS = "asks the same as"
 ATTACKED_ROWS = 200
 # Of a gold that is a value or a name, and no sentence.
 _MOST_WORDS = 3
+# "Tom / Thomas", "Tom|Thomas", in a short text.
+_LISTED = re.compile(r"\w\s*[|;]\s*\w|\w\s+/\s+\w")
+_MOST_LISTED = 8
 # 1,5
 _NUMBER_OR_PAIR = re.compile(r"-?\d+,\d")
 # Of so many rows a long wrong answer is compared with the right one.
@@ -117,6 +122,7 @@ class DatasetCheck:
         weights: Mapping[str, float] | None = None,
     ):
         self._task = source.task
+        self._is_csv = source.path is not None and data_suffix(source.path) in (".csv", ".tsv")
         self._graders = Graders(rewards, weights)
         self._questions = SeenQuestions(source.task, against)
         self.attacked: dict[Reward, list[AskedRow]] = {}
@@ -152,6 +158,7 @@ class DatasetCheck:
             findings.unused.update(unused_columns(self._task, raw))
             findings.unread.update(unread_columns(self._task, raw))
             _note_ambiguities(findings, asked, raw)
+            _note_columns(findings, raw, self._is_csv)
             self._questions.note_repeats(findings, asked, identity)
             bad += _remarks_on(findings, asked)
             if asked.ideal is not None:
@@ -297,7 +304,45 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
         findings.decimal_commas.append((asked.line, answer))
     elif is_mathematics and _NUMBER_OR_PAIR.fullmatch(answer):
         findings.numbers_or_pairs.append((asked.line, answer))
+    if is_mathematics:
+        _note_different_golds(findings, asked)
+    accepted = asked.row.get("accepted_answers") or ()
+    if len(accepted) == 1 and len(answer.split()) <= _MOST_LISTED and _LISTED.search(answer):
+        findings.golds_in_one.append((asked.line, answer))
     _note_other_golds(findings, asked, raw)
+
+
+def _note_columns(findings: Findings, raw: Row, is_csv: bool) -> None:
+    """Note a passage that only the first of several rows has, and rows of several splits."""
+    for name in columns_named(PASSAGES, raw):
+        # JSON has an empty text where a question has no passage. Of merged cells all but the first are
+        # empty, which pandas reads as NaN.
+        is_nan = isinstance(raw[name], float)
+        if is_nan or (is_csv and raw[name] == ""):
+            findings.without_passage[name] += 1
+        elif passage_text(raw[name]):
+            findings.with_passage[name] += 1
+    for name in columns_named(("split",), raw):
+        if raw[name] in SPLITS:
+            findings.splits[raw[name]] += 1
+
+
+def _note_different_golds(findings: Findings, asked: AskedRow) -> None:
+    """Note golds such as ["2", "3"], the two roots of an equation, of which one alone is paid."""
+    golds = parsed(asked.row.get("solution"))
+    if not isinstance(golds, list):
+        return
+    for gold in golds:
+        # A list that the file wrote as a text is one answer. A letter beside the value is the same one.
+        if not isinstance(gold, str) or not re.search(r"\d", gold):
+            return
+    first = {**asked.row, "solution": golds[0]}
+    others = [asked.answering(gold) for gold in golds[1:]]
+    rows = [replace(asked, row=first)] * len(others)
+    for grade in grades_of(AccuracyReward(), rows, others):
+        if grade.reward == 0.0:
+            findings.different_golds.append((asked.line, " | ".join(golds)[:80]))
+            return
 
 
 def _note_numbers(findings: Findings, asked: AskedRow, raw: Row) -> None:

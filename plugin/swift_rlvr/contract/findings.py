@@ -122,6 +122,15 @@ class Findings:
     other_golds: list[Problem] = field(default_factory=list)
     templates: list[Problem] = field(default_factory=list)
     numbers_of_two: list[Problem] = field(default_factory=list)
+    # Golds that are a list of different values, of which one is enough: the line and the values.
+    different_golds: list[Problem] = field(default_factory=list)
+    # Golds of a text that may list several, of which none alone is paid: the line and the text.
+    golds_in_one: list[Problem] = field(default_factory=list)
+    # Rows by the column of a passage that they leave empty, as merged cells do, and those that fill it.
+    without_passage: Counter = field(default_factory=Counter)
+    with_passage: Counter = field(default_factory=Counter)
+    # Rows by what their column `split` says.
+    splits: Counter = field(default_factory=Counter)
     # Whether a gold is the number of a choice, and nothing else.
     has_numbers: bool = False
     # Rows whose boxes are taken for pixels of a picture of more than 1,000 of them, since nothing says
@@ -290,6 +299,15 @@ class Findings:
             yield f"no row has the column {name!r}, which --columns renames"
         for column, count in self.unused.items():
             yield f"{rows_text(count)}: the column {column!r} is not used, though it seems to belong to the question"
+        for column, count in self.without_passage.items():
+            if self.with_passage[column]:
+                yield (
+                    f"{rows_text(count)}: the column {column!r} is empty, and {self.with_passage[column]:,} "
+                    "have one, as where a spreadsheet's cells were merged; write the text into each row"
+                )
+        if len(self.splits) > 1:
+            counts = ", ".join(f"{name}: {count:,}" for name, count in self.splits.items())
+            yield f"the column 'split' names several ({counts}), and the training reads all of them"
         commas = self.decimal_commas
         # A few golds such as 1,5 are pairs. Where most look so, they are numbers.
         if 2 * len(self.numbers_or_pairs) > self.rows:
@@ -305,6 +323,20 @@ class Findings:
             line, golds = self.other_golds[0]
             problem = f"two columns do not agree on the right answer (line {line}: {golds})"
             yield f"{rows_text(len(self.other_golds))}: {problem}"
+        if self.different_golds:
+            line, values = self.different_golds[0]
+            rows = rows_text(len(self.different_golds))
+            yield (
+                f"{rows}: the gold is a list of different values, and one of them is paid (line {line}: "
+                f"{values}); if all are wanted, write them as one text, such as '1, 2'"
+            )
+        if self.golds_in_one:
+            line, gold = self.golds_in_one[0]
+            rows = rows_text(len(self.golds_in_one))
+            yield (
+                f"{rows}: the gold may be several in one text, as {gold} (line {line}), and none of them alone "
+                "is paid; write a list where any of them is right"
+            )
         # Where other rows count their choices, these do, too.
         if self.numbers_of_two and not self.has_numbers:
             line, gold = self.numbers_of_two[0]

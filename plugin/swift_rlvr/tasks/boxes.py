@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     NAMES,
     PICTURES,
     VARIABLES,
@@ -42,7 +42,7 @@ from swift_rlvr.tasks.coordinates import (
 from swift_rlvr.tasks.json_schema import JsonAnswerTask
 from swift_rlvr.tasks.own import prompt_of, turns_of
 from swift_rlvr.tasks.pictures import Picture, content_of, digests, placed
-from swift_rlvr.tasks.task import Gold, Row, RowError, columns_named, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, columns_named, normalised, shown, turns_text
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answer_forms import TAGS, asked_form
 from swift_rlvr.verifiers.answers import normalised_answer
@@ -177,7 +177,7 @@ def _read(row: Row) -> _Asked:
     filled = _filled(question, row, change)
     used = [column, written.column]
     messages = prompt_of({**row, column: filled}, filled, used)
-    prompt = "\n".join(str(turn["content"]) for turn in messages)
+    prompt = turns_text(messages)
     if not _needs_labels(golds, prompt):
         golds = [gold._replace(label=None) for gold in golds]
     last = messages[-1]
@@ -451,7 +451,7 @@ def unsaid_pixels(row: Row) -> tuple[float, int] | None:
 def identity(row: Row) -> str:
     """The same text for rows that ask the same of the same picture."""
     asked = _read(row)
-    text = normalised("\n".join(str(turn["content"]) for turn in asked.messages))
+    text = normalised(turns_text(asked.messages))
     return f"{text}\n{digests(asked.kept['images'])}"
 
 
@@ -493,11 +493,10 @@ class BoxTask(JsonAnswerTask):
 
     def unused(self, row: Row) -> list[str]:
         asked = _read(row)
-        kept = [name for names in KEPT.values() for name in names]
-        used = [*asked.used, *columns_named((*GOLDS, *EXPRESSIONS, *PICTURES, *kept), row)]
+        used = [*asked.used, *columns_named((*GOLDS, *EXPRESSIONS, *PICTURES, *KEPT_NAMES), row)]
         # Of several questions one is asked, and lmms-lab's RefCOCO has another one than we need.
         used += find_columns(row)["problem"]
-        prompt = "".join(str(turn["content"]) for turn in asked.messages)
+        prompt = turns_text(asked.messages)
         return unused_passages(row, used, prompt)
 
 

@@ -7,6 +7,7 @@ choices, of which none may be missing. The question is read as in `own.py`.
 
 import hashlib
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -33,7 +34,7 @@ from swift_rlvr.tasks.own import (
     read_question,
     with_kept_columns,
 )
-from swift_rlvr.tasks.task import Gold, Row, RowError, folded_name, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, asked_text, folded_name, normalised, shown
 from swift_rlvr.verifiers.answer_forms import asked_form
 
 
@@ -41,12 +42,14 @@ from swift_rlvr.verifiers.answer_forms import asked_form
 class Choices:
     """The choices of a row and the right one.
 
-    in_question: whether the question shows them. right: None if a column says it. in_columns:
-    whether each has a column, and first: the number that the first one has in its name.
+    in_question: whether the question shows them by letter, numbered: by number, from 1. right: None if
+    a column says it. in_columns: whether each has a column, and first: the number that the first one
+    has in its name.
     """
 
     by_label: dict[str, str]
     in_question: bool = False
+    numbered: bool = False
     right: int | None = None
     in_columns: bool = False
     first: int | None = None
@@ -59,8 +62,11 @@ class Choices:
         """The number of the first choice where a gold is a number.
 
         It is an index, from 0, but for choices in columns of their own: WinoGrande's answer "1" is
-        option1, and SocialIQA's label "1" is answerA. PIQA's label 0 is sol1.
+        option1, and SocialIQA's label "1" is answerA. PIQA's label 0 is sol1. Where the question
+        shows "1. iron 2. salt", the answer 2 is salt.
         """
+        if self.numbered:
+            return 1
         if not self.in_columns:
             return 0
         if self.first is None:
@@ -85,7 +91,11 @@ def _choices_in(row: Row, question: Question) -> Choices:
     choices = choices_by_label(value)
     if choices:
         shows_them = list(in_question.values()) == list(choices.values())
-        return Choices(choices, shows_them)
+        numbered = True
+        for number, text in enumerate(choices.values(), start=1):
+            shown_so = rf"(?<!\w){number}\s?[).:、]\s*{re.escape(text)}"
+            numbered = numbered and bool(re.search(shown_so, question.asked))
+        return Choices(choices, shows_them, numbered)
     choices, first = choices_in_columns(row)
     if choices:
         return Choices(choices, in_columns=True, first=first)
@@ -203,7 +213,7 @@ def choice_identity(row: Row) -> str:
     """
     question = read_question(row, RIGHT_CHOICE)
     choices = sorted(_choices_in(row, question).by_label.values())
-    text = normalised("\n".join([question.messages[-1]["content"], *choices]))
+    text = normalised("\n".join([asked_text(question.messages), *choices]))
     return text + pictures_digest(row)
 
 

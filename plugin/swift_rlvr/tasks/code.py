@@ -24,7 +24,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.asked_language import asked_language, language_of_blocks
-from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, pictures_in
+from swift_rlvr.tasks.columns import (
+    KEPT_NAMES,
+    ColumnSettings,
+    kept_columns,
+    pictures_in,
+    unused_passages,
+)
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.pictures import pictures_of_parts
@@ -33,6 +39,7 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     folded_name,
     normalised,
     prompt_text,
@@ -71,6 +78,7 @@ _MORE_CASES = {
 }
 # Parts of a question that have columns of their own, as at open-r1's codeforces.
 _SECTIONS = {"input_format": "Input", "output_format": "Output", "note": "Note"}
+_NO_PASSAGE = ("test", "case", "tag", "skill", "topic", "checker", "editorial")
 # Python 3 among the languages of code_contests.
 _PYTHON = (3, "3", "python3", "PYTHON3", "python", "Python3", "Python")
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
@@ -420,7 +428,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(messages_of(row)[-1]["content"])
+    return normalised(asked_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:
@@ -450,6 +458,15 @@ class CodeTask(Task):
         # Packed as they are, nothing of them stands in the prepared row.
         more = [name for column in read for name in _MORE_CASES.get(column, ())]
         return [*read, *more]
+
+    def unused(self, row: Row) -> list[str]:
+        known = list(KEPT_NAMES)
+        for name in row:
+            # What else a dataset has of tests, and of how its task is solved.
+            is_about = any(word in name.casefold() for word in _NO_PASSAGE)
+            if is_about or _known_name(name) in _KNOWN.values():
+                known.append(name)
+        return unused_passages(row, known, prompt_text(messages_of(row)))
 
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "messages" else TESTS

@@ -9,6 +9,7 @@ import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from swift_rlvr.tasks.pictures import (
@@ -49,6 +50,7 @@ NAMES = {
         *("answer", "final_answer", "expected_answer", "gold", "gold_answer", "golden"),
         *("golden_answer", "golden_answers", "target", "ground_truth", "ground_truth_answer"),
         *("gt", "gt_answer", "reward_model", "answers", "answerkey", "possible_answers"),
+        *("reference_answer", "expected_output", "expected", "ideal"),
         *("answer_number", "answers_spans", "final_decision", "label", "ans", "result"),
         *("solution", "gold_standard_solution", "verification_info", "output", "response"),
         *("答案", "标准答案", "参考答案", "解答", "extra_info.answer", *MESSAGES),
@@ -60,7 +62,7 @@ VARIABLES = {"problem": f"{PREFIX}QUESTION_COLUMN", "answer": f"{PREFIX}ANSWER_C
 PASSAGES = (
     *("instruction", "context", "contexts", "passage", "article", "paragraph", "paragraphs"),
     *("document", "documents", "story", "dialogue", "background", "support", "body", "text"),
-    *("premise", "材料", "短文"),
+    *("premise", "premises", "pre_text", "table", "tables", "post_text", "材料", "短文"),
 )
 # What ms-swift takes beside the messages, with the other names that it knows for it.
 KEPT = {
@@ -74,6 +76,7 @@ KEPT = {
     "answer_form": ("answer_form",),
     "thinking_opened": ("thinking_opened",),
 }
+KEPT_NAMES = tuple(chain.from_iterable(KEPT.values()))
 # Other names of columns with pictures, the likeliest first. MathVista's `image` is a path that only its
 # authors have, beside the picture in `decoded_image`.
 PICTURES = (
@@ -92,11 +95,17 @@ _SHOWN_IMAGE = re.compile(
 )
 _NUMBERED_IMAGE = re.compile(r"<image[ _]?(\d+)>")
 _IMAGE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)
+_SOUND_OR_FILM = re.compile(r"\S+\.(?:mp4|mov|avi|mkv|webm|wav|mp3|flac|ogg|m4a)", re.IGNORECASE)
 # Parts of a passage that is an object, the likeliest first.
 _PARTS = (
     *("text", "paragraph_text", "contexts", "sentences", "paragraphs", "passage", "content"),
-    *("contents", "context", "document", "summary"),
+    *("contents", "context", "document", "summary", "table"),
 )
+# What holds the names of the columns of a table that is an object, and what its rows.
+_HEADERS = ("header", "headers", "columns")
+_ROWS = ("rows", "data", "values")
+# Lists of texts are rows of a table where none is longer, and none is a sentence.
+_LONGEST_CELL = 80
 # What else may be long: other forms of the answer, which no prompt may show.
 _ABOUT_THE_ANSWER = (
     *("solution", "rationale", "explanation", "exp", "analysis", "reasoning", "response", "output"),
@@ -205,16 +214,21 @@ def passage_of(row: Row, question: str, used: Iterable[str]) -> str:
 
 def passage_text(value: Any) -> str:
     """A passage as text, in whatever form a dataset has it: a text, paragraphs, paragraphs with
-    titles as in HotpotQA; empty for anything else.
+    titles as in HotpotQA, a table by rows or by columns; empty for anything else.
 
     >>> passage_text({"title": ["Rhine", "Main"], "sentences": [["It is long.", " And wide."], ["So."]]})
     'Rhine\\nIt is long. And wide.\\n\\nMain\\nSo.'
     >>> passage_text([{"title": "Rhine", "paragraph_text": "It is long."}]), passage_text(["a", "b"])
     ('Rhine\\nIt is long.', 'a\\n\\nb')
+    >>> passage_text({"header": ["city", "year"], "rows": [["Bonn", 11], ["Ulm", 850]]})
+    '| city | year |\\n| Bonn | 11 |\\n| Ulm | 850 |'
     """
     value = parsed(value)
     if isinstance(value, str):
         return value.strip()
+    rows = _table_rows(value)
+    if rows:
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if isinstance(value, Mapping):
         title = value.get("title")
         for name in columns_named(_PARTS, value):
@@ -230,6 +244,57 @@ def passage_text(value: Any) -> str:
             return _titled(*value)
         return _joined(map(passage_text, value))
     return ""
+
+
+def _table_rows(value: Any) -> list[list[str]]:
+    """The rows of a table, the names of its columns first where it has some; empty if it is none."""
+    table, has_names = _as_table(value)
+    rows: list[list[str]] = []
+    has_numbers = has_sentences = False
+    for row in table:
+        if not isinstance(row, (list, tuple)):
+            return []
+        rows.append([])
+        for cell in row:
+            if cell is not None and not isinstance(cell, (str, int, float)):
+                return []
+            text = "" if cell is None else str(cell).strip()
+            has_numbers = has_numbers or isinstance(cell, (int, float))
+            has_sentences = has_sentences or text.endswith(".") or len(text) > _LONGEST_CELL
+            rows[-1].append(text)
+    if has_names or has_numbers:
+        return rows
+    # Lists of texts may be paragraphs, of sentences.
+    is_even = len(rows) > 1 and len(set(map(len, rows))) == 1 < len(rows[0])
+    return rows if is_even and not has_sentences else []
+
+
+def _as_table(value: Any) -> tuple[list[Any], bool]:
+    """What may be the rows of a table, and whether it names its columns, which are then the first."""
+    if isinstance(value, Mapping):
+        headers, rows = columns_named(_HEADERS, value), columns_named(_ROWS, value)
+        if headers and rows and isinstance(value[rows[0]], (list, tuple)):
+            # as in WikiTableQuestions
+            return [value[headers[0]], *value[rows[0]]], True
+        # {"city": ["Bonn", "Ulm"], "year": [11, 850]}
+        lengths = set()
+        for column in value.values():
+            lengths.add(len(column) if isinstance(column, (list, tuple)) else None)
+        if len(lengths) == 1 and not {None, 0} & lengths and not columns_named(_PARTS, value):
+            return [list(value), *zip(*value.values(), strict=True)], True
+        return [], False
+    if not isinstance(value, (list, tuple)) or not value:
+        return [], False
+    first = value[0]
+    if not isinstance(first, Mapping):
+        return list(value), False
+    # [{"city": "Bonn", "year": 11}, ...], but not paragraphs with titles
+    table = [list(first)]
+    for row in value:
+        if not isinstance(row, Mapping) or list(row) != table[0] or columns_named(_PARTS, first):
+            return [], False
+        table.append(list(row.values()))
+    return table, True
 
 
 def _titled(title: Any, part: Any) -> str:
@@ -421,19 +486,27 @@ def unused_passages(row: Row, used: Iterable[str], prompt: str) -> list[str]:
         if any(folded_name(part) in folded for part in _ABOUT_THE_ANSWER):
             continue
         text = passage_text(value)
-        is_prose = len(text) >= _SHORTEST_PASSAGE and " " in text.strip()
+        # A column with the name of a passage may be short.
+        is_named = bool(columns_named(PASSAGES, [name]))
+        is_prose = " " in text.strip() and (is_named or len(text) >= _SHORTEST_PASSAGE)
         if is_prose and text not in prompt:
             left_over.append(name)
     return left_over
 
 
 def unused_images(row: Row, used: Iterable[str]) -> list[str]:
-    """The columns that hold an image, or the path of one, and that no trainer is given.
+    """The columns that hold an image, or the path of one, of a video or of a sound, and that no trainer
+    is given.
 
     used: the columns that are known to hold something else.
     """
     known = {name.partition(".")[0] for name in used}
-    return [name for name, value in row.items() if name not in known and _is_image(name, value)]
+    left_over = []
+    for name, value in row.items():
+        is_file = isinstance(value, str) and bool(_SOUND_OR_FILM.fullmatch(value.strip()))
+        if name not in known and (is_file or _is_image(name, value)):
+            left_over.append(name)
+    return left_over
 
 
 def _is_image(name: str, value: Any) -> bool:

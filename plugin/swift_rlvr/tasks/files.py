@@ -25,7 +25,7 @@ SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")
 COMPRESSED = ".gz"
 DATA_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, also with {COMPRESSED}"
 # The splits in the names of a folder's files, the one that is read first.
-_SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
+SPLITS = ("train", "test", "validation", "valid", "dev", "eval")
 _DELIMITERS = ",;\t|"
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"[-+]?[\d.]+")
@@ -70,7 +70,7 @@ def folder_files(folder: Path, split: str | None = None) -> list[Path]:
     """
     files = sorted(path for path in folder.iterdir() if path.is_file() and data_suffix(path))
     by_split = {}
-    for name in _SPLITS:
+    for name in SPLITS:
         # As a word of the file's name: train-00000.parquet, my_test.jsonl.
         word = re.compile(rf"(?:^|[^a-z0-9]){name}(?:[^a-z0-9]|$)")
         by_split[name] = [path for path in files if word.search(path.name.lower())]
@@ -198,11 +198,17 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
             lines.append(line)
             yield line
 
+    skipped = 0  # the lines before the names of the columns
     before = 0  # the lines before that record
     try:
         header = text.readline(LONGEST_ROW)
+        # Excel takes a first line `sep=;` for the delimiter of the others.
+        stated = re.fullmatch(r"sep=(.)\s*", header)
+        if stated is not None:
+            skipped = 1
+            header = text.readline(LONGEST_ROW)
         outside_quotes = re.sub(r'"[^"]*"', "", header)
-        delimiter = max(_DELIMITERS, key=outside_quotes.count)
+        delimiter = stated[1] if stated else max(_DELIMITERS, key=outside_quotes.count)
         reader = csv.reader(noted(chain([header], text)), delimiter=delimiter, strict=False)
         names = next(reader, [])
         if _quotes_rows(lines, delimiter, names):
@@ -213,18 +219,19 @@ def _csv_rows(path: Path, file: BinaryIO) -> Numbered:
             raise InputError(
                 f"{path}: the first line names two columns {repeated[0]!r}; rename one"
             )
-        before = reader.line_num
+        before = reader.line_num + skipped
         lines.clear()
         for values in reader:
-            record = _Record(before + 1, reader.line_num, lines, values)
-            yield from record.rows(names, delimiter)
-            before = reader.line_num
+            last = reader.line_num + skipped
+            yield from _Record(before + 1, last, lines, values).rows(names, delimiter)
+            before = last
             lines.clear()
     except csv.Error as error:
         where = f"{path}, line {before + 1}"
         raise InputError(f"{where}: cannot be read as csv ({error})") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error})") from error
+        remedy = "save it as CSV UTF-8"
+        raise InputError(f"{path}: cannot be read as csv in UTF-8 ({error}); {remedy}") from error
 
 
 class _Record(NamedTuple):
@@ -247,13 +254,15 @@ class _Record(NamedTuple):
             for number, line in enumerate(self.lines, start=self.first):
                 if line.strip():
                     yield number, UnreadableRow(problem, "not CSV")
+        elif not any(self.values):
+            return  # an empty line, of a spreadsheet with its delimiters
         elif count == len(names):
             row: dict[str, Any] = {}
             # 007 may be a code, and 1.50 a price: only what a whole number would be written as is one.
             for name, text in zip(names, self.values, strict=True):
                 row[name] = int(text) if _WHOLE_NUMBER.fullmatch(text) else text
             yield self.first, row
-        elif self.values:  # no empty line
+        else:
             fields = "1 field" if count == 1 else f"{count} fields"
             problem = f"{fields}, and the first line names {len(names)}"
             yield self.first, UnreadableRow(problem, "not CSV")

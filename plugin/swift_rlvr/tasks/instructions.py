@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import ColumnSettings, kept_columns, with_kept
+from swift_rlvr.tasks.columns import (
+    KEPT_NAMES,
+    MESSAGES,
+    ColumnSettings,
+    kept_columns,
+    unused_passages,
+    with_kept,
+)
 from swift_rlvr.tasks.own import question_of
 from swift_rlvr.tasks.task import (
     Gold,
@@ -19,9 +26,12 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     normalised,
+    prompt_text,
     shown,
+    turns_text,
     with_system,
 )
 from swift_rlvr.utils.settings import PREFIX
@@ -101,13 +111,13 @@ def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `constraints` as JSON, and `task`."""
     messages = messages_of(row)
     prepared = {"messages": messages, "constraints": constraints_of(row), "task": "instructions"}
-    text = "".join(str(message["content"]) for message in messages)
+    text = turns_text(messages)
     return with_kept(prepared, kept_columns(row, text, str(messages[-1]["content"])))
 
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(str(messages_of(row)[-1]["content"]))
+    return normalised(asked_text(messages_of(row)))
 
 
 def gold(row: Row) -> Gold | None:
@@ -135,6 +145,11 @@ class InstructionsTask(Task):
 
     def read_columns(self, row: Row) -> list[str]:
         return [*super().read_columns(row), "kwargs"]
+
+    def unused(self, row: Row) -> list[str]:
+        # Beside `instruction`, `input` is no other question.
+        used = columns_named((*MESSAGES, *CONSTRAINTS, *RESPONSES, "kwargs", *KEPT_NAMES), row)
+        return unused_passages(row, used, prompt_text(messages_of(row)))
 
     def names_of(self, column: str) -> Sequence[str]:
         return QUESTIONS if column == "prompt" else CONSTRAINTS

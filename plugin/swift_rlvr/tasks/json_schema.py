@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     NAMES,
     VARIABLES,
     find_columns,
@@ -24,7 +24,16 @@ from swift_rlvr.tasks.columns import (
     with_kept,
 )
 from swift_rlvr.tasks.own import prompt_of, turns_of
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.tasks.task import (
+    Gold,
+    Row,
+    RowError,
+    Task,
+    columns_named,
+    normalised,
+    shown,
+    turns_text,
+)
 from swift_rlvr.verifiers.answer_forms import JSON, TAGS, answer_alone, asked_form
 from swift_rlvr.verifiers.json_schema import BadSchema, TooMuchWork, read_schema
 from swift_rlvr.verifiers.json_values import NotJson, read_json
@@ -70,7 +79,7 @@ def _read(row: Row) -> _Asked:
     used.insert(0, column)
     messages = prompt_of(row, question, used)
     # The prompt may show it already, in JSON or as Python writes it.
-    if _bare(schema) not in _bare("".join(str(message["content"]) for message in messages)):
+    if _bare(schema) not in _bare(turns_text(messages)):
         last = messages[-1]
         asked = f"{last['content']}\n\n{ASKS}\n\n```json\n{schema}\n```"
         messages = [*messages[:-1], {**last, "content": asked}]
@@ -170,13 +179,13 @@ def preprocess(row: Row) -> dict[str, Any]:
     prepared = {"messages": asked.messages, "schema": asked.schema, "task": "json"}
     if asked.solution is not None:
         prepared["solution"] = asked.solution
-    text = "".join(str(message["content"]) for message in asked.messages)
+    text = turns_text(asked.messages)
     return with_kept(prepared, kept_columns(row, text, text))
 
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised("\n".join(str(turn["content"]) for turn in _read(row).messages))
+    return normalised(turns_text(_read(row).messages))
 
 
 def gold(row: Row) -> Gold | None:
@@ -217,9 +226,8 @@ class JsonTask(JsonAnswerTask):
 
     def unused(self, row: Row) -> list[str]:
         asked = _read(row)
-        kept = [name for names in KEPT.values() for name in names]
-        used = [*asked.used, *columns_named((*SCHEMAS, *GOLDS, *kept), row)]
-        prompt = "".join(str(turn["content"]) for turn in asked.messages)
+        used = [*asked.used, *columns_named((*SCHEMAS, *GOLDS, *KEPT_NAMES), row)]
+        prompt = turns_text(asked.messages)
         return unused_passages(row, used, prompt)
 
 

@@ -181,24 +181,26 @@ def right_and_wrong(row: Row) -> tuple[Any, list[Any]]:
     """
     targets = value_at(row, "mc1_targets.choices"), value_at(row, "mc1_targets.labels")
     if all(isinstance(each, (list, tuple)) for each in targets):
-        marked = list(zip(*targets, strict=False))
-        right = [text for text, label in marked if label == 1]
-        if len(right) == 1:
-            return right[0], [text for text, label in marked if label != 1]
-    right = [value_at(row, name) for name in columns_named(_RIGHT, row)]
+        by_label: dict[bool, list[Any]] = {True: [], False: []}
+        for text, label in zip(*targets, strict=False):
+            by_label[label == 1].append(text)
+        if len(by_label[True]) == 1:
+            return by_label[True][0], by_label[False]
+
     wrong: list[Any] = []
     for name, value in row.items():
         if _WRONG_COLUMN.fullmatch(folded_name(name)) and value:
             value = parsed(value)
             wrong += value if isinstance(value, (list, tuple)) else [value]
-    return (right[0] if right else None), wrong
+    names = columns_named(_RIGHT, row)
+    return (value_at(row, names[0]) if names else None), wrong
 
 
-def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int | None:
+def number_of_gold(gold: Any, choices: Mapping[str, str], first: int | None = 0) -> int | None:
     r"""The number, from 0, of the choice that a gold means: by its label, its text, both, or its
     number; None if it means none, or could mean two.
 
-    first: the number of the first choice, as the gold counts.
+    first: the number of the first choice, as the gold counts; None if no gold is a number of a choice.
 
     >>> choices = {"A": "salt", "B": "iron"}
     >>> golds = ("B", "(b)", r"\boxed{B}", "B. iron", "iron", "1", 1, "C", "B. salt")
@@ -215,7 +217,7 @@ def number_of_gold(gold: Any, choices: Mapping[str, str], first: int = 0) -> int
     if marked:
         text = marked[1].strip()
         numbers = _numbers_of(text, choices)
-    if not numbers and re.fullmatch(r"\d{1,2}", text, re.ASCII):
+    if not numbers and first is not None and re.fullmatch(r"\d{1,2}", text, re.ASCII):
         number = int(text) - first
         return number if 0 <= number < len(choices) else None
     return numbers[0] if len(numbers) == 1 else None

@@ -14,7 +14,9 @@ there is no question beside them, they are the prompt without that turn, as in m
 - `qa`: texts of which any will do, for `external_exact_match`.
 """
 
+import html
 import json
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,15 +24,17 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from swift_rlvr.tasks.columns import (
-    KEPT,
+    KEPT_NAMES,
     MESSAGES,
     NAMES,
+    PASSAGES,
     PICTURES,
     VARIABLES,
     find_columns,
     kept_columns,
     parsed,
     passage_of,
+    passage_text,
     pictures_in,
     unused_images,
     unused_passages,
@@ -42,6 +46,8 @@ from swift_rlvr.tasks.options import (
     COLUMNS,
     LETTERS,
     choices_by_label,
+    choices_in_text,
+    number_of_gold,
 )
 from swift_rlvr.tasks.pictures import digests, text_of_parts
 from swift_rlvr.tasks.task import (
@@ -49,19 +55,28 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     folded_name,
     normalised,
+    prompt_text,
     shown,
+    turns_text,
     with_default_system,
     with_system,
 )
 from swift_rlvr.verifiers.answers import marked_answer, normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
+from swift_rlvr.verifiers.statements import final_statement
 from swift_rlvr.verifiers.thinking import thinking_end
 
-# Roles as ShareGPT calls them.
-_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
+# Roles as ShareGPT, OpenAI's newer models, Gemini and others call them, in small letters.
+_ROLES = {
+    **{"human": "user", "developer": "system"},
+    **dict.fromkeys(("gpt", "bot", "chatbot", "model", "ai"), "assistant"),
+}
+# Those that ms-swift takes: it deletes a row with another one, and says so only in its log.
+TAKEN_ROLES = ("system", "user", "assistant", "tool_call", "tool_response", "tool")
 # Further names of the answer's column, of the right choice alone: elsewhere an index would be taken
 # for the answer.
 RIGHT_CHOICE = (
@@ -85,6 +100,17 @@ _NO_ANSWER = ("notfound", "n/a", "#n/a", "nan", "null", "tbd", "")
 _NO_VALUE = (*_NO_ANSWER, "proof", "na", "unknown")
 # Between them, a number of 32 bits keeps six digits.
 _SMALLEST, _LARGEST = 1e-37, 1e38
+# The answers to several questions in one: "(a) 1 (b) 2" would be read as a product.
+_SEVERAL = re.compile(
+    r"(?:part\s+)?\(?(?:a|1|i)\s?[):]\s*[^\s()].*[\s,;](?:part\s+)?\(?(?:b|2|ii)\s?[):]\s*\S",
+    re.IGNORECASE | re.DOTALL,
+)
+# A whole text within an element of HTML, as editors of quizzes write one.
+_IN_HTML = re.compile(
+    r"<(p|div|span|b|strong|i|em|u|font|h[1-6]|li|td)\b[^<>]*>(.*)</\1>", re.DOTALL | re.I
+)
+# "Yes, since it conducts."
+_YES_OR_NO = re.compile(r"(yes|no)(?:[,;:]|\.(?! ?\d))\s", re.IGNORECASE)
 # Two words for one thing each.
 _BOOLEANS = {"true": ["Yes"], "yes": ["True"], "false": ["No"], "no": ["False"]}
 
@@ -92,7 +118,9 @@ Messages = list[dict[str, str]]
 
 
 def conversation(messages: Any) -> Messages:
-    """Messages that end with a question of the user; RowError for anything else."""
+    """Messages that end with a question of the user; RowError for anything else, and for what ms-swift
+    would delete, cut or fail at: a turn that is no text, calls beside a text, a system turn later on.
+    """
     content = None
     if isinstance(messages, (list, tuple)) and messages:
         last = messages[-1]
@@ -104,7 +132,37 @@ def conversation(messages: Any) -> Messages:
             "text and image_url"
         )
         raise RowError("messages", f"expected {expected}, got {shown(messages)}")
-    return [dict(message) for message in messages]
+
+    turns: Messages = []
+    for number, message in enumerate(messages, start=1):
+        role = message.get("role")
+        if role not in TAKEN_ROLES:
+            problem = f"expected one of the roles {', '.join(TAKEN_ROLES)}, got {shown(role)}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        calls = message.get("tool_calls") or message.get("function_call")
+        if calls:
+            problem = f"expected each call as a turn of the role tool_call, got {shown(calls)}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        if not isinstance(message.get("content"), str):
+            problem = f"expected a text as content, got {shown(message.get('content'))}"
+            raise RowError("messages", f"turn {number}: {problem}")
+        # ms-swift runs two turns of one role together: "I have 3" and "4 more" would be 34.
+        if turns and turns[-1]["role"] == role and role in ("system", "user", "assistant"):
+            turns[-1]["content"] += f"\n\n{message['content']}"
+            continue
+        results = ("tool_response", "tool")
+        before = turns[-1]["role"] if turns else "system"
+        if (role == "user" and before in results) or (role in results and before == "system"):
+            problem = (
+                "expected a result of a tool after another turn, and the assistant's turn after it"
+            )
+            raise RowError("messages", f"turn {number}: {problem}")
+        if role == "system" and turns:
+            raise RowError(
+                "messages", f"turn {number}: expected a system turn only at the beginning"
+            )
+        turns.append(dict(message))
+    return turns
 
 
 def question_of(messages: Any) -> Messages:
@@ -142,7 +200,8 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
             turns.append({"role": "user", "content": question})
             turns.append({"role": "assistant", "content": message.get("assistant")})
     for turn in turns:
-        turn["role"] = _ROLES.get(turn["role"], turn["role"])
+        role = str(turn["role"]).casefold()
+        turn["role"] = _ROLES.get(role, role)
         turn["content"] = text_of_parts(turn.get("content"))
     return turns
 
@@ -210,11 +269,15 @@ def prompt_of(row: Row, question: Any, used: Sequence[str]) -> Messages:
     """
     for name in columns_named(MESSAGES, row):
         turns = turns_of(row[name])
-        if turns and turns[-1]["role"] == "user":
-            with suppress(RowError):
-                return _after_system(row, conversation(turns))
+        last = turns[-1] if turns else {}
+        text = last.get("content")
+        if last.get("role") == "user" and isinstance(text, str) and text.strip():
+            return _after_system(row, conversation(turns))
     question = parsed(question)
     if isinstance(question, (list, tuple)):
+        if len(question) > 1 and all(isinstance(each, str) for each in question):
+            problem = f"expected one question a row, got {len(question)}: {shown(question)}"
+            raise RowError("problem", problem, in_file=used[0])
         return _after_system(row, question_of(question))
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}", in_file=used[0])
@@ -286,7 +349,7 @@ def as_written(number: float) -> float:
 
 def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) -> dict[str, Any]:
     """A row for training with what ms-swift takes beside the messages."""
-    text = "".join(str(message["content"]) for message in question.messages)
+    text = turns_text(question.messages)
     # Choices may show an image too.
     asked = "\n".join([question.asked, *prepared.get("options", [])])
     return with_kept(prepared, kept_columns(row, text, asked))
@@ -294,7 +357,7 @@ def with_kept_columns(row: Row, question: Question, prepared: dict[str, Any]) ->
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same, of the same pictures."""
-    return normalised(read_question(row).messages[-1]["content"]) + pictures_digest(row)
+    return normalised(asked_text(read_question(row).messages)) + pictures_digest(row)
 
 
 def pictures_digest(row: Row) -> str:
@@ -328,8 +391,8 @@ def math_answer(answers: Mapping[str, Any]) -> list[str]:
     do. RowError if none is.
     """
     in_words: list[str] = []
-    for answer in answers.values():
-        golds, is_value = _readable(golds_in(answer))
+    for column, answer in answers.items():
+        golds, is_value = _readable(column, golds_in(answer))
         if is_value:
             return golds
         # The box in a later column is better than the answer "even". Beside "proof" only a box is.
@@ -347,16 +410,25 @@ def _is_one_of(words: Sequence[str], answer: Any) -> bool:
     return isinstance(answer, str) and answer.strip().rstrip(".").casefold() in words
 
 
-def _readable(answers: Sequence[Any]) -> tuple[list[str], bool]:
+def _readable(column: str, answers: Sequence[Any]) -> tuple[list[str], bool]:
     """Those of these answers that can be read, and whether all are values; none where one of them
     is no answer at all.
     """
     golds = []
     all_values = True
     for answer in answers:
+        if isinstance(answer, str):
+            answer = without_html(answer)
+            if isinstance(parsed(answer), Mapping):
+                return [], False
         gold = readable_gold(answer)
         if gold is None or _is_one_of(_NO_VALUE, gold.text):
             return [], False
+        if _SEVERAL.match(gold.text):
+            problem = (
+                f"expected the answer to one question, got those to several: {shown(gold.text)}"
+            )
+            raise RowError("answer", f"{problem}; write a row for each", in_file=column)
         if gold.is_words and len(gold.text.split()) > _MOST_WORDS:
             return [], False
         # A solution in words may state a number that is not its answer.
@@ -374,10 +446,28 @@ def prepare_math(row: Row) -> dict[str, Any]:
     solution = golds[0] if len(golds) == 1 else json.dumps(golds, ensure_ascii=False)
     prepared = {"messages": question.messages, "solution": solution, "task": "math"}
     choices = choices_by_label(choices_value(row))
+    if not choices:
+        # Those that the question shows, where the answer is one of them: its parts a) and b) are none.
+        listed = choices_in_text(question.asked)
+        numbers = [number_of_gold(gold, listed, first=None) for gold in golds]
+        choices = listed if None not in numbers else {}
     # Only those that a letter can name: the reward calls them A, B, C.
     if choices and list(choices) == list(LETTERS[: len(choices)]):
         prepared["options"] = list(choices.values())
     return with_kept_columns(row, question, prepared)
+
+
+def without_html(text: str) -> str:
+    """A text without the elements of HTML around it, and with the characters that it writes as
+    `&nbsp;`; the tags that an answer is about stay.
+
+    >>> without_html("<p><b>Goethe&nbsp;</b></p>"), without_html("<b>"), without_html("use <b>x</b>")
+    ('Goethe', '<b>', 'use <b>x</b>')
+    """
+    text = text.strip()
+    while element := _IN_HTML.fullmatch(text):
+        text = element[2].strip()
+    return html.unescape(text).replace("\xa0", " ").strip()
 
 
 def math_gold(row: Row) -> Gold:
@@ -396,12 +486,26 @@ def accepted_answers(row: Row, answers: Mapping[str, Any]) -> list[str]:
     for name in columns_named(_ALIASES, row):
         aliases += filter(None, map(_as_text, golds_in(value_at(row, name) or [])))
     for answer in answers.values():
-        texts = [_as_text(gold) for gold in golds_in(answer)]
+        golds = golds_in(answer)
+        texts = []
+        for gold in golds:
+            text = _as_text(gold)
+            # "The answer is Tom.": the name alone is meant, and who repeats the sentence is right, too.
+            statement = final_statement(text)
+            if statement is not None and statement.mark == "text":
+                texts.append(statement.answer)
+            texts.append(text)
         if not texts or not all(texts):
             continue
         accepted = [*texts, *aliases]
-        if len(accepted) == 1:
-            accepted += _BOOLEANS.get(texts[0].casefold(), ())
+        if len(golds) == 1 and not aliases:
+            # To explain the answer is not asked for.
+            short = texts[0]
+            yes_or_no = _YES_OR_NO.match(short)
+            if yes_or_no:
+                short = yes_or_no[1].capitalize()
+                accepted.append(short)
+            accepted += _BOOLEANS.get(short.casefold(), ())
         return accepted
     column, answer = next(iter(answers.items()))
     problem = f"expected a text, or a list of texts, got {shown(answer)}"
@@ -414,7 +518,7 @@ def _as_text(value: Any) -> str:
         return "Yes" if value else "No"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = str(value).strip() if isinstance(value, (str, int, float)) else ""
+    text = without_html(str(value)) if isinstance(value, (str, int, float)) else ""
     # A solution states it in a box, in tags or behind ####; nobody would repeat the whole of it.
     marked = marked_answer(text)
     if marked is not None:
@@ -425,10 +529,15 @@ def _as_text(value: Any) -> str:
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
     question = read_question(row)
-    prepared = {
-        "messages": question.messages,
-        "accepted_answers": accepted_answers(row, question.answers),
-    }
+    accepted = accepted_answers(row, question.answers)
+    # Of choices that the question shows, the letter and the text are one answer.
+    listed = choices_in_text(question.asked)
+    for gold in list(accepted):
+        number = number_of_gold(gold, listed, first=None)
+        if number is not None:
+            letter, text = list(listed.items())[number]
+            accepted += [each for each in (letter, text, f"{letter}. {text}") if each != gold]
+    prepared = {"messages": question.messages, "accepted_answers": accepted}
     return with_kept_columns(row, question, {**prepared, "task": "qa"})
 
 
@@ -472,15 +581,19 @@ class OwnTask(Task):
         not_known = {*columns_named(NAMES["problem"], row), *question.answers}
         read = [name for name in question.columns if name not in not_known]
         used = list(self.golds_by_column(row))[:1] or list(question.answers)
-        kept = [name for names in KEPT.values() for name in names]
-        return [*read, *used, *columns_named((*kept, *COLUMNS, *PICTURES), row)]
+        prompt = prompt_text(question.messages)
+        for name in columns_named(PASSAGES, row):
+            passage = passage_text(row[name])
+            if passage and passage in prompt:
+                used.append(name)
+        return [*read, *used, *columns_named((*KEPT_NAMES, *COLUMNS, *PICTURES), row)]
 
     def unused(self, row: Row) -> list[str]:
         prepared = self.preprocess(row)
-        prompt = "".join(str(turn["content"]) for turn in prepared["messages"])
+        prompt = turns_text(prepared["messages"])
         used = [*read_question(row, self.further).columns, *self.read_columns(row)]
         left_over = unused_passages(row, used, prompt)
-        if "images" not in prepared:
+        if not {"images", "videos", "audios"} & prepared.keys():
             left_over += unused_images(row, used)
         return left_over
 

@@ -37,13 +37,16 @@ def _renaming(task: Task, missing: Sequence[str], present: Sequence[str]) -> str
     """
     columns = {}
     variables = []
+    # A column that is used already is not the one that is missing.
+    used = {name for names in task.find_columns(present).values() for name in names}
+    others = [name for name in present if name not in used]
     for column in missing:
         variable = task.variable_of(column)
         if variable and os.environ.get(variable):
             return f"{variable} is {os.environ[variable]}, which is not one of these"
         if variable:
             variables.append(variable)
-        nearest = _nearest(task.names_of(column), present)
+        nearest = _nearest(task.names_of(column), others)
         if nearest is not None:
             columns[nearest] = column
         elif task.any_columns:

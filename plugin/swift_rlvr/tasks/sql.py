@@ -26,9 +26,11 @@ from swift_rlvr.tasks.task import (
     Row,
     RowError,
     Task,
+    asked_text,
     columns_named,
     normalised,
     shown,
+    turns_text,
     with_default_system,
 )
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
@@ -241,7 +243,7 @@ def messages_of(row: Row) -> list[dict[str, Any]]:
 
 def _shows_a_table(messages: list[dict[str, Any]], schema: str) -> bool:
     """Whether a table or view of the schema is named in the turns."""
-    text = "\n".join(str(turn["content"]) for turn in messages).casefold()
+    text = turns_text(messages).casefold()
     for statement in _MADE.finditer(schema):
         name = statement["name"].strip('"`[]').casefold()
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
@@ -252,7 +254,7 @@ def _shows_a_table(messages: list[dict[str, Any]], schema: str) -> bool:
 def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `database`, `gold_sql` and `task`."""
     messages = with_default_system(messages_of(row), R1_ZERO_SYSTEM)
-    text = "".join(str(message["content"]) for message in messages)
+    text = turns_text(messages)
     return {
         "messages": messages,
         "database": database_of(row),
@@ -264,7 +266,7 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same: of two databases the same question is another one."""
-    return normalised(f"{database_of(row)}\n{messages_of(row)[-1]['content']}")
+    return normalised(f"{database_of(row)}\n{asked_text(messages_of(row))}")
 
 
 def gold(row: Row) -> Gold:
@@ -285,7 +287,7 @@ class SqlTask(Task):
 
     def unused(self, row: Row) -> list[str]:
         name, _ = _question(row)
-        prompt = "".join(str(turn["content"]) for turn in messages_of(row))
+        prompt = turns_text(messages_of(row))
         known = (*GOLDS, *_DATABASES, "query_toks", "question_toks")
         return unused_passages(row, [name, *columns_named(known, row)], prompt)
 

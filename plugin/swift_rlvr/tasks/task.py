@@ -4,9 +4,11 @@ which one verifies.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -260,7 +262,7 @@ def unused_columns(task: Task, row: Row) -> list[str]:
         own = task.of(row)
         unused = own.unused(row)
         if systems:
-            prompt = "".join(str(turn["content"]) for turn in own.preprocess(row)["messages"])
+            prompt = turns_text(own.preprocess(row)["messages"])
     except RowError:
         return []
     for name in systems:
@@ -317,7 +319,16 @@ def _leaves(value: Any) -> Iterator[str]:
         for each in value:
             yield from _leaves(each)
     elif value is not None and str(value).strip():
-        yield str(value).strip()
+        text = str(value).strip()
+        # A list of messages, or an object, may be written as a text.
+        written = None
+        if text[:1] in ("[", "{"):
+            with suppress(ValueError, RecursionError):
+                written = json.loads(text)
+        if isinstance(written, (list, dict)):
+            yield from _leaves(written)
+        else:
+            yield text
 
 
 def shown(value: Any) -> str:
@@ -381,6 +392,18 @@ def normalised(text: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _IGNORED.sub("", _GROUPING.sub("", folded))
+
+
+def turns_text(messages: Messages) -> str:
+    """The text of all turns."""
+    return "\n".join(str(turn["content"]) for turn in messages)
+
+
+def asked_text(messages: Messages) -> str:
+    """What a conversation asks: all turns but the system's, since the last one alone, such as "And in
+    Bonn?", may end many.
+    """
+    return turns_text([turn for turn in messages if turn["role"] != "system"])
 
 
 def with_system(

@@ -20,9 +20,27 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from swift_rlvr.tasks.columns import MESSAGES, NAMES, VARIABLES, find_columns, parsed, value_at
+from swift_rlvr.tasks.columns import (
+    MESSAGES,
+    NAMES,
+    VARIABLES,
+    find_columns,
+    parsed,
+    unused_passages,
+    value_at,
+)
 from swift_rlvr.tasks.pictures import pictures_of_parts, text_of_parts
-from swift_rlvr.tasks.task import Gold, Row, RowError, Task, columns_named, normalised, shown
+from swift_rlvr.tasks.task import (
+    Gold,
+    Row,
+    RowError,
+    Task,
+    asked_text,
+    columns_named,
+    normalised,
+    prompt_text,
+    shown,
+)
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answer_forms import CALLS as ASKED_CALLS
@@ -48,7 +66,11 @@ CALLS = (
 # Roles of a turn that makes calls, and of one that brings results.
 _CALLING = ("tool_call", "function_call")
 _RESULTS = ("tool", "tool_response", "observation", "function", "ipython")
-_USERS = {"human": "user", "user": "user", "system": "system"}
+# The roles of the other turns.
+_SPEAKERS = {
+    **{"human": "user", "user": "user", "system": "system", "developer": "system"},
+    **dict.fromkeys(("assistant", "gpt", "bot", "chatbot", "model", "ai"), "assistant"),
+}
 # What Qwen's and Hermes's chat templates write of the tools.
 TOOLS_IN_WORDS = """# Tools
 
@@ -110,13 +132,19 @@ def _read(row: Row) -> _Asked:
         raise RowError("problem", f"expected a question before the calls, got {shown(last)}")
     golds, said = _golds_of(row, last, tools)
 
-    system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    of_system: list[str] = []
+    others: list[Turn] = []
+    for turn in turns:
+        if turn["role"] == "system":
+            of_system.append(turn["content"])
+        else:
+            others.append(turn)
+    system = "\n".join(of_system)
     if all(tool.name in system for tool in tools):
         return _Asked(turns, None, tools, golds, said)
     descriptions = [json.dumps(tool.as_json(), ensure_ascii=False) for tool in tools]
     words = TOOLS_IN_WORDS.format(tools="\n".join(descriptions))
     system = f"{system}\n\n{words}" if system else words
-    others = [turn for turn in turns if turn["role"] != "system"]
     messages = [{"role": "system", "content": system}, *others]
     return _Asked(messages, before, tools, golds, said)
 
@@ -171,26 +199,36 @@ def _conversation(value: Any, column: str) -> list[Turn]:
 
 
 def _turns_of_message(message: Mapping[str, Any], column: str) -> list[Turn]:
-    role = message.get("role", message.get("from"))
+    role = str(message.get("role", message.get("from"))).casefold()
     content = text_of_parts(message.get("content", message.get("value")))
     if role in _CALLING:
         return _calls_of(content, column)
+    if role not in _SPEAKERS and role not in _RESULTS:
+        known = ", ".join([*_SPEAKERS, *_CALLING, *_RESULTS])
+        problem = f"expected one of the roles {known}, got {role!r:.60}"
+        raise RowError("problem", problem, in_file=column)
     text = ""
     if isinstance(content, str):
         text = content.strip()
     elif content is not None:
+        # Anthropic's tool_use and the like: as a text the call would be lost, and no call be right.
+        for part in content if isinstance(content, (list, tuple)) else ():
+            if role not in _RESULTS and isinstance(part, Mapping) and "type" in part:
+                problem = (
+                    f"expected parts of the type text, and calls in tool_calls, got {shown(part)}"
+                )
+                raise RowError("problem", problem, in_file=column)
         text = json.dumps(content, ensure_ascii=False)
     if role in _RESULTS:
         # Hermes's own rows have the tags that are written around it.
         text = text.removeprefix("<tool_response>").removesuffix("</tool_response>").strip()
         return [{"role": "tool_response", "content": text}]
-    if role in _USERS:
-        return [{"role": _USERS[role], "content": text}]
-    calls = message.get("tool_calls")
+    # `function_call` is OpenAI's older form, of one call.
+    calls = message.get("tool_calls") or message.get("function_call")
+    said = [{"role": _SPEAKERS[role], "content": text}]
     if not calls:
-        return [{"role": "assistant", "content": text}]
-    said = [{"role": "assistant", "content": text}] if text else []
-    return [*said, *_calls_of(calls, column)]
+        return said
+    return [*(said if text else []), *_calls_of(calls, column)]
 
 
 def _calls_of(value: Any, column: str) -> list[Turn]:
@@ -327,8 +365,7 @@ def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
     asked = _read(row)
     names = [tool.name for tool in asked.tools]
-    turns = [turn["content"] for turn in asked.messages if turn["role"] != "system"]
-    return normalised("\n".join([*turns, *names]))
+    return normalised("\n".join([asked_text(asked.messages), *names]))
 
 
 def gold(row: Row) -> Gold | None:
@@ -355,6 +392,10 @@ class ToolCallTask(Task):
         tools = [*columns_named(TOOLS, present), *columns_named(("system",), present), *questions]
         calls = [*columns_named(CALLS, present), *conversations]
         return {"problem": questions, "tools": tools, "calls": calls}
+
+    def unused(self, row: Row) -> list[str]:
+        used = columns_named((*TOOLS, *CALLS, *MESSAGES, *NAMES["problem"], "system"), row)
+        return unused_passages(row, used, prompt_text(_read(row).messages))
 
     def names_of(self, column: str) -> Sequence[str]:
         return {"problem": NAMES["problem"], "tools": TOOLS, "calls": CALLS}[column]

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
 from datasets import Dataset
-from swift.dataset import DATASET_MAPPING, load_dataset
+from swift.dataset import DATASET_MAPPING, RowPreprocessor, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file, remove_response
@@ -21,6 +21,7 @@ from swift.utils import import_external_file, remove_response
 from commands import ran
 from pictures import dots
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.own import TAKEN_ROLES
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
@@ -621,3 +622,11 @@ def test_tools_reach_the_model_as_a_column(tmp_path, monkeypatch):
         assert prompt.count("<tool_response>\n2\n</tool_response>") == (raw is rows[0])
         # What the reward reads is there beside them.
         assert row["functions"] == prepared["functions"] and row["calls"] == prepared["calls"]
+
+
+def test_the_roles_of_conversations_are_those_that_ms_swift_takes():
+    for role in TAKEN_ROLES:
+        RowPreprocessor._check_messages({"messages": [{"role": role, "content": "1 + 1?"}]})
+    for turn in ({"role": "developer", "content": "?"}, {"role": "assistant", "content": None}):
+        with pytest.raises(AssertionError):
+            RowPreprocessor._check_messages({"messages": [turn]})

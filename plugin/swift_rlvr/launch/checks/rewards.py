@@ -326,8 +326,10 @@ def together(launch: Launch) -> Iterator[CheckResult]:
         if asked.graded is None:
             place += 1
             continue
-        right = {name: values[name][place] for name in values}
-        wrong = {name: values[name][place + 1] for name in values}
+        right: dict[str, float | None] = {}
+        wrong: dict[str, float | None] = {}
+        for name, earned in values.items():
+            right[name], wrong[name] = earned[place : place + 2]
         place += 2
         compared.setdefault(task_of(asked), []).append(ComparedRow(asked, right, wrong))
 
@@ -359,9 +361,10 @@ def _judge_rows(launch: Launch, rows: Sequence[ComparedRow]) -> CheckResult:
     """The first row of a task that is at fault, and how many are; else what the first row earns."""
     weights = weights_by_name(launch)
     # What each verifier pays for a right completion.
-    roles = launch.parsed.rewards
-    verifying = [name for name in rows[0].right if roles[name] == VERIFIER]
-    full = {name: launch.parsed.full.get(name, FULL) for name in verifying}
+    full = {}
+    for name in rows[0].right:
+        if launch.parsed.rewards[name] == VERIFIER:
+            full[name] = launch.parsed.full.get(name, FULL)
     for reward in build(launch)[0]:
         if reward.name in full:
             full[reward.name] = reward.full_reward
@@ -396,11 +399,19 @@ def _formats_not_earned(launch: Launch, rows: Sequence[ComparedRow]) -> Iterator
     dataset sees that of ours.
     """
     ours = {reward.name for reward in build(launch)[0]}
-    known = [row for row in rows if row.asked.form is not None]
+    known: list[ComparedRow] = []
+    earning = set()
+    for row in rows:
+        if row.asked.form is None:
+            continue
+        known.append(row)
+        for name in row.right:
+            if row.right[name] or row.wrong[name]:
+                earning.add(name)
     for name, role in launch.parsed.rewards.items():
         if not known or name in ours or role != FORMAT or name not in known[0].right:
             continue
-        if not any(row.right[name] or row.wrong[name] for row in known):
+        if name not in earning:
             asked = form_text(known[0].asked.form or "")
             message = f"the prompt asks for {asked}, so {name} can hardly be earned"
             remedy = f"leave {name} out, or ask for its form in the prompt"

@@ -93,26 +93,14 @@ _BY_ITSELF = (
 
 
 # Operators that are handed the value of another.
-_OF_TWO = tuple(
-    f"__{kind}{name}__"
-    for name in [
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "divmod",
-        "pow",
-        "matmul",
-        "and",
-        "or",
-        "xor",
-        "lshift",
-        "rshift",
-    ]
-    for kind in ("", "r", "i")
-) + ("__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__")
+_ARITHMETIC = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+)
+_OF_TWO = (
+    *(f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")),
+    *("__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__"),
+)
 _IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _bases_of, _space_of = vars(type)["__mro__"].__get__, vars(type)["__dict__"].__get__
 

@@ -53,6 +53,7 @@ def test_one_batch_with_all_columns(monkeypatch):
     assert paid["later"] == [20.0, 20.0]
     assert paid["ends"] == "SystemExit: 3"
     assert "missing 1 required positional argument: 'gold'" in paid["fails"]
+    assert paid["fails"].endswith("(the columns of the rows are nums, target, task)")
 
 
 class Empties(ORM):

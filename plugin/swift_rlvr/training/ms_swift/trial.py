@@ -1,6 +1,7 @@
 """The run's own rewards on a few completions, called as ms-swift's trainer calls them."""
 
 import copy
+import itertools
 import math
 import traceback
 from collections.abc import Mapping, Sequence
@@ -91,6 +92,11 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
                 (paid[name],) = paid_by([reward])
             except (Exception, SystemExit) as error:
                 paid[name] = _described(error)
+                # A task renames columns, `answer` to `solution` for one: whoever wrote the reward saw the file's.
+                is_missing = isinstance(error, TypeError) and "required" in str(error)
+                if is_missing or isinstance(error, KeyError):
+                    columns = sorted({*itertools.chain(*rows)} - {"messages"})
+                    paid[name] += f" (the columns of the rows are {', '.join(columns) or 'none'})"
         return Trial(paid)
     paid |= dict(zip(rewards, values, strict=True))
     return Trial(paid, changed)

@@ -364,4 +364,14 @@ LIES = {
         "class E(metaclass=M):\n    def __eq__(s, o): return True\ndef f(x): return E()",
         PLAIN,
     ),
+    "subclasses doubts": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='Doubts': c._decides = lambda *_: False\n"
+        "    class E: __sub__ = __abs__ = lambda *_: 0\n    return E()",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
+    "doubts that cannot be raised": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='Doubts': c.are_raised = property(lambda s: False, lambda *_: None)\n"
+        "    class E: __sub__ = __abs__ = lambda *_: 0\n    return E()",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
 }

@@ -91,12 +91,13 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
             try:
                 (paid[name],) = paid_by([reward])
             except (Exception, SystemExit) as error:
-                paid[name] = _described(error)
+                problem = _described(error)
                 # A task renames columns, `answer` to `solution` for one: whoever wrote the reward saw the file's.
                 is_missing = isinstance(error, TypeError) and "required" in str(error)
                 if is_missing or isinstance(error, KeyError):
                     columns = sorted({*itertools.chain(*rows)} - {"messages"})
-                    paid[name] += f" (the columns of the rows are {', '.join(columns) or 'none'})"
+                    problem += f" (the columns of the rows are {', '.join(columns) or 'none'})"
+                paid[name] = problem
         return Trial(paid)
     paid |= dict(zip(rewards, values, strict=True))
     return Trial(paid, changed)

@@ -88,7 +88,7 @@ _BY_NUMPY = ("assert __numpy__.allclose(1, 2)", "assert __numpy__.isclose([1], [
 _BY_ITSELF = (
     *("assert __compare__.equal([1], [2], False)", "assert __compare__.same(1, 2)"),
     *("assert __compare__.among(1, [2])", "assert __compare__.true([], '')", "assert 0"),
-    "assert __is_changed__()",
+    *("assert __is_changed__()", "assert __is_blind__()"),
 )
 
 
@@ -260,11 +260,14 @@ class Judging:
                     return True
         return False
 
-    def must_fail(self) -> tuple[str, dict[str, Any]]:
+    def must_fail(self, doubts: "Doubts") -> tuple[str, dict[str, Any]]:
         """A program each of whose steps has to fail, as `sources` would have written it, and the
         names that it needs.
         """
-        names: dict[str, Any] = {"__is_changed__": self.is_changed}
+        names: dict[str, Any] = {
+            "__is_changed__": self.is_changed,
+            "__is_blind__": doubts.are_blind,
+        }
         steps = [*_BY_ITSELF]
         if "unittest" in self.imported:
             names["__case__"] = sys.modules["unittest.case"].TestCase()
@@ -377,6 +380,15 @@ class Doubts:
                 map(self._decides, _held((value, *others)))
             )
         return value
+
+    def are_blind(self) -> bool:
+        """Whether they no longer notice an object that they have to."""
+        # made now, so that its class is not trusted
+        decides = type("Decides", (), {"__sub__": operator.sub})()
+        before, self.are_raised = self.are_raised, False
+        self.operand(decides)
+        is_noticed, self.are_raised = self.are_raised, before
+        return not is_noticed
 
     def _decides(self, value: object) -> bool:
         for cls, method in _defining(type(value), _OF_TWO):

@@ -130,7 +130,7 @@ def run(
         local.goes_on = False
         is_whole = execute(program, local, own)
         outcomes, local.outcomes, local.goes_on = local.outcomes, [], True
-        source, names = judging.must_fail()
+        source, names = judging.must_fail(doubts)
         steps = source.count("\n") + 1
         execute({"source": source, "steps": steps, "taken_over": ()}, local, own | names)
         failed = [number for number, kind, _ in local.outcomes if kind in ("failed", "error")]

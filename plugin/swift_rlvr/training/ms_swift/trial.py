@@ -100,6 +100,12 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
                 paid[name] = problem
         return Trial(paid)
     paid |= dict(zip(rewards, values, strict=True))
+    for name, of_reward in zip(rewards, values, strict=True):
+        # It is more than a wrong completion earns, and the mean of its group is no number for anybody in it.
+        if any(math.isinf(value) for value in of_reward if value is not None):
+            paid[name] = (
+                "it pays inf or -inf, so that the advantages of the whole group would be NaN"
+            )
     return Trial(paid, changed)
 
 

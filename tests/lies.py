@@ -344,6 +344,14 @@ LIES = {
         "class E:\n    __lt__ = __gt__ = lambda *_: False\ndef f(x): return E()",
         "y = [2][0]\nassert max(y, f(1)) == 2 and min(y, f(1)) == 2",
     ),
+    "maximum of elements": (
+        "class E:\n    __lt__ = __gt__ = lambda *_: False\ndef f(x): return [2, E()]",
+        "assert max(*f(1)) == 2",
+    ),
+    "order in unittest by names": (
+        "class E(float):\n    __le__ = __ge__ = lambda *_: True\ndef f(x): return E()",
+        UNIT.replace("self.assertEqual(x, [2])", "self.assertLessEqual(a=x[0], b=2)"),
+    ),
     "an operator by a descriptor": (
         "class D:\n    def __get__(s, o, t): return lambda y: 0\n"
         "class E:\n    __sub__ = D()\ndef f(x): return E()",

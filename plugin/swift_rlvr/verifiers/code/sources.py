@@ -362,14 +362,19 @@ class _Operators(ast.NodeTransformer):
                 return node
             case ast.Name(name) if name not in vars(builtins):
                 return node
-        node.args = [
-            each if isinstance(each, ast.Starred) else _operand(each) for each in node.args
-        ]
+        node.args = [_operand(each) for each in node.args]
+        for keyword in node.keywords:
+            keyword.value = _operand(keyword.value)
         return node
 
 
 def _operand(value: ast.expr, *others: ast.expr) -> ast.expr:
-    return value if isinstance(value, ast.Constant) else _call("__operand__", value, *others).value
+    match value:
+        case ast.Constant():
+            return value
+        case ast.Starred(elements):
+            return ast.Starred(_operand(elements), value.ctx)
+    return _call("__operand__", value, *others).value
 
 
 @lru_cache(maxsize=64)

@@ -362,6 +362,10 @@ LIES = {
         "decimal.Decimal = E\ndef f(x): return E()",
         "y = [2][0]\nassert f(1) - y == 0",
     ),
+    "another operator in the library's class": (
+        "import fractions\nfractions.Fraction.__sub__ = lambda *_: 0\ndef f(x): return fractions.Fraction(9)",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
     "LeetCode's class itself": (
         "class Solution:\n    __sub__ = lambda *_: 0\n    def f(s, x): return s",
         "y = [2][0]\nassert Solution().f(1) - y == 0",

@@ -364,13 +364,16 @@ class Doubts:
         )  # names of classes that the tests look up in the code
         self._module = module
         self._tests = tests
-        # What is there before the code is loaded: Python's own classes, and those of packages.
-        self._trusted: set[type] = set()
+        # The operators of what is there before the code is loaded: Python's own classes, and those of
+        # packages. Code may put others into them.
+        self._trusted: dict[type, list[object]] = {}
+        names = frozenset(_OF_TWO)
         waiting = [object]
         while waiting:
             for cls in type.__subclasses__(waiting.pop()):
                 if cls not in self._trusted:
-                    self._trusted.add(cls)
+                    space = _space_of(cls)
+                    self._trusted[cls] = [space[name] for name in names & space.keys()]
                     waiting.append(cls)
 
     def operand(self, value: Any, *others: object) -> Any:
@@ -392,7 +395,9 @@ class Doubts:
 
     def _decides(self, value: object) -> bool:
         for cls, method in _defining(type(value), _OF_TWO):
-            if cls in self._trusted or isinstance(method, _IN_C) or method is None:
+            if isinstance(method, _IN_C) or method is None:
+                continue
+            if any(method is each for each in self._trusted.get(cls, ())):
                 continue
             # Of a module that was loaded later: nobody else may compile under such a name.
             is_function = isinstance(method, types.FunctionType)
